@@ -42,7 +42,11 @@ def written(root: Path) -> dict[str, str]:
         manifest |= {"version": version, "homepage": address, "repository": address}
 
     def server(manifest: dict[str, Any]) -> None:
-        manifest |= {"name": name, "version": version, "repository": {"url": address, "source": "github"}}
+        manifest |= {
+            "name": name,
+            "version": version,
+            "repository": {"url": address, "source": "github"},
+        }
         for item in manifest["packages"]:
             item["version"] = version
 
@@ -58,11 +62,14 @@ def written(root: Path) -> dict[str, str]:
 
 def repository(root: Path) -> str:
     """Return the address of the repository at GitHub, which ends in /ACCOUNT/session-memory."""
-    return declared(root / "pyproject.toml", r'^Repository = "(https://github\.com/[\w.-]+/session-memory)"$')
+    return declared(
+        root / "pyproject.toml", r'^Repository = "(https://github\.com/[\w.-]+/session-memory)"$'
+    )
 
 
 def declared(path: Path, pattern: str) -> str:
-    """Return the text that the pattern's group matches in a file. Raises ValueError if it matches nowhere."""
+    """Return the text that the pattern's group matches in a file. Raises ValueError if it matches
+    nowhere."""
     found = re.search(pattern, path.read_text(), re.MULTILINE)
     if not found:
         raise ValueError(f"{path.name} has no line like {pattern}")

@@ -1,4 +1,5 @@
-"""Write a marketplace that contains only the files that the plugin runs, for the branch `plugin` and for a clone:
+"""Write a marketplace that contains only the files that the plugin runs, for the branch `plugin`
+and for a clone:
 
 python3 .ci/plugin.py DIRECTORY
 """
@@ -12,7 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = ".claude-plugin/package"  # links to what a plugin runs
 MARKETPLACE = ".claude-plugin/marketplace.json"
-DEVELOPMENT = shutil.ignore_patterns("__pycache__", "python")  # `python` in hooks/pi: a link to this machine's
+# `python` in hooks/pi: a link to this machine's
+DEVELOPMENT = shutil.ignore_patterns("__pycache__", "python")
 
 
 def main(words: list[str]) -> int:
@@ -29,12 +31,14 @@ def main(words: list[str]) -> int:
 
 
 def _was_written_here(directory: Path) -> bool:
-    """Return whether `directory` contains a marketplace that this program wrote: that of a clone has links."""
+    """Return whether `directory` contains a marketplace that this program wrote: that of a clone
+    has links."""
     return (directory / MARKETPLACE).is_file() and not (directory / PLUGIN / "hooks").is_symlink()
 
 
 def write_marketplace(root: Path, directory: Path) -> None:
-    """Replace the marketplace in `directory` by that of the repository `root`, with files in the place of links."""
+    """Replace the marketplace in `directory` by that of the repository `root`, with files in the
+    place of links."""
     package = directory / PLUGIN
     if package.exists():
         shutil.rmtree(package)

@@ -1,10 +1,12 @@
-"""`python -m bench.acknowledgement`: every message of other sessions reaches the agent once, whatever its prompts do.
+"""`python -m bench.acknowledgement`: every message of other sessions reaches the agent once,
+whatever its prompts do.
 
-Other sessions say thousands of messages, while one has prompts: real processes of the hook, killed at random moments or
-given up on; prompts that are cancelled, at once or behind their record; a runtime that is killed and resumes; prompts
-in the middle of a turn, compactions, forks, a second copy of the hook. What was told is counted by what the transcripts
-hold in the end, on the branch that the agent knows. A record that comes to the disk only after the next prompt, one in
-10,000, is the one thing for which something may be told twice.
+Other sessions say thousands of messages, while one has prompts: real processes of the hook, killed
+at random moments or given up on; prompts that are cancelled, at once or behind their record; a
+runtime that is killed and resumes; prompts in the middle of a turn, compactions, forks, a second
+copy of the hook. What was told is counted by what the transcripts hold in the end, on the branch
+that the agent knows. A record that comes to the disk only after the next prompt, one in 10,000, is
+the one thing for which something may be told twice.
 `--runtime NAME`: only with this one.
 """
 
@@ -27,13 +29,26 @@ EXCHANGES_A_LATE_RECORD = 10_000
 SPEAKERS = 4
 MOST_TWICE = 1 / 1000
 FATES = {
-    "answered": 40, "hook killed": 15, "given up on": 6, "cancelled at once": 8, "cancelled behind its record": 8,
-    "runtime killed at once": 7, "runtime killed behind its record": 7, "typed in the middle of a turn": 5,
-    "compacted": 2, "forked": 1, "hook run twice": 4,
-}  # fmt: skip
+    "answered": 40,
+    "hook killed": 15,
+    "given up on": 6,
+    "cancelled at once": 8,
+    "cancelled behind its record": 8,
+    "runtime killed at once": 7,
+    "runtime killed behind its record": 7,
+    "typed in the middle of a turn": 5,
+    "compacted": 2,
+    "forked": 1,
+    "hook run twice": 4,
+}
 LATE_EXCHANGES = 5  # at most, in the update whose record comes late
-_LINE = re.compile(r"^- \"(s\d)\"(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did (\d+)\"$", re.MULTILINE)
-RUNTIMES: dict[str, type[ClaudeSession] | type[PiSession]] = {"claude-code": ClaudeSession, "pi": PiSession}
+_LINE = re.compile(
+    r"^- \"(s\d)\"(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did (\d+)\"$", re.MULTILINE
+)
+RUNTIMES: dict[str, type[ClaudeSession] | type[PiSession]] = {
+    "claude-code": ClaudeSession,
+    "pi": PiSession,
+}
 
 
 def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
@@ -43,8 +58,14 @@ def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
         began = time.monotonic()
         result = play(name, messages, seed)
         fates = ", ".join(f"{count} {fate}" for fate, count in result.fates.most_common())
-        print(f"{name}: {sum(result.fates.values())} prompts in {time.monotonic() - began:.0f} s: {fates}")
-        told = f"{result.lost} lost, {result.twice} told twice, of which {result.late} had a late record"
+        print(
+            f"{name}: {sum(result.fates.values())} prompts in "
+            f"{time.monotonic() - began:.0f} s: {fates}"
+        )
+        told = (
+            f"{result.lost} lost, {result.twice} told twice, of which {result.late} had a "
+            f"late record"
+        )
         print(f"  {result.said} messages: {told}")
         is_good = is_good and result.is_good
     return 0 if is_good else 1
@@ -52,8 +73,8 @@ def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
 
 @dataclass
 class Result:
-    """How many messages were said, and what became of them; `late` are those that were told twice since the record of
-    the first time came late."""
+    """How many messages were said, and what became of them; `late` are those that were told twice
+    since the record of the first time came late."""
 
     fates: Counter[str] = field(default_factory=Counter)
     said: int = 0
@@ -73,16 +94,20 @@ def play(runtime: str, messages: int, seed: int) -> Result:
 
 
 class Ledger:
-    """A user's sessions: `listeners`, of which the last one has the prompts, and speakers, which only say something."""
+    """A user's sessions: `listeners`, of which the last one has the prompts, and speakers, which
+    only say something."""
 
-    def __init__(self, root: Path, kind: type[ClaudeSession] | type[PiSession], chance: random.Random) -> None:
+    def __init__(
+        self, root: Path, kind: type[ClaudeSession] | type[PiSession], chance: random.Random
+    ) -> None:
         self.result = Result()
         self._root = root
         self._chance = chance
         self._speakers = [kind(root) for _ in range(SPEAKERS)]
         self._said = [0] * SPEAKERS  # exchanges
         self._listeners: list[RuntimeSession] = [kind(root)]
-        self._unheard: list[list[set[int]]] = [[set() for _ in range(SPEAKERS)]]  # by a fork, since it begins later
+        # by a fork, since it begins later
+        self._unheard: list[list[set[int]]] = [[set() for _ in range(SPEAKERS)]]
         self._late: Counter[tuple[int, int]] = Counter()
         self._late_record: Callable[[], None] | None = None
         self._late_left = 0
@@ -203,7 +228,9 @@ class Ledger:
             own.show(text)
         own.answer("yes")
 
-    def _hook(self, own: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False) -> str:
+    def _hook(
+        self, own: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False
+    ) -> str:
         """What the hook tells, if it is let be."""
         began = time.monotonic()
         hook = self._start(own, prompt, is_same_prompt=is_same_prompt)
@@ -218,16 +245,22 @@ class Ledger:
         if own is self._listeners[-1] and own.leaf == self._fork_leaf:  # from here on it listens
             known = told_in(own)
             self._unheard[-1] = [
-                {n for n in range(said) if (number, n) not in known} for number, said in enumerate(self._said)
+                {n for n in range(said) if (number, n) not in known}
+                for number, said in enumerate(self._said)
             ]
         return own.hook(own.SCRIPT, own.event(prompt, is_same_prompt=is_same_prompt))
 
     def _count(self) -> None:
         self.result.said = 2 * sum(self._said)
-        twice: set[tuple[int, int]] = set()  # what a fork copied was told to its parent twice, and counts once
+        # what a fork copied was told to its parent twice, and counts once
+        twice: set[tuple[int, int]] = set()
         for own, unheard in zip(self._listeners, self._unheard, strict=True):
             known = told_in(own)
-            due = {(number, n) for number, said in enumerate(self._said) for n in set(range(said)) - unheard[number]}
+            due = {
+                (number, n)
+                for number, said in enumerate(self._said)
+                for n in set(range(said)) - unheard[number]
+            }
             self.result.lost += 2 * len(due - set(known))
             twice.update(one for one, count in known.items() if count > 1)
         self.result.twice = 2 * len(twice)
@@ -238,7 +271,10 @@ def spans(text: str) -> list[tuple[int, int]]:
     """The exchanges that an update tells of, each as the speaker's number and its own."""
     found = []
     for name, count, last in _LINE.findall(text):
-        found += [(int(name[1:]), number) for number in range(int(last) - int(count) // 2 + 1, int(last) + 1)]
+        found += [
+            (int(name[1:]), number)
+            for number in range(int(last) - int(count) // 2 + 1, int(last) + 1)
+        ]
     assert len(_LINE.findall(text)) == len(re.findall(r"^- \"s\d\"", text, re.MULTILINE)), text
     return found
 

@@ -1,9 +1,10 @@
-"""`python -m bench.archive`: archiving a transcript, redaction included, against decoding every line of it with orjson.
+"""`python -m bench.archive`: archiving a transcript, redaction included, against decoding every
+line of it with orjson.
 
-Both run in this process, one after the other, on the same file, and what counts is the median of their processor time:
-how long they take depends on who else has the machine. `--transcripts DIR` makes it of real ones, `--peers` also races
-the tools from PyPI that turn Claude Code's transcripts into text, as whole processes, each in an environment made for
-it (needs a package index).
+Both run in this process, one after the other, on the same file, and what counts is the median of
+their processor time: how long they take depends on who else has the machine. `--transcripts DIR`
+makes it of real ones, `--peers` also races the tools from PyPI that turn Claude Code's transcripts
+into text, as whole processes, each in an environment made for it (needs a package index).
 """
 
 from __future__ import annotations
@@ -32,13 +33,30 @@ MEGABYTE = 1024 * 1024
 # What is installed, and the command that converts the session {file} below the home into {out}.
 PEERS = {
     "claude-conversation-extractor==1.1.2": ["claude-extract", "--all", "--output", "{out}"],
-    "claude-code-transcripts==0.6": ["claude-code-transcripts", "json", "{file}", "--output", "{out}"],
-    "claude-code-log==1.7.0": ["claude-code-log", "{file}", "--output", "{out}/log.md", "--no-cache"],
+    "claude-code-transcripts==0.6": [
+        "claude-code-transcripts",
+        "json",
+        "{file}",
+        "--output",
+        "{out}",
+    ],
+    "claude-code-log==1.7.0": [
+        "claude-code-log",
+        "{file}",
+        "--output",
+        "{out}/log.md",
+        "--no-cache",
+    ],
 }
-OURS = "import sys; from session_memory.cli import main; sys.exit(main(['archive', '--all', '--home', sys.argv[1]]))"
+OURS = (
+    "import sys; from session_memory.cli import main; sys.exit(main(['archive', '--all', "
+    "'--home', sys.argv[1]]))"
+)
 
 
-def main(megabytes: int = 100, runs: int = 5, transcripts: Path | None = None, peers: bool = False) -> None:
+def main(
+    megabytes: int = 100, runs: int = 5, transcripts: Path | None = None, peers: bool = False
+) -> None:
     source = copied(transcripts) if transcripts else generated(seed=7)
     with scratch_directory() as root:
         project = root / ".claude" / "projects" / "-home-dev-alpha"
@@ -57,11 +75,18 @@ def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
         archiving.append(seconds(archive, time.process_time))
         decoding.append(seconds(partial(decode, [transcript]), time.process_time))
     rate = transcript.stat().st_size / 1e6 / median(archiving)
-    return Row(f"archiving {rate:.0f} MB/s", median(archiving), median(decoding), "orjson, every line", LIMIT)
+    return Row(
+        f"archiving {rate:.0f} MB/s",
+        median(archiving),
+        median(decoding),
+        "orjson, every line",
+        LIMIT,
+    )
 
 
 def against_peers(root: Path, transcript: Path) -> list[Row]:
-    """The time of each peer's process against that of `session-memory archive --all`. Raises CalledProcessError."""
+    """The time of each peer's process against that of `session-memory archive --all`. Raises
+    CalledProcessError."""
     ours = [sys.executable, "-c", OURS, str(root / ".claude")]
     own = _process_seconds(ours, root, REPOSITORY)
     rows = [Row("session-memory archive --all", own, own, "itself")]
@@ -75,7 +100,9 @@ def against_peers(root: Path, transcript: Path) -> list[Row]:
         program, *rest = [argument.format(file=transcript, out=out) for argument in arguments]
         theirs = _process_seconds([str(environment / "bin" / program), *rest], root, root)
         written = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-        rows.append(Row(f"{requirement}, {written / 1e6:.1f} MB written", theirs, own, "session-memory"))
+        rows.append(
+            Row(f"{requirement}, {written / 1e6:.1f} MB written", theirs, own, "session-memory")
+        )
     return rows
 
 
@@ -85,7 +112,14 @@ def _process_seconds(command: list[str], home: Path, directory: Path) -> float:
 
 def _run(command: list[str], home: Path, directory: Path) -> None:
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        command,
+        cwd=directory,
+        env=environment,
+        check=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A real Chromium to look at the page with: the one that is there, else the one that Playwright brings."""
+"""A real Chromium to look at the page with: the one that is there, else the one that Playwright
+brings."""
 
 from __future__ import annotations
 
@@ -14,4 +15,6 @@ def launched(playwright: Playwright) -> Browser:
     """A browser. Raises playwright's Error where there is none."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # whom Chromium's sandbox refuses
-    return playwright.chromium.launch(executable_path=found, args=["--no-sandbox"] if is_root else [])
+    return playwright.chromium.launch(
+        executable_path=found, args=["--no-sandbox"] if is_root else []
+    )

@@ -33,7 +33,8 @@ class Stage(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What is run, against what, `before` each run; `check` raises CommandError for an output that should not be."""
+    """What is run, against what, `before` each run; `check` raises CommandError for an output that
+    should not be."""
 
     command: Command
     reference: Command
@@ -42,7 +43,8 @@ class Setup(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One row of the issue's table. Limits are ratios: of time, and of peak memory where there is one."""
+    """One row of the issue's table. Limits are ratios: of time, and of peak memory where there is
+    one."""
 
     name: str
     title: str
@@ -53,9 +55,14 @@ class Case(NamedTuple):
 
 
 def prompt(
-    sizes: list[int], change: Change | None = None, *, expect: Check | None = None, kind: type[Scene] = Scene,
-    run: Callable[[Scene], Command] = Scene.hook, **options: bool,
-) -> Callable[[Stage], Setup]:  # fmt: skip
+    sizes: list[int],
+    change: Change | None = None,
+    *,
+    expect: Check | None = None,
+    kind: type[Scene] = Scene,
+    run: Callable[[Scene], Command] = Scene.hook,
+    **options: bool,
+) -> Callable[[Stage], Setup]:
     """A hook is run where all sessions were told, and stay as they are or have a `change` since."""
 
     def set_up(stage: Stage) -> Setup:
@@ -63,7 +70,12 @@ def prompt(
         if change is None:
             scene.settle(stage.stopwatch)
         before = change(scene, stage.stopwatch).bring if change else lambda: None
-        return Setup(run(scene), scene.bare(), before, expect or (_says(b"[Session Activity]") if change else _silence))
+        return Setup(
+            run(scene),
+            scene.bare(),
+            before,
+            expect or (_says(b"[Session Activity]") if change else _silence),
+        )
 
     return set_up
 
@@ -79,13 +91,14 @@ def first_prompt(sizes: list[int]) -> Callable[[Stage], Setup]:
 
 
 def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
-    """14 sessions of all runtimes stay as they are, or 20 KB were added to each, and OpenCode's database is large;
-    against a small one."""
+    """14 sessions of all runtimes stay as they are, or 20 KB were added to each, and OpenCode's
+    database is large; against a small one."""
 
     def set_up(stage: Stage) -> Setup:
         sizes = [("large", DATABASE_BYTES), ("small", MEGABYTE)]
         scenes = [
-            ManyInDatabase(stage.root / name, stage.app, stage.source, MIXED_SIZES[:14], size) for name, size in sizes
+            ManyInDatabase(stage.root / name, stage.app, stage.source, MIXED_SIZES[:14], size)
+            for name, size in sizes
         ]
         news = [News(scene, stage.stopwatch) for scene in scenes] if is_new else []
         for scene in scenes if not is_new else []:
@@ -102,7 +115,8 @@ def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
 
 
 def told_in_turn(stage: Stage) -> Setup:
-    """The prompts after the one with news: each tells a few more until all are told; then all over again."""
+    """The prompts after the one with news: each tells a few more until all are told; then all over
+    again."""
     scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
     news = News(scene, stage.stopwatch)
     is_told = True
@@ -122,16 +136,20 @@ def told_in_turn(stage: Stage) -> Setup:
 
 
 def acknowledgement(stage: Stage) -> Setup:
-    """What was told last is to be looked for in the own transcript, and nothing is new; against a prompt with nothing
-    to be looked for."""
-    scenes = [Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES[:3]) for name in ("told", "quiet")]
+    """What was told last is to be looked for in the own transcript, and nothing is new; against a
+    prompt with nothing to be looked for."""
+    scenes = [
+        Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES[:3])
+        for name in ("told", "quiet")
+    ]
     unsettled = Unsettled(scenes[0], stage.stopwatch)
     scenes[1].settle(stage.stopwatch)
     return Setup(scenes[0].hook(), scenes[1].hook(), unsettled.bring, _silence)
 
 
 def reader(stage: Stage) -> Setup:
-    """A session of 1 GB that ends with the whole of another session, in which 50 messages and more have text."""
+    """A session of 1 GB that ends with the whole of another session, in which 50 messages and more
+    have text."""
     sizes = [READER_BYTES, 1024 * MEGABYTE - READER_BYTES]
     scene = Scene(stage.root, stage.app, stage.source, sizes, with_names=True)
     small, large = scene.sessions
@@ -141,14 +159,16 @@ def reader(stage: Stage) -> Setup:
 
     def check(stdout: bytes) -> None:
         if stdout.partition(b"\n")[2] != log:
-            raise CommandError("the reader shows other entries of the large session than of the small one")
+            raise CommandError(
+                "the reader shows other entries of the large session than of the small one"
+            )
 
     return Setup(scene.reader("session-1"), scene.reader("session-0"), lambda: None, check)
 
 
 def last_messages(scene: Scene, stopwatch: Stopwatch) -> bytes:
-    """Return the last 50 messages of the first session, as the reader prints them. Raises CommandError if it has fewer
-    with text."""
+    """Return the last 50 messages of the first session, as the reader prints them. Raises
+    CommandError if it has fewer with text."""
     title, _, log = stopwatch.run(scene.reader("session-0")).stdout.partition(b"\n")
     if b"the last 50 messages" not in title:
         raise CommandError(f"the small session is too short: {title.decode()}")
@@ -184,8 +204,11 @@ def status_line(stage: Stage) -> Setup:
 
 
 def prompt_with_status_line(stage: Stage) -> Setup:
-    """50 other sessions have nothing new, and the hook keeps what the status line shows; against a prompt without."""
-    scenes = [Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES) for name in ("on", "off")]
+    """50 other sessions have nothing new, and the hook keeps what the status line shows; against a
+    prompt without."""
+    scenes = [
+        Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES) for name in ("on", "off")
+    ]
     scenes[0].want_status_line()
     for scene in scenes:
         scene.settle(stage.stopwatch)
@@ -198,7 +221,8 @@ def _silence(stdout: bytes) -> None:
 
 
 def _says(*parts: bytes) -> Check:
-    """Return a check that what was printed has these parts, each in one of the forms between bars."""
+    """Return a check that what was printed has these parts, each in one of the forms between
+    bars."""
 
     def check(stdout: bytes) -> None:
         missing = [part for part in parts if not any(form in stdout for form in part.split(b"|"))]
@@ -211,40 +235,128 @@ def _says(*parts: bytes) -> Check:
 EDITED = b": edited "
 CASES = [
     Case("quiet-50", "50 other sessions, nothing new", 1.0, prompt(MIXED_SIZES), 1.5),
-    Case("quiet-50-named", "the same, named sessions of an agent", 1.0, prompt(MIXED_SIZES, with_names=True), 1.5),
-    Case("many-quiet-50", "50 other sessions of seven runtimes, nothing new", 1.0,
-         prompt(MIXED_SIZES, kind=ManyRuntimes)),
-    Case("many-new-50", "the same, 20 KB new in each", 2.6, prompt(MIXED_SIZES, News, kind=ManyRuntimes)),
-    Case("many-quiet-1000", "1,000 other sessions of seven runtimes, nothing new", 1.6,
-         prompt(SMALL_SIZES, kind=ManyRuntimes)),
-    Case("opencode-1gb", "14 of seven, OpenCode's database has 1 GB, nothing new", 1.1,
-         large_database(is_new=False), reference_title="1 MB"),
-    Case("opencode-1gb-new", "the same, 20 KB new in each", 1.1, large_database(is_new=True), reference_title="1 MB"),
+    Case(
+        "quiet-50-named",
+        "the same, named sessions of an agent",
+        1.0,
+        prompt(MIXED_SIZES, with_names=True),
+        1.5,
+    ),
+    Case(
+        "many-quiet-50",
+        "50 other sessions of seven runtimes, nothing new",
+        1.0,
+        prompt(MIXED_SIZES, kind=ManyRuntimes),
+    ),
+    Case(
+        "many-new-50",
+        "the same, 20 KB new in each",
+        2.6,
+        prompt(MIXED_SIZES, News, kind=ManyRuntimes),
+    ),
+    Case(
+        "many-quiet-1000",
+        "1,000 other sessions of seven runtimes, nothing new",
+        1.6,
+        prompt(SMALL_SIZES, kind=ManyRuntimes),
+    ),
+    Case(
+        "opencode-1gb",
+        "14 of seven, OpenCode's database has 1 GB, nothing new",
+        1.1,
+        large_database(is_new=False),
+        reference_title="1 MB",
+    ),
+    Case(
+        "opencode-1gb-new",
+        "the same, 20 KB new in each",
+        1.1,
+        large_database(is_new=True),
+        reference_title="1 MB",
+    ),
     Case("new-50", "50 other sessions, 20 KB new in each", 1.6, prompt(MIXED_SIZES, News), 1.5),
-    Case("new-50-typed", "the same, all of it typed by users", 1.6,
-         prompt(MIXED_SIZES, partial(News, is_typed=True)), 1.5),
+    Case(
+        "new-50-typed",
+        "the same, all of it typed by users",
+        1.6,
+        prompt(MIXED_SIZES, partial(News, is_typed=True)),
+        1.5,
+    ),
     Case("new-50-next", "the prompts after that, until all are told", 1.5, told_in_turn, 1.5),
-    Case("skipped", "an edit and 64 MB of screenshots and outputs behind it", 8.0,
-         prompt(MIXED_SIZES[:6], Buried, expect=_says(b"edited module.py")), 2.0),
-    Case("told", "something told last is to be found", 1.3, acknowledgement, reference_title="nothing"),
-    Case("collisions", "6 other sessions edited files in hand, HEAD moved", 1.6,
-         prompt(MIXED_SIZES[:6], Clash, expect=_says(b"! branch is fix now", EDITED)), 1.5),
-    Case("call-quiet", "before an edit, 50 other sessions, nothing new", 1.0,
-         prompt(MIXED_SIZES, run=Scene.call_hook), 1.5),
-    Case("call-memories", "the same, and 1,000 memories that name other files", 1.0,
-         prompt(MIXED_SIZES, kind=Remembering, run=Scene.call_hook), 1.5),
-    Case("call-new", "before an edit, 10 other sessions, 20 KB new in each", 1.4,
-         prompt(MIXED_SIZES[:10], News, run=Scene.call_hook, expect=_silence), 1.5),
-    Case("call-collisions", "before an edit of what one of 6 other sessions edited", 1.5,
-         prompt(MIXED_SIZES[:6], Clash, run=Scene.call_hook, expect=_says(b"PreToolUse", EDITED)), 1.5),
+    Case(
+        "skipped",
+        "an edit and 64 MB of screenshots and outputs behind it",
+        8.0,
+        prompt(MIXED_SIZES[:6], Buried, expect=_says(b"edited module.py")),
+        2.0,
+    ),
+    Case(
+        "told",
+        "something told last is to be found",
+        1.3,
+        acknowledgement,
+        reference_title="nothing",
+    ),
+    Case(
+        "collisions",
+        "6 other sessions edited files in hand, HEAD moved",
+        1.6,
+        prompt(MIXED_SIZES[:6], Clash, expect=_says(b"! branch is fix now", EDITED)),
+        1.5,
+    ),
+    Case(
+        "call-quiet",
+        "before an edit, 50 other sessions, nothing new",
+        1.0,
+        prompt(MIXED_SIZES, run=Scene.call_hook),
+        1.5,
+    ),
+    Case(
+        "call-memories",
+        "the same, and 1,000 memories that name other files",
+        1.0,
+        prompt(MIXED_SIZES, kind=Remembering, run=Scene.call_hook),
+        1.5,
+    ),
+    Case(
+        "call-new",
+        "before an edit, 10 other sessions, 20 KB new in each",
+        1.4,
+        prompt(MIXED_SIZES[:10], News, run=Scene.call_hook, expect=_silence),
+        1.5,
+    ),
+    Case(
+        "call-collisions",
+        "before an edit of what one of 6 other sessions edited",
+        1.5,
+        prompt(MIXED_SIZES[:6], Clash, run=Scene.call_hook, expect=_says(b"PreToolUse", EDITED)),
+        1.5,
+    ),
     Case("status-line", "the status line, 50 other sessions", 1.0, status_line, 1.5),
-    Case("quiet-50-line", "50 other sessions, nothing new, with the status line on", 1.2, prompt_with_status_line,
-         reference_title="off"),
+    Case(
+        "quiet-50-line",
+        "50 other sessions, nothing new, with the status line on",
+        1.2,
+        prompt_with_status_line,
+        reference_title="off",
+    ),
     Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.4, first_prompt(LARGE_SIZES)),
     Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
     Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, prompt(SMALL_SIZES)),
-    Case("quiet-1000-named", "the same, named sessions of an agent", 2.2, prompt(SMALL_SIZES, with_names=True)),
-    Case("session-start", "a session starts, upkeep ran a moment ago", 1.3, session_start(is_due=False)),
-    Case("session-start-due", "the same, upkeep is due and starts", 1.5, session_start(is_due=True)),
+    Case(
+        "quiet-1000-named",
+        "the same, named sessions of an agent",
+        2.2,
+        prompt(SMALL_SIZES, with_names=True),
+    ),
+    Case(
+        "session-start",
+        "a session starts, upkeep ran a moment ago",
+        1.3,
+        session_start(is_due=False),
+    ),
+    Case(
+        "session-start-due", "the same, upkeep is due and starts", 1.5, session_start(is_due=True)
+    ),
     Case("reader", "reader, last 50 messages of 1 GB", 1.1, reader, reference_title="of 4 MB"),
-]  # fmt: skip
+]

@@ -1,8 +1,9 @@
-"""A clone that several sessions work in: real git and real files, and the transcripts that Claude Code would write.
+"""A clone that several sessions work in: real git and real files, and the transcripts that Claude
+Code would write.
 
-Time is that of the scene: it is `now`, and goes on by itself with each tool call. Files get the time at which they are
-changed, so that what is told follows from what happened in the scene and not from how fast it was played.
-"""
+Time is that of the scene: it is `now`, and goes on by itself with each tool call. Files get the
+time at which they are changed, so that what is told follows from what happened in the scene and not
+from how fast it was played."""
 
 from __future__ import annotations
 
@@ -31,10 +32,16 @@ from session_memory.transcripts.entries import Session
 from tests.records import stamp
 
 GIT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
-    "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org",
-}  # fmt: skip
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LANG": "C.UTF-8",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+}
 LIMIT = 500
 FILES = ("src/app.py", "src/db.py", "docs/guide.md", "Makefile", "src/ui/main.ts")
 
@@ -53,7 +60,8 @@ class Clone:
         git(self.root, "update-index", "-q", "--refresh")
 
     def session(self, name: str, worktree: Path | None = None, root: Path | None = None) -> Actor:
-        """A session that begins now, with its first prompt, in a directory of the worktree at `root`."""
+        """A session that begins now, with its first prompt, in a directory of the worktree at
+        `root`."""
         actor = Actor(self, name, worktree or self.root, root)
         self.sessions.append(actor)
         actor.say("Go on.")
@@ -66,7 +74,9 @@ class Clone:
         date = f"@{int(self.now)} +0000"
         environment = {**GIT, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         where = directory or self.root
-        done = subprocess.run(["bash", "-c", command], cwd=where, env=environment, capture_output=True, check=False)
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=where, env=environment, capture_output=True, check=False
+        )
         self._settle(before)
         return done.returncode
 
@@ -92,7 +102,11 @@ class Clone:
         return found
 
     def _stamps(self) -> dict[Path, tuple[int, int]]:
-        return {path: (status.st_ino, status.st_mtime_ns) for path in self._files() if (status := path.stat())}
+        return {
+            path: (status.st_ino, status.st_mtime_ns)
+            for path in self._files()
+            if (status := path.stat())
+        }
 
     def _settle(self, before: dict[Path, tuple[int, int]]) -> None:
         """Gives what was written the time of the scene, in git's index too."""
@@ -112,7 +126,8 @@ class Actor:
     """A session in the clone. Each tool call takes a second and really does what it says."""
 
     def __init__(self, clone: Clone, name: str, worktree: Path, root: Path | None = None) -> None:
-        """`worktree` is the directory that it works in, `root` that of its worktree, where it is another one."""
+        """`worktree` is the directory that it works in, `root` that of its worktree, where it is
+        another one."""
         self.clone = clone
         self.name = name
         self.worktree = worktree
@@ -124,10 +139,15 @@ class Actor:
         self._append({"type": "custom-title", "customTitle": name, "sessionId": self.id})
 
     def sub_agent(self, folder: str = ".") -> Actor:
-        """A sub-agent that this session starts, and which so has a transcript of its own, in `folder` if a workflow
-        starts it."""
+        """A sub-agent that this session starts, and which so has a transcript of its own, in
+        `folder` if a workflow starts it."""
         agent = copy(self)
-        agent.path = self.path.with_suffix("") / "subagents" / folder / f"agent-{uuid.uuid4().hex[:17]}.jsonl"
+        agent.path = (
+            self.path.with_suffix("")
+            / "subagents"
+            / folder
+            / f"agent-{uuid.uuid4().hex[:17]}.jsonl"
+        )
         agent.path.parent.mkdir(parents=True, exist_ok=True)
         self._call("Agent", {"description": "As asked", "prompt": "Go on."}, lambda: 0)
         agent.say("Go on.")
@@ -137,11 +157,15 @@ class Actor:
     def _own(self) -> OwnSession:
         cursor_file = str(self.clone.state / f"{self.id}.json")
         home = self.clone.home
-        return OwnSession(self.id, runtime("agent-sdk"), cursor_file, str(self.path), str(self.worktree), home)
+        return OwnSession(
+            self.id, runtime("agent-sdk"), cursor_file, str(self.path), str(self.worktree), home
+        )
 
     @property
     def _others(self) -> list[Session]:
-        return [Session(other.id, str(other.path)) for other in self.clone.sessions if other is not self]
+        return [
+            Session(other.id, str(other.path)) for other in self.clone.sessions if other is not self
+        ]
 
     def say(self, text: str) -> None:
         """What its person asks for."""
@@ -188,16 +212,23 @@ class Actor:
         clone.now += 1
         settings = settings or clone.home.settings()
         observed = Observation(self._own, self._others, settings)
-        with open_update(self._own, observed, settings=settings, now=clone.now, limit=limit) as update:
+        with open_update(
+            self._own, observed, settings=settings, now=clone.now, limit=limit
+        ) as update:
             text = update.text or ""
         self.say("Go on.")
         if text:
-            attachment = {"type": "hook_additional_context", "content": [text], "hookEvent": "UserPromptSubmit"}
+            attachment = {
+                "type": "hook_additional_context",
+                "content": [text],
+                "hookEvent": "UserPromptSubmit",
+            }
             self._append({**self._record("attachment", {}), "attachment": attachment})
         return text
 
     def before_edit(self, name: str, *, agent: str = "", call_id: str = "") -> str:
-        """What the hook tells with an edit of a file that is about to be made, without its introduction."""
+        """What the hook tells with an edit of a file that is about to be made, without its
+        introduction."""
         calls = [(str(self.root / name), call_id)]
         search = CallSearch(self._own, calls, agent, self._others, Settings({}), self.clone.now)
         with search.delivery("", LIMIT) as delivery:
@@ -209,21 +240,42 @@ class Actor:
         self.clone.now += 0.5
         has_failed = bool(work())
         self.clone.now += 0.5
-        result = {"tool_use_id": call_id, "type": "tool_result", "content": "Done.", "is_error": has_failed}
+        result = {
+            "tool_use_id": call_id,
+            "type": "tool_result",
+            "content": "Done.",
+            "is_error": has_failed,
+        }
         self._append(self._record("user", {"role": "user", "content": [result]}))
 
     def open_call(self, tool: str, arguments: dict[str, Any], call_id: str) -> None:
         """A tool call that has no result yet."""
         block = {"type": "tool_use", "id": call_id, "name": tool, "input": arguments}
-        message = {"id": f"msg_{call_id}", "type": "message", "role": "assistant", "model": "claude-x"}
-        self._append(self._record("assistant", {**message, "content": [block], "stop_reason": "tool_use"}))
+        message = {
+            "id": f"msg_{call_id}",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-x",
+        }
+        self._append(
+            self._record("assistant", {**message, "content": [block], "stop_reason": "tool_use"})
+        )
 
     def _record(self, kind: str, message: dict[str, Any]) -> dict[str, Any]:
         return {
-            "parentUuid": None, "isSidechain": "subagents" in self.path.parts, "type": kind, "message": message,
-            "uuid": str(uuid.uuid4()), "timestamp": stamp(self.clone.now), "userType": "external", "entrypoint": "cli",
-            "cwd": str(self.worktree), "sessionId": self.id, "version": "2.1.329", "gitBranch": "main",
-        }  # fmt: skip
+            "parentUuid": None,
+            "isSidechain": "subagents" in self.path.parts,
+            "type": kind,
+            "message": message,
+            "uuid": str(uuid.uuid4()),
+            "timestamp": stamp(self.clone.now),
+            "userType": "external",
+            "entrypoint": "cli",
+            "cwd": str(self.worktree),
+            "sessionId": self.id,
+            "version": "2.1.329",
+            "gitBranch": "main",
+        }
 
     def _append(self, record: dict[str, Any]) -> None:
         if "uuid" in record:
@@ -250,7 +302,9 @@ def _begun(files: tuple[str, ...]) -> Path:
 
 def git(directory: Path, *arguments: str) -> str | None:
     """What git prints; None where it fails."""
-    done = subprocess.run(["git", *arguments], cwd=directory, env=GIT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *arguments], cwd=directory, env=GIT, capture_output=True, text=True, check=False
+    )
     return done.stdout if done.returncode == 0 else None
 
 

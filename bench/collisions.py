@@ -1,10 +1,11 @@
-"""`python -m bench.collisions`: generated histories of sessions that share a clone, each with real git, and what the
-sessions are told of their collisions with each prompt and with each edit, against what really happened.
+"""`python -m bench.collisions`: generated histories of sessions that share a clone, each with real
+git, and what the sessions are told of their collisions with each prompt and with each edit, against
+what really happened.
 
-It prints, by kind, which share of the collisions was told with the next prompt (and to the later of two who edit a
-file, with the result of its edit), and which share of what was told is false. `--hard` plays histories with what is
-rare, `--show` prints those in which something is missed or false, `--check` exits with 1 if a share is not as it should
-be.
+It prints, by kind, which share of the collisions was told with the next prompt (and to the later of
+two who edit a file, with the result of its edit), and which share of what was told is false.
+`--hard` plays histories with what is rare, `--show` prints those in which something is missed or
+false, `--check` exits with 1 if a share is not as it should be.
 """
 
 from __future__ import annotations
@@ -49,16 +50,22 @@ def total(counts: list[Counts]) -> Counts:
 
 def table(counts: Counts) -> str:
     """A Markdown table of the shares."""
-    lines = ["| collision | due | told | told, of what is due | false, of what is told |", "|---|---|---|---|---|"]
+    lines = [
+        "| collision | due | told | told, of what is due | false, of what is told |",
+        "|---|---|---|---|---|",
+    ]
     for kind in (*KINDS, "all"):
-        due, hits, told, false = (column.total() if kind == "all" else column[kind] for column in counts)
+        due, hits, told, false = (
+            column.total() if kind == "all" else column[kind] for column in counts
+        )
         shares = (f"{hits / due:.1%}" if due else "-", f"{false / told:.1%}" if told else "-")
         lines.append(f"| {kind} | {due} | {hits} | {shares[0]} | {shares[1]} |")
     return "\n".join(lines)
 
 
 def is_good(counts: Counts) -> bool:
-    """Whether enough is told, and little of it false: of the edits, of what git took, and of HEAD."""
+    """Whether enough is told, and little of it false: of the edits, of what git took, and of
+    HEAD."""
     for kinds in (KINDS[:2], KINDS[2:3], KINDS[3:4], KINDS[4:]):
         due, hits, told, false = (sum(column[kind] for kind in kinds) for column in counts)
         if hits < LEAST_TOLD * due or false > MOST_FALSE * told:
@@ -66,7 +73,13 @@ def is_good(counts: Counts) -> bool:
     return True
 
 
-def main(histories: int = 1000, seed: int = 7, hard: bool = False, show: bool = False, check: bool = False) -> int:
+def main(
+    histories: int = 1000,
+    seed: int = 7,
+    hard: bool = False,
+    show: bool = False,
+    check: bool = False,
+) -> int:
     """Return the exit code: 1 if `check` and too little was told, or too much of it is false."""
     seeds = range(seed, seed + histories)
     with ProcessPoolExecutor(max_workers=2) as pool:

@@ -1,4 +1,5 @@
-"""Runs a benchmark from the command line: the arguments of its `main` are the options, its docstring is the help."""
+"""Runs a benchmark from the command line: the arguments of its `main` are the options, its
+docstring is the help."""
 
 from __future__ import annotations
 
@@ -12,15 +13,18 @@ from typing import NoReturn, get_args, get_origin, get_type_hints
 def run(main: Callable[..., int | None]) -> NoReturn:
     """Run a benchmark with the options of this process, and exit with what it returns."""
     given = vars(parser_of(main).parse_args())
-    plain = [one for one in inspect.signature(main).parameters.values() if one.kind is one.VAR_POSITIONAL]
+    plain = [
+        one for one in inspect.signature(main).parameters.values() if one.kind is one.VAR_POSITIONAL
+    ]
     sys.exit(main(*[value for one in plain for value in given.pop(one.name)], **given))
 
 
 def parser_of(main: Callable[..., object]) -> ArgumentParser:
-    """Return the parser of a benchmark's options. One of the type bool is a flag, a list takes several values; an
-    argument without a default stands alone."""
+    """Return the parser of a benchmark's options. One of the type bool is a flag, a list takes
+    several values; an argument without a default stands alone."""
     parser = ArgumentParser(
-        description=sys.modules[main.__module__].__doc__, formatter_class=RawDescriptionHelpFormatter
+        description=sys.modules[main.__module__].__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
     )
     hints = get_type_hints(main)
     for name, one in inspect.signature(main).parameters.items():
@@ -35,6 +39,12 @@ def parser_of(main: Callable[..., object]) -> ArgumentParser:
         elif get_origin(hints[name]) is list:
             parser.add_argument(option, nargs="+", type=kinds[0], default=[])
         else:
-            note = f"({one.default:,})" if isinstance(one.default, int) else f"({one.default})" if one.default else ""
+            note = (
+                f"({one.default:,})"
+                if isinstance(one.default, int)
+                else f"({one.default})"
+                if one.default
+                else ""
+            )
             parser.add_argument(option, type=kinds[0], default=one.default, help=note)
     return parser

@@ -1,9 +1,11 @@
-"""`python -m bench.crashes`: ingestion is killed, and refused what it asks of the system: nothing is lost or doubled.
+"""`python -m bench.crashes`: ingestion is killed, and refused what it asks of the system: nothing
+is lost or doubled.
 
-Kills: a process that ingests is killed at a random moment, thousands of times, while the transcripts grow, get torn
-lines, are truncated, replaced and deleted. Faults: an ingestion runs once for every write, sync, truncation and opening
-of a file that SQLite makes, and that one fails, with an I/O error and with a full disk. Afterwards the store must hold
-exactly what a store holds that was made in one go.
+Kills: a process that ingests is killed at a random moment, thousands of times, while the
+transcripts grow, get torn lines, are truncated, replaced and deleted. Faults: an ingestion runs
+once for every write, sync, truncation and opening of a file that SQLite makes, and that one fails,
+with an I/O error and with a full disk. Afterwards the store must hold exactly what a store holds
+that was made in one go.
 """
 
 from __future__ import annotations
@@ -60,15 +62,20 @@ def kill(count: int, seed: int, show: Any = lambda text: None) -> int:
                 check(root, database, histories)
                 rate = number / (time.monotonic() - began)
                 show(
-                    f"kills: {number} of {count}, {landed} while at work: nothing lost or doubled, {rate:.0f} a second"
+                    f"kills: {number} of {count}, {landed} while at work: nothing lost or "
+                    f"doubled, {rate:.0f} a second"
                 )
     return landed
 
 
 def faults(
-    seed: int, steps: int = 30, kinds: tuple[type[Exception], ...] = KINDS, show: Any = lambda text: None
+    seed: int,
+    steps: int = 30,
+    kinds: tuple[type[Exception], ...] = KINDS,
+    show: Any = lambda text: None,
 ) -> int:
-    """Fails every operation of an ingestion once, in each of these ways; how many there were. Raises AssertionError.
+    """Fails every operation of an ingestion once, in each of these ways; how many there were.
+    Raises AssertionError.
 
     `steps` changes have made the transcripts."""
     chance = random.Random(seed)
@@ -94,18 +101,24 @@ def faults(
                 check(root, database, histories)
                 number += 1
             total += number
-            show(f"faults: {number} operations failed with {kind.__name__}, one a run: nothing lost or doubled")
+            show(
+                f"faults: {number} operations failed with {kind.__name__}, one a run: nothing "
+                f"lost or doubled"
+            )
     return total
 
 
 def check(root: Path, database: str, histories: Histories) -> None:
-    """Brings the store up to date and compares it with the histories, and SQLite's own check of the file."""
+    """Brings the store up to date and compares it with the histories, and SQLite's own check of the
+    file."""
     ingest(root, database)
     store = SqliteStore(database)
     try:
         [(verdict,)] = store.connection.execute("PRAGMA integrity_check").fetchall()
         assert verdict == "ok", verdict
-        store.connection.execute("INSERT INTO memory_search (memory_search, rank) VALUES ('integrity-check', 1)")
+        store.connection.execute(
+            "INSERT INTO memory_search (memory_search, rank) VALUES ('integrity-check', 1)"
+        )
         held: dict[str, list[str]] = {}
         for conversation in store.conversations(Filter(limit=1_000_000)):
             texts = held.setdefault(conversation.session_id, [])
@@ -116,7 +129,9 @@ def check(root: Path, database: str, histories: Histories) -> None:
             doubled = len(held.get(session, [])) - len(set(held.get(session, [])))
             assert not doubled, f"{session}: {doubled} are there twice"
         counts = store.counts()
-        assert counts.entries == sum(len(set(texts)) for texts in held.values()), "an entry is in no conversation"
+        assert counts.entries == sum(len(set(texts)) for texts in held.values()), (
+            "an entry is in no conversation"
+        )
         assert counts.ingesting == 0
     finally:
         store.close()
@@ -189,7 +204,8 @@ class FailingFile(apsw.VFSFile):
 def failing_files() -> Iterator[FailingFiles]:
     """Has all databases opened meanwhile go through FailingFiles."""
     vfs = FailingFiles()
-    shown, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None  # failures that SQLite has no use for
+    # failures that SQLite has no use for
+    shown, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
     try:
         yield vfs
     finally:

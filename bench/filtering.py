@@ -1,4 +1,5 @@
-"""`python -m bench.filtering`: how much less a model has to read of transcripts once they are filtered, how quickly.
+"""`python -m bench.filtering`: how much less a model has to read of transcripts once they are
+filtered, how quickly.
 
 Each setting that keeps less is measured beside the default.
 """
@@ -65,9 +66,9 @@ def row(directory: Path, name: str, settings: MemorySettings) -> str:
 
 
 class Reduction(NamedTuple):
-    """Sizes of a transcript. `before` is the content of its messages: text, thinking, parameters (as JSON) and results
-    of tool calls, including sub-agents, without images. `after` is what filtering keeps, in `exchanges` and `chunks`.
-    Tokens are upper estimates."""
+    """Sizes of a transcript. `before` is the content of its messages: text, thinking, parameters
+    (as JSON) and results of tool calls, including sub-agents, without images. `after` is what
+    filtering keeps, in `exchanges` and `chunks`. Tokens are upper estimates."""
 
     file_bytes: int = 0
     characters_before: int = 0
@@ -83,8 +84,13 @@ class Reduction(NamedTuple):
 
     @property
     def reduction(self) -> float:
-        """The share of characters that filtering removes; 0 if speakers' names make the text longer."""
-        return max(0.0, 1 - self.characters_after / self.characters_before) if self.characters_before else 0.0
+        """The share of characters that filtering removes; 0 if speakers' names make the text
+        longer."""
+        return (
+            max(0.0, 1 - self.characters_after / self.characters_before)
+            if self.characters_before
+            else 0.0
+        )
 
 
 def measured(path: str, settings: MemorySettings) -> Reduction | None:
@@ -100,11 +106,20 @@ def measured(path: str, settings: MemorySettings) -> Reduction | None:
             tokens += estimated_tokens(text)
     text = filtered(found, settings.filtering)
     pieces = chunks(found, settings.filtering, settings.chunking.max_chunk_tokens)
-    return Reduction(size, characters, tokens, len(text), estimated_tokens(text), len(exchanges(found)), len(pieces))
+    return Reduction(
+        size,
+        characters,
+        tokens,
+        len(text),
+        estimated_tokens(text),
+        len(exchanges(found)),
+        len(pieces),
+    )
 
 
 def transcript_entries(path: str) -> list[StoredEntry]:
-    """Return the entries and tool calls of a transcript as the store would; [] if no runtime wrote it."""
+    """Return the entries and tool calls of a transcript as the store would; [] if no runtime wrote
+    it."""
     with Opened(path) as descriptor:
         runtime = runtime_of(descriptor)
         return _entries(runtime, descriptor, os.fstat(descriptor).st_size, path) if runtime else []
@@ -127,14 +142,26 @@ def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[
     items = []
     if entry.text:
         items.append(
-            StoredEntry(number, entry.role, entry.text, entry.timestamp, entry.cwd, entry.offset, entry.message)
+            StoredEntry(
+                number,
+                entry.role,
+                entry.text,
+                entry.timestamp,
+                entry.cwd,
+                entry.offset,
+                entry.message,
+            )
         )
     for at, tool in enumerate(entry.tools, number + len(items)):
-        item = StoredEntry(at, TOOL_ROLE, tool.argument, entry.timestamp, entry.cwd, entry.offset, entry.message)
+        item = StoredEntry(
+            at, TOOL_ROLE, tool.argument, entry.timestamp, entry.cwd, entry.offset, entry.message
+        )
         item = item._replace(tool=tool.name, kind=tool.kind)
         end = tool.ended or ended.get(tool.call)
         if end is not None:
-            item = item._replace(outcome=end.outcome, error=end.error, result_size=end.size, result_lines=end.lines)
+            item = item._replace(
+                outcome=end.outcome, error=end.error, result_size=end.size, result_lines=end.lines
+            )
         items.append(item)
     return items
 
@@ -146,7 +173,9 @@ def _contents(runtime: Runtime, descriptor: int, size: int) -> Iterator[str]:
         for record in decode_line(line)[0] if len(line) > 1 else ():
             if not isinstance(record, dict):
                 continue
-            for one in records.events(record, 0, _CONTENT) or records.events(record, 0, _CONTENT | SUB_AGENTS):
+            for one in records.events(record, 0, _CONTENT) or records.events(
+                record, 0, _CONTENT | SUB_AGENTS
+            ):
                 if isinstance(one, Entry):
                     yield one.text
                     for tool in one.tools:

@@ -1,11 +1,13 @@
-"""`python -m bench.handoff REPOSITORY...`: does the page of `handoff` name what the successor of a session does first.
+"""`python -m bench.handoff REPOSITORY...`: does the page of `handoff` name what the successor of a
+session does first.
 
-A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions. A session is the successor of
-another if its first request names the other's transcript, as Claude Code does with a plan that it carries into a new
-session, or else if it is a plan whose first line the other has, within a day before. Counted are the first files that
-the successor opens, and the first commands that it runs, which the page of the other names: a file by its path in the
-repository, a command by its program and first word. Baseline: the ten files that the other used last. The state of
-files against git is not judged, since a clone has only today's.
+A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions. A session is
+the successor of another if its first request names the other's transcript, as Claude Code does with
+a plan that it carries into a new session, or else if it is a plan whose first line the other has,
+within a day before. Counted are the first files that the successor opens, and the first commands
+that it runs, which the page of the other names: a file by its path in the repository, a command by
+its program and first word. Baseline: the ten files that the other used last. The state of files
+against git is not judged, since a clone has only today's.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ def measure(path: Path, root: Path) -> None:
     sessions: dict[str, list[Conversation]] = {}
     for one in store.conversations(Filter(limit=10**6)):
         sessions.setdefault(one.session_id[-36:], []).insert(0, one)
-    items = {name: [item for one in ones for item in store.entries(one.id)] for name, ones in sessions.items()}
+    items = {
+        name: [item for one in ones for item in store.entries(one.id)]
+        for name, ones in sessions.items()
+    }
     pairs = [(before, name) for name in items if (before := _predecessor(name, items))]
     files: list[float] = []
     recent: list[float] = []
@@ -61,16 +66,28 @@ def measure(path: Path, root: Path) -> None:
         text = page(handed_over(last, items[before], {}, "", edited), "session-memory")
         opened = _files(items[after], last.cwd)[:FIRST_FILES]
         used = _files(items[before][::-1], last.cwd)[:RECENT_FILES]
-        ran = list(dict.fromkeys(_program(one.text) for one in items[after] if one.kind == "command"))[:FIRST_COMMANDS]
+        ran = list(
+            dict.fromkeys(_program(one.text) for one in items[after] if one.kind == "command")
+        )[:FIRST_COMMANDS]
         if opened:
             files.append(mean(one in text for one in opened))
             recent.append(mean(one in used for one in opened))
         if ran:
             commands.append(mean(one in text for one in ran))
-    print(f"{path.parent.name}: {len(sessions)} sessions, {len(set(pairs))} pairs of a session and its successor")
-    rows = (("files, named by the page", files), ("files, the ten used last", recent), ("commands, named", commands))
+    print(
+        f"{path.parent.name}: {len(sessions)} sessions, {len(set(pairs))} pairs of a session and "
+        f"its successor"
+    )
+    rows = (
+        ("files, named by the page", files),
+        ("files, the ten used last", recent),
+        ("commands, named", commands),
+    )
     for label, shares in rows:
-        print(f"  {label}: {mean(shares) if shares else 0:.3f} of the first ones of {len(shares)} successors")
+        print(
+            f"  {label}: {mean(shares) if shares else 0:.3f} of the first ones of {len(shares)} "
+            f"successors"
+        )
     store.close()
 
 
@@ -79,20 +96,34 @@ def _predecessor(name: str, items: dict[str, list[StoredEntry]]) -> str:
     request = next((one for one in items[name] if one.role == "user"), None)
     if request is None or request.timestamp is None:
         return ""
-    named = [found[1] for found in NAMED.finditer(request.text) if found[1] in items and found[1] != name]
+    named = [
+        found[1] for found in NAMED.finditer(request.text) if found[1] in items and found[1] != name
+    ]
     if named or not is_plan(request.text):
         return named[-1] if named else ""
     heading, began = title_of(request.text), request.timestamp
     found = []
     for other, said in items.items():
-        before = [one for one in said if one.timestamp is not None and began - DAY <= one.timestamp < began]
-        if other != name and len(heading) >= LEAST_HEADING and any(heading in one.text for one in before):
+        before = [
+            one
+            for one in said
+            if one.timestamp is not None and began - DAY <= one.timestamp < began
+        ]
+        if (
+            other != name
+            and len(heading) >= LEAST_HEADING
+            and any(heading in one.text for one in before)
+        ):
             found.append((before[-1].timestamp or 0, other))
     return max(found, default=(0, ""))[1]
 
 
 def _files(items: Sequence[StoredEntry], cwd: str) -> list[str]:
-    found = [one.text for one in items if one.kind in ("read", "edit") and one.text and "\n" not in one.text]
+    found = [
+        one.text
+        for one in items
+        if one.kind in ("read", "edit") and one.text and "\n" not in one.text
+    ]
     return list(dict.fromkeys(one.removeprefix(f"{cwd}/") for one in found))
 
 

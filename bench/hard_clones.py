@@ -1,5 +1,6 @@
-"""Histories as those in `shared_clones`, made harder: odd names and links, sessions in subdirectories and in a worktree
-of their own, sub-agents, long command lines of which a part fails, and the rarer commands of git."""
+"""Histories as those in `shared_clones`, made harder: odd names and links, sessions in
+subdirectories and in a worktree of their own, sub-agents, long command lines of which a part fails,
+and the rarer commands of git."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from shlex import quote
 from .clones import Actor, unique
 from .shared_clones import COMMANDS, KINDS, Change, History, Truth
 
-FILES = ("src/app.py", "src/größe 1.py", "docs/a guide.md", "Makefile", "src/ui/main.ts", "notebooks/Übung.ipynb")
+FILES = (
+    "src/app.py",
+    "src/größe 1.py",
+    "docs/a guide.md",
+    "Makefile",
+    "src/ui/main.ts",
+    "notebooks/Übung.ipynb",
+)
 LINK = "lib"  # a link to src
 HIDDEN = "edited where it does not show"
 
@@ -26,7 +34,9 @@ class HardHistory(History):
         (root / LINK).symlink_to("src")
         clone.shell("git add -A && git commit -qm link && git commit -q --allow-empty -m more")
         actors = [clone.session(names[0])]
-        actors.append(clone.session(names[1], root / "src" if self.chance.random() < 0.5 else root, root))
+        actors.append(
+            clone.session(names[1], root / "src" if self.chance.random() < 0.5 else root, root)
+        )
         for name in names[2:]:
             place = root
             if name == names[-1] and self.chance.random() < 0.5:
@@ -48,7 +58,9 @@ class HardHistory(History):
             self._edit(truth, name)
         elif kind < 0.55:
             self.clone.write(self.clone.root / name, unique(chance))
-            self.changes.setdefault((self.clone.root, name), []).append(Change("", self.clone.now, HIDDEN))
+            self.changes.setdefault((self.clone.root, name), []).append(
+                Change("", self.clone.now, HIDDEN)
+            )
         elif kind < 0.70:
             self.shell_edit(truth, name)
         elif kind < 0.74:
@@ -75,14 +87,17 @@ class HardHistory(History):
         """An edit by a tool, perhaps of a sub-agent."""
         actor, text = truth.actor, unique(self.chance)
         agent = actor.sub_agent() if self.chance.random() < 0.3 else actor
-        tool = "NotebookEdit" if name.endswith(".ipynb") else self.chance.choice(("Edit", "MultiEdit"))
+        tool = (
+            "NotebookEdit" if name.endswith(".ipynb") else self.chance.choice(("Edit", "MultiEdit"))
+        )
         agent.edit(self._spelt(name), text, tool=tool)
         self.changed(truth, name, KINDS[0])
         if agent is not actor:
             actor.say("Well?")
 
     def _command(self, truth: Truth, name: str, form: str, kind: str) -> None:
-        """A command line that edits a file, or seems to; whatever it changed of the others is noted too."""
+        """A command line that edits a file, or seems to; whatever it changed of the others is noted
+        too."""
         before = {one: (self.text(truth, one), self._stamp(truth, one)) for one in self.files}
         line = self._line(truth, name, form)
         self.log.append(line)
@@ -102,10 +117,14 @@ class HardHistory(History):
         plain = relpath(truth.actor.root / self._spelt(name), place)
         directory, _, base = plain.rpartition("/")
         return form.format(
-            name=quote(plain), plain=plain, directory=quote(directory or "."), base=quote(base),
-            up=quote(relpath(truth.actor.root, place)), text=unique(self.chance).strip(),
+            name=quote(plain),
+            plain=plain,
+            directory=quote(directory or "."),
+            base=quote(base),
+            up=quote(relpath(truth.actor.root, place)),
+            text=unique(self.chance).strip(),
             number=self.chance.randrange(9999),
-        )  # fmt: skip
+        )
 
     def _stamp(self, truth: Truth, name: str) -> tuple[int, int] | None:
         path = Path(truth.actor.root / name)

@@ -17,11 +17,13 @@ START = 1_780_000_000.0
 
 
 class Histories:
-    """A few sessions in a project below `root`; each `step` changes one of them. `said` holds what each session's
-    transcript has ever held. Before something goes from a file, `settle` is called, so that somebody can have read it;
-    without it files only grow."""
+    """A few sessions in a project below `root`; each `step` changes one of them. `said` holds what
+    each session's transcript has ever held. Before something goes from a file, `settle` is called,
+    so that somebody can have read it; without it files only grow."""
 
-    def __init__(self, root: Path, chance: random.Random, settle: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, root: Path, chance: random.Random, settle: Callable[[], object] | None = None
+    ) -> None:
         self.said: dict[str, list[str]] = {}
         self._directory = root / "-srv-agent"
         self._directory.mkdir(parents=True)
@@ -31,7 +33,8 @@ class Histories:
         self._records: dict[str, list[bytes]] = {}
 
     def step(self) -> None:
-        """One change: mostly something is appended, seldom a file is truncated, replaced or deleted."""
+        """One change: mostly something is appended, seldom a file is truncated, replaced or
+        deleted."""
         if len(self._records) < SESSIONS:
             session = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
             self._records[session], self.said[session] = [], []
@@ -63,7 +66,13 @@ class Histories:
         identity = str(uuid.UUID(int=self._number << 80, version=4))
         role = self._chance.choice(("user", "assistant"))
         message = {"role": role, "content": [{"type": "text", "text": text.strip()}]}
-        record = {"parentUuid": None, "sessionId": session, "type": role, "uuid": identity, "timestamp": when}
+        record = {
+            "parentUuid": None,
+            "sessionId": session,
+            "type": role,
+            "uuid": identity,
+            "timestamp": when,
+        }
         self.said[session].append(text.strip())
         return json.dumps({**record, "cwd": "/srv/agent", "message": message}).encode() + b"\n"
 

@@ -1,9 +1,10 @@
-"""`python -m bench.host`: a host with many groups, killed over and over; does the ledger agree with what happened?
+"""`python -m bench.host`: a host with many groups, killed over and over; does the ledger agree with
+what happened?
 
-Messages come in at random times while `kill -9` ends the host every few seconds, every other time with the runtimes
-that it has started. At the end three books are compared: the messages that were put in, the requests that the fake API
-has seen, and the replies that went out. The harness of the tests runs the real Claude Code of the SDK's wheel; it needs
-what the tests need.
+Messages come in at random times while `kill -9` ends the host every few seconds, every other time
+with the runtimes that it has started. At the end three books are compared: the messages that were
+put in, the requests that the fake API has seen, and the replies that went out. The harness of the
+tests runs the real Claude Code of the SDK's wheel; it needs what the tests need.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ THINKING_SECONDS = (0.0, 0.0, 0.3, 1.0, 3.0)
 
 
 class Books(NamedTuple):
-    """What the three books say. Every list of `problems` that is not empty is a fault of the host."""
+    """What the three books say. Every list of `problems` that is not empty is a fault of the
+    host."""
 
     messages: int
     replies: int
@@ -40,21 +42,30 @@ class Books(NamedTuple):
     problems: dict[str, list[str]]
 
 
-def main(groups: int = 20, messages: int = 100, kills: int = 100, seed: int = 7, json: bool = False) -> int:
+def main(
+    groups: int = 20, messages: int = 100, kills: int = 100, seed: int = 7, json: bool = False
+) -> int:
     """Return the exit code: 1 if the books do not agree. Each group gets so many messages."""
     dice = random.Random(seed)
-    with harness.Echo(lambda: dice.choice(THINKING_SECONDS)) as api, closing(harness.HostMachine(api)) as machine:
+    with (
+        harness.Echo(lambda: dice.choice(THINKING_SECONDS)) as api,
+        closing(harness.HostMachine(api)) as machine,
+    ):
         books = play(machine, groups, messages, kills, dice)
     print(dumps(books._asdict(), indent=2) if json else _as_text(books, groups))
     return 1 if any(books.problems.values()) else 0
 
 
 def play(
-    machine: Any, groups: int, messages: int, kills: int, dice: random.Random,
+    machine: Any,
+    groups: int,
+    messages: int,
+    kills: int,
+    dice: random.Random,
     lives_seconds: tuple[float, float] = LIVES_SECONDS,
-) -> Books:  # fmt: skip
-    """Runs the scene on a fresh machine: as many lives of the host as `kills`, each with its share of the messages, and
-    one more to the end."""
+) -> Books:
+    """Runs the scene on a fresh machine: as many lives of the host as `kills`, each with its share
+    of the messages, and one more to the end."""
     names = ["main", *[f"g{number}" for number in range(1, groups)]]
     machine.init(*names, config="groups_at_once: 4\nidle_seconds: 5\n")
     said = {f"m-{name}-{number}": name for name in names for number in range(messages)}
@@ -72,10 +83,17 @@ def play(
         if life < kills:
             time.sleep(max(0.0, born + length - time.monotonic()))
             machine.kill(with_runtimes=life % 2 == 1)
-    machine.wait(lambda: not any(sum(machine.ledger.inbox_counts(name)) for name in names), "end of the work")
+    machine.wait(
+        lambda: not any(sum(machine.ledger.inbox_counts(name)) for name in names), "end of the work"
+    )
     machine.wait(lambda: not machine.ledger.undelivered(), "delivery of the last reply")
     machine.stop()
-    return compare(machine, {token: (said[token], ids[token]) for token in said}, kills, time.monotonic() - began)
+    return compare(
+        machine,
+        {token: (said[token], ids[token]) for token in said},
+        kills,
+        time.monotonic() - began,
+    )
 
 
 def _split(tokens: list[str], count: int) -> tuple[list[str], list[str]]:
@@ -83,7 +101,8 @@ def _split(tokens: list[str], count: int) -> tuple[list[str], list[str]]:
 
 
 def compare(machine: Any, said: dict[str, tuple[str, str]], kills: int, seconds: float) -> Books:
-    """The books of a machine that has come to rest; `said` gives the group and the message's id for every token."""
+    """The books of a machine that has come to rest; `said` gives the group and the message's id for
+    every token."""
     requests = machine.api.prompts()
     seen = Counter(token for request in requests for token in harness.tokens(request.news))
     replies = machine.ledger.replies(limit=10**9)
@@ -91,30 +110,43 @@ def compare(machine: Any, said: dict[str, tuple[str, str]], kills: int, seconds:
     by_message = {message_id: reply for reply in replies for message_id in reply.answers}
     problems: dict[str, list[str]] = {
         "never seen by the API": [token for token in said if not seen[token]],
-        "not answered": [token for token, (_, message_id) in said.items() if not answers[message_id]],
-        "answered more than once": [token for token, (_, message_id) in said.items() if answers[message_id] > 1],
+        "not answered": [
+            token for token, (_, message_id) in said.items() if not answers[message_id]
+        ],
+        "answered more than once": [
+            token for token, (_, message_id) in said.items() if answers[message_id] > 1
+        ],
         "answered without regard to it": [
-            token for token, (_, message_id) in said.items()
+            token
+            for token, (_, message_id) in said.items()
             if message_id in by_message and token not in harness.tokens(by_message[message_id].text)
         ],
         "answered in another chat": [
-            token for token, (group, message_id) in said.items()
+            token
+            for token, (group, message_id) in said.items()
             if message_id in by_message and by_message[message_id].group != group
         ],
         "not delivered": [str(reply.id) for reply in machine.ledger.undelivered()],
-        "replies to nothing": [f"{reply.id}: {reply.text}" for reply in replies if not reply.answers],
+        "replies to nothing": [
+            f"{reply.id}: {reply.text}" for reply in replies if not reply.answers
+        ],
         "errors": [f"{reply.id}: {reply.text}" for reply in replies if reply.kind == "error"],
         "out of order": _disordered(machine),
-    }  # fmt: skip
-    prompts = int(machine.ledger.connection.execute("SELECT count(*) FROM prompts").fetchall()[0][0])
+    }
+    prompts = int(
+        machine.ledger.connection.execute("SELECT count(*) FROM prompts").fetchall()[0][0]
+    )
     again = sum(1 for count in seen.values() if count > 1)
-    return Books(len(said), len(replies), len(requests), prompts, again, kills, round(seconds, 1), problems)
+    return Books(
+        len(said), len(replies), len(requests), prompts, again, kills, round(seconds, 1), problems
+    )
 
 
 def _disordered(machine: Any) -> list[str]:
     """The messages that were answered after one of their group that came in later."""
     query = (
-        "SELECT i.message_id, i.group_folder, p.reply_id FROM inbox i JOIN prompts p ON p.id = i.prompt_id "
+        "SELECT i.message_id, i.group_folder, p.reply_id FROM inbox i JOIN prompts p ON p.id = "
+        "i.prompt_id "
         "ORDER BY i.group_folder, i.seq"
     )
     found: list[str] = []
@@ -129,12 +161,15 @@ def _disordered(machine: Any) -> list[str]:
 def _as_text(books: Books, groups: int) -> str:
     lines = [
         f"{groups} groups, {books.messages} messages, {books.kills} kills in {books.seconds} s",
-        f"  {books.prompts} prompts were made of the messages; the API saw {books.requests} requests, "
+        f"  {books.prompts} prompts were made of the messages; the API saw "
+        f"{books.requests} requests, "
         f"in which {books.asked_again} messages were new more than once",
         f"  {books.replies} replies went out",
     ]
     for name, found in books.problems.items():
-        lines.append(f"  {name}: {len(found) or 'none'}{'  ' + ', '.join(found[:5]) if found else ''}")
+        lines.append(
+            f"  {name}: {len(found) or 'none'}{'  ' + ', '.join(found[:5]) if found else ''}"
+        )
     return "\n".join(lines)
 
 

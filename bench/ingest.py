@@ -1,10 +1,11 @@
-"""`python -m bench.ingest`: what it costs to take transcripts into the store, against decoding every line with orjson.
+"""`python -m bench.ingest`: what it costs to take transcripts into the store, against decoding
+every line with orjson.
 
-First import: each in a process of its own, one after the other, on the same files. One megabyte appended to a large
-file: against the same megabyte as a file of its own. Each other runtime: a gigabyte of its transcripts against one of
-Claude Code's. Memory: a process of its own over one large file, of `--large` megabytes.
-`--transcripts DIR` makes all of it of real ones. `--peers` also races agentsview from PyPI, each in its own process on
-the same files (needs a package index).
+First import: each in a process of its own, one after the other, on the same files. One megabyte
+appended to a large file: against the same megabyte as a file of its own. Each other runtime: a
+gigabyte of its transcripts against one of Claude Code's. Memory: a process of its own over one
+large file, of `--large` megabytes. `--transcripts DIR` makes all of it of real ones. `--peers` also
+races agentsview from PyPI, each in its own process on the same files (needs a package index).
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ MEASURED = "import sys; from bench.ingest import import_all; import_all(sys.argv
 
 
 def main(
-    megabytes: int = 120, large: int = 200, runs: int = 5, transcripts: Path | None = None, peers: bool = False
+    megabytes: int = 120,
+    large: int = 200,
+    runs: int = 5,
+    transcripts: Path | None = None,
+    peers: bool = False,
 ) -> None:
     with scratch_directory() as root:
         make = copied(transcripts) if transcripts else generated(seed=7)
@@ -67,7 +72,10 @@ def main(
         if peers:
             rows.append(against_peer(root, projects, runs))
         print(as_table(rows, runs))
-        print(f"database: {share(root / 'first.db'):.2f} times the bytes of text that it holds (limit {SIZE_LIMIT})")
+        print(
+            f"database: {share(root / 'first.db'):.2f} times the bytes of text that it holds "
+            f"(limit {SIZE_LIMIT})"
+        )
         print(f"memory: {memory_for_one_file(root)} MB at most (limit {MEMORY_LIMIT_MEGABYTES})")
 
 
@@ -79,7 +87,8 @@ def import_all(database: str, projects: str) -> None:
 
 
 def first_import(root: Path, projects: Path, runs: int) -> Row:
-    """The time to import against the time to decode every line, each in a process that has done nothing else."""
+    """The time to import against the time to decode every line, each in a process that has done
+    nothing else."""
     importing, decoding = [], []
     for number in range(runs):
         database = root / ("first.db" if not number else f"first-{number}.db")
@@ -87,7 +96,11 @@ def first_import(root: Path, projects: Path, runs: int) -> Row:
         decoding.append(_seconds_alone("decode_all", str(projects)))
     rate = sum(path.stat().st_size for path in projects.rglob("*.jsonl")) / 1e6 / median(importing)
     return Row(
-        f"first import, {rate:.0f} MB/s", median(importing), median(decoding), "orjson, every line", IMPORT_LIMIT
+        f"first import, {rate:.0f} MB/s",
+        median(importing),
+        median(decoding),
+        "orjson, every line",
+        IMPORT_LIMIT,
     )
 
 
@@ -96,14 +109,21 @@ def decode_all(projects: str) -> None:
 
 
 def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
-    """The time for a byte of a runtime's transcripts against that for one of Claude Code's, and for a byte of the text
-    in it that the store holds: both a fifth of what is imported at first, in turn, each by one process alone."""
+    """The time for a byte of a runtime's transcripts against that for one of Claude Code's, and for
+    a byte of the text in it that the store holds: both a fifth of what is imported at first, in
+    turn, each by one process alone."""
     size, ours, theirs = megabytes * MEGABYTE // 5, root / format / "own", root / format / "theirs"
     texts = Texts(7)
     for number in range(SESSIONS):
         for directory, name in ((ours, OWN), (theirs, format)):
-            author = Author(texts, f"{name}-{number}", "alpha", size // SESSIONS, time.time() - 3600)
-            path = Path(runtime(name).own_path({"session_id": author.session_id}, author.cwd, str(directory)))
+            author = Author(
+                texts, f"{name}-{number}", "alpha", size // SESSIONS, time.time() - 3600
+            )
+            path = Path(
+                runtime(name).own_path(
+                    {"session_id": author.session_id}, author.cwd, str(directory)
+                )
+            )
             write_session(path, author, name)
     sizes = [sum(path.stat().st_size for path in one.rglob("*.jsonl")) for one in (theirs, ours)]
     times: list[list[float]] = [[], []]
@@ -114,13 +134,20 @@ def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
             times[which].append(_seconds_alone("import_all", database, str(directory)))
             texts_held[which] = _text_bytes(database)
     rows = []
-    for title, amounts, of in ((f"a gigabyte of {format}", sizes, "of"), (f"of text in {format}", texts_held, "in")):
-        theirs_takes, ours_takes = [median(found) / amount * 1e9 for found, amount in zip(times, amounts)]
+    for title, amounts, of in (
+        (f"a gigabyte of {format}", sizes, "of"),
+        (f"of text in {format}", texts_held, "in"),
+    ):
+        theirs_takes, ours_takes = [
+            median(found) / amount * 1e9 for found, amount in zip(times, amounts)
+        ]
         rows.append(Row(title, theirs_takes, ours_takes, f"{of} {OWN}", 1.0))
     return rows
 
 
-def appended(root: Path, make: Callable[[Path, int, float], Path], megabytes: int, runs: int) -> Row:
+def appended(
+    root: Path, make: Callable[[Path, int, float], Path], megabytes: int, runs: int
+) -> Row:
     """The time for one megabyte behind `megabytes` others against that for one megabyte alone."""
     large = make(root / "large" / "-home-dev-large", megabytes * MEGABYTE, time.time() - 3600)
     extra = make(root / "extra" / "-home-dev-extra", MEGABYTE, time.time()).read_bytes()
@@ -134,8 +161,12 @@ def appended(root: Path, make: Callable[[Path, int, float], Path], megabytes: in
         directory = root / f"alone-{number}" / "-home-dev-alone"
         directory.mkdir(parents=True)
         (directory / "alone.jsonl").write_bytes(extra)
-        alone.append(seconds(partial(import_all, str(root / f"alone-{number}.db"), str(directory.parent))))
-    return Row(f"1 MB behind {megabytes} MB", median(growing), median(alone), "1 MB alone", APPEND_LIMIT)
+        alone.append(
+            seconds(partial(import_all, str(root / f"alone-{number}.db"), str(directory.parent)))
+        )
+    return Row(
+        f"1 MB behind {megabytes} MB", median(growing), median(alone), "1 MB alone", APPEND_LIMIT
+    )
 
 
 def against_peer(root: Path, projects: Path, runs: int) -> Row:
@@ -145,11 +176,19 @@ def against_peer(root: Path, projects: Path, runs: int) -> Row:
     subprocess.run([environment / "bin" / "pip", "install", "--quiet", PEER], check=True)
     own, theirs = [], []
     for number in range(max(1, runs // 3)):
-        own.append(seconds(partial(_run, [sys.executable, "-c", MEASURED, f"{root}/own-{number}.db", str(projects)])))
+        own.append(
+            seconds(
+                partial(
+                    _run, [sys.executable, "-c", MEASURED, f"{root}/own-{number}.db", str(projects)]
+                )
+            )
+        )
         home = root / f"peer-home-{number}"
         home.mkdir()
         (home / ".claude").symlink_to(root / ".claude")
-        theirs.append(seconds(partial(_run, [str(environment / "bin" / "agentsview"), "sync"], home)))
+        theirs.append(
+            seconds(partial(_run, [str(environment / "bin" / "agentsview"), "sync"], home))
+        )
     return Row(f"{PEER} (at least 4 x)", median(theirs), median(own), "session-memory")
 
 
@@ -170,7 +209,8 @@ def _text_bytes(database: str) -> int:
 
 
 def memory_for_one_file(root: Path) -> int:
-    """The peak memory in MB of a process that imports one large file, and of the one that reads for it."""
+    """The peak memory in MB of a process that imports one large file, and of the one that reads for
+    it."""
     script = f"{MEASURED}; from bench.stopwatch import peak_memory; print(peak_memory())"
     command = [sys.executable, "-c", script, str(root / "memory.db"), str(root / "large")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -180,12 +220,17 @@ def memory_for_one_file(root: Path) -> int:
 def _run(command: list[str], home: Path | None = None) -> None:
     environment = {"HOME": str(home or "/nonexistent"), "PATH": os.defpath, "LANG": "C.UTF-8"}
     environment |= {"AGENTSVIEW_NO_DAEMON": "1"}  # else it leaves a server behind
-    subprocess.run(command, env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        command, env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL
+    )
 
 
 def _seconds_alone(function: str, *arguments: str) -> float:
-    """The time that a function of this module takes in a process of its own, which has imported what it needs."""
-    done = subprocess.run([sys.executable, "-c", TIMED, function, *arguments], check=True, capture_output=True)
+    """The time that a function of this module takes in a process of its own, which has imported
+    what it needs."""
+    done = subprocess.run(
+        [sys.executable, "-c", TIMED, function, *arguments], check=True, capture_output=True
+    )
     return float(done.stdout)
 
 

@@ -1,5 +1,6 @@
-"""A home with a year of invented sessions, for pictures of the page and for looking at it: agents in Claude Code, Codex
-and Pi at work for a bakery. The same for the same time; what is said in them is in invented.yaml."""
+"""A home with a year of invented sessions, for pictures of the page and for looking at it: agents
+in Claude Code, Codex and Pi at work for a bakery. The same for the same time; what is said in them
+is in invented.yaml."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ Record = dict[str, Any]
 
 
 class Work(NamedTuple):
-    """What somebody asked for in a project, which file was edited for it, the command that was run, the line that it
-    failed with ('' where it went well), and the answer."""
+    """What somebody asked for in a project, which file was edited for it, the command that was run,
+    the line that it failed with ('' where it went well), and the answer."""
 
     project: str
     request: str
@@ -44,8 +45,9 @@ MEMORIES: dict[str, str] = _KNOWN["memories"]  # pages, by their names
 
 
 def write_home(home: Path, now: float, days: int = DAYS) -> None:
-    """Writes the transcripts of so many days and today's: two of these sessions have one file in hand, one of them
-    was told of it, and the other is at work. `now` is in seconds since the epoch."""
+    """Writes the transcripts of so many days and today's: two of these sessions have one file in
+    hand, one of them was told of it, and the other is at work. `now` is in seconds since the
+    epoch."""
     random = Random(SEED)
     for project in dict.fromkeys(work.project for work in WORK):
         _repository(home / "code" / project, "main" if project != "bakery-shop" else "checkout")
@@ -70,10 +72,19 @@ def _today(home: Path, random: Random, now: float) -> None:
     _session(home, random, WORK[8], now - 5 * HOUR, 2)
     _session(home, random, WORK[6], now - 2 * HOUR, 3)
     first = _session(home, random, WORK[0], now - 40 * 60, 2, runtime="claude")
-    second = _session(home, random, WORK[2]._replace(file="src/cart.ts"), now - 25 * 60, 2, runtime="claude")
+    second = _session(
+        home, random, WORK[2]._replace(file="src/cart.ts"), now - 25 * 60, 2, runtime="claude"
+    )
     _told(home, second, "Also offer Sunday morning", now - 6 * 60)
     _add(
-        first, _claude_turn(random, home, WORK[0]._replace(request="Add a test for two tabs"), first.stem, now - 3 * 60)
+        first,
+        _claude_turn(
+            random,
+            home,
+            WORK[0]._replace(request="Add a test for two tabs"),
+            first.stem,
+            now - 3 * 60,
+        ),
     )
     _session(home, random, WORK[4], now - 4 * 60, 1, runtime="codex")
     at_work = WORK[0]._replace(request="Run it in Firefox too")
@@ -82,7 +93,7 @@ def _today(home: Path, random: Random, now: float) -> None:
 
 def _session(
     home: Path, random: Random, work: Work, begin: float, turns: int, runtime: str = ""
-) -> Path:  # fmt: skip
+) -> Path:
     """Writes a transcript of some turns, which begins then; its path."""
     runtime = runtime or random.choices(("claude", "codex", "pi"), (6, 2, 2))[0]
     cwd = f"{home}/code/{work.project}"
@@ -95,7 +106,10 @@ def _session(
     elif runtime == "pi":
         stamp = time.strftime("%Y-%m-%dT%H-%M-%S-000Z", time.gmtime(begin))
         path = home / ".pi/agent/sessions" / pi_encode_cwd(cwd) / f"{stamp}_{id}.jsonl"
-        _add(path, [{"type": "session", "version": 3, "id": id, "timestamp": _stamp(begin), "cwd": cwd}])
+        _add(
+            path,
+            [{"type": "session", "version": 3, "id": id, "timestamp": _stamp(begin), "cwd": cwd}],
+        )
     else:
         path = home / ".codex/sessions" / time.strftime("%Y/%m/%d", day)
         path = path / f"rollout-{time.strftime('%Y-%m-%dT%H-%M-%S', day)}-{id}.jsonl"
@@ -119,25 +133,45 @@ def _claude_turn(random: Random, home: Path, work: Work, id: str, at: float) -> 
 
     def record(kind: str, content: Any, seconds: float, **message: Any) -> Record:
         return {
-            "type": kind, "uuid": _session_id(random), "parentUuid": None, "sessionId": id, "cwd": cwd,
-            "isSidechain": False, "userType": "external", "version": "2.1.329", "timestamp": _stamp(at + seconds),
+            "type": kind,
+            "uuid": _session_id(random),
+            "parentUuid": None,
+            "sessionId": id,
+            "cwd": cwd,
+            "isSidechain": False,
+            "userType": "external",
+            "version": "2.1.329",
+            "timestamp": _stamp(at + seconds),
             "message": {"role": kind, "content": content, **message},
-        }  # fmt: skip
+        }
 
     def said(block: Record, seconds: float) -> Record:
         usage = {
-            "input_tokens": random.randint(5, 900), "output_tokens": random.randint(80, 2600),
+            "input_tokens": random.randint(5, 900),
+            "output_tokens": random.randint(80, 2600),
             "cache_read_input_tokens": random.randint(8_000, 90_000),
             "cache_creation_input_tokens": random.randint(400, 9_000),
-        }  # fmt: skip
+        }
         return record(
-            "assistant", [block], seconds, id=f"msg_{_session_id(random)}", model="claude-opus-4-5", usage=usage
+            "assistant",
+            [block],
+            seconds,
+            id=f"msg_{_session_id(random)}",
+            model="claude-opus-4-5",
+            usage=usage,
         )
 
-    def used(name: str, given: Record, result: str, seconds: float, is_error: bool = False) -> Iterator[Record]:
+    def used(
+        name: str, given: Record, result: str, seconds: float, is_error: bool = False
+    ) -> Iterator[Record]:
         call = f"toolu_{_session_id(random)}"
         yield said({"type": "tool_use", "id": call, "name": name, "input": given}, seconds)
-        outcome = {"type": "tool_result", "tool_use_id": call, "content": result, "is_error": is_error}
+        outcome = {
+            "type": "tool_result",
+            "tool_use_id": call,
+            "content": result,
+            "is_error": is_error,
+        }
         yield record("user", [outcome], seconds + 4)
 
     path = f"{cwd}/{work.file}"
@@ -146,7 +180,11 @@ def _claude_turn(random: Random, home: Path, work: Work, id: str, at: float) -> 
     return [
         record("user", work.request, 0),
         *used("Read", {"file_path": path}, "1  export function checkout() {", 8),
-        *(used("Bash", {"command": work.command}, f"Exit code 1\n{work.error}", 20, True) if work.error else ()),
+        *(
+            used("Bash", {"command": work.command}, f"Exit code 1\n{work.error}", 20, True)
+            if work.error
+            else ()
+        ),
         *used("Edit", change, "The file has been updated.", 45),
         *used("Bash", {"command": work.command}, "all passed", 60),
         said({"type": "text", "text": work.answer}, 75),
@@ -160,10 +198,22 @@ def _codex_turn(random: Random, home: Path, work: Work, id: str, at: float) -> l
     def item(value: Record, seconds: float) -> Record:
         return line("event_msg", {"type": "item_completed", "turn_id": id, "item": value}, seconds)
 
-    asked = {"type": "UserMessage", "id": _session_id(random), "content": [{"type": "text", "text": work.request}]}
-    told = {"type": "AgentMessage", "id": _session_id(random), "content": [{"type": "Text", "text": work.answer}]}
+    asked = {
+        "type": "UserMessage",
+        "id": _session_id(random),
+        "content": [{"type": "text", "text": work.request}],
+    }
+    told = {
+        "type": "AgentMessage",
+        "id": _session_id(random),
+        "content": [{"type": "Text", "text": work.answer}],
+    }
     return [
-        line("turn_context", {"turn_id": id, "cwd": f"{home}/code/{work.project}", "model": "gpt-5-codex"}, 0),
+        line(
+            "turn_context",
+            {"turn_id": id, "cwd": f"{home}/code/{work.project}", "model": "gpt-5-codex"},
+            0,
+        ),
         item(asked, 0),
         item(told, 90),
     ]
@@ -185,22 +235,37 @@ def _pi_turn(random: Random, home: Path, work: Work, id: str, at: float) -> list
 
 
 def _told(home: Path, transcript: Path, prompt: str, at: float) -> None:
-    """Has the hook tell the session of a transcript what the others did, as Claude Code runs it for a prompt, and adds
-    the prompt with that."""
+    """Has the hook tell the session of a transcript what the others did, as Claude Code runs it for
+    a prompt, and adds the prompt with that."""
     last = json.loads(transcript.read_text().splitlines()[-1])
     event = {
-        "hook_event_name": "UserPromptSubmit", "session_id": transcript.stem, "transcript_path": str(transcript),
-        "cwd": last["cwd"], "prompt": prompt, "prompt_id": transcript.stem,
-    }  # fmt: skip
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": transcript.stem,
+        "transcript_path": str(transcript),
+        "cwd": last["cwd"],
+        "prompt": prompt,
+        "prompt_id": transcript.stem,
+    }
     answered = subprocess.run(
         [sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "user_prompt_submit.py")],
-        input=json.dumps(event).encode(), capture_output=True, check=True, cwd=home,
+        input=json.dumps(event).encode(),
+        capture_output=True,
+        check=True,
+        cwd=home,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "CLAUDE_CODE_ENTRYPOINT": "cli"},
-    ).stdout  # fmt: skip
+    ).stdout
     context = json.loads(answered)["hookSpecificOutput"]["additionalContext"] if answered else ""
     answer = "Another session is changing `src/cart.ts`. I will look at its edit first."
-    said = {**last["message"], "id": f"msg_{transcript.stem}", "content": [{"type": "text", "text": answer}]}
-    attachment = {"type": "hook_additional_context", "content": [context], "hookEvent": "UserPromptSubmit"}
+    said = {
+        **last["message"],
+        "id": f"msg_{transcript.stem}",
+        "content": [{"type": "text", "text": answer}],
+    }
+    attachment = {
+        "type": "hook_additional_context",
+        "content": [context],
+        "hookEvent": "UserPromptSubmit",
+    }
     shown = {key: value for key, value in last.items() if key != "message"}
     records = [
         {**shown, "type": "user", "message": {"role": "user", "content": prompt}},
@@ -209,12 +274,16 @@ def _told(home: Path, transcript: Path, prompt: str, at: float) -> None:
     ]
     _add(
         transcript,
-        [{**one, "timestamp": _stamp(at), "uuid": f"{transcript.stem}-{n}"} for n, one in enumerate(records)],
+        [
+            {**one, "timestamp": _stamp(at), "uuid": f"{transcript.stem}-{n}"}
+            for n, one in enumerate(records)
+        ],
     )
 
 
 def _add(path: Path, records: list[Record]) -> None:
-    """Appends records, each of which goes on from the one before; the file is as old as the last one."""
+    """Appends records, each of which goes on from the one before; the file is as old as the last
+    one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     last = None
     if path.exists():
@@ -226,7 +295,10 @@ def _add(path: Path, records: list[Record]) -> None:
             linked = {**record, parent: last} if parent else record
             last = linked.get("uuid") or linked.get("id")
             file.write(json.dumps(linked, separators=(",", ":")) + "\n")
-    at = time.mktime(time.strptime(records[-1]["timestamp"][:19], "%Y-%m-%dT%H:%M:%S")) - time.timezone
+    at = (
+        time.mktime(time.strptime(records[-1]["timestamp"][:19], "%Y-%m-%dT%H:%M:%S"))
+        - time.timezone
+    )
     os.utime(path, (at, at))
 
 

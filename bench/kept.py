@@ -1,9 +1,10 @@
-"""Kept transcripts: the disk they take, the time to keep them and to find nothing new, and the memory.
+"""Kept transcripts: the disk they take, the time to keep them and to find nothing new, and the
+memory.
 
 python -m bench.kept DIR    # all files of transcripts below DIR
 
-`--zlib` does as if there were no library for zstd, `--memory` measures only the memory for one large transcript.
-"""
+`--zlib` does as if there were no library for zstd, `--memory` measures only the memory for one
+large transcript."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def keep(pack: Pack, path: Path, name: str, form: str) -> None:
         descriptor = file.open()
         try:
             with pack.transaction():
-                session = pack.begin(KeptSession(0, "", "claude-code", "/", name, form, "", "", 0, 0, None, 0))
+                session = pack.begin(
+                    KeptSession(0, "", "claude-code", "/", name, form, "", "", 0, 0, None, 0)
+                )
                 is_whole = pack.keep_file(session, file, descriptor)
         finally:
             os.close(descriptor)
@@ -58,9 +61,12 @@ def measure(paths: list[Path], form: str, place: Path) -> None:
         took = seconds(lambda: keep_all(pack, paths, form))
         again = seconds(lambda: keep_all(pack, paths, form))
         disk = pack.size() / MEGABYTE
-    print(f"{form}: {size:.1f} MB in {len(paths)} files take {disk:.1f} MB, {disk / size:.3f} of them")
     print(
-        f"{form}: {1000 * took / size:.0f} ms of CPU time per MB; read again, nothing new: {1000 * again / size:.1f} ms"
+        f"{form}: {size:.1f} MB in {len(paths)} files take {disk:.1f} MB, {disk / size:.3f} of them"
+    )
+    print(
+        f"{form}: {1000 * took / size:.0f} ms of CPU time per MB; read again, nothing new: "
+        f"{1000 * again / size:.1f} ms"
     )
 
 
@@ -75,7 +81,8 @@ def measure_growth(paths: list[Path], place: Path) -> None:
             took += seconds(lambda: keep(pack, growing, "growing", WHOLE))
         disk = pack.size() / len(content)
     print(
-        f"grown in {STEPS} steps: {disk:.3f} of it on the disk, {1000 * took * MEGABYTE / len(content):.0f} ms per MB"
+        f"grown in {STEPS} steps: {disk:.3f} of it on the disk, "
+        f"{1000 * took * MEGABYTE / len(content):.0f} ms per MB"
     )
     large = place / "large.jsonl"
     with large.open("wb") as file:

@@ -1,10 +1,10 @@
 """Starts commands and reports what they took.
 
-A child's peak memory includes what its parent held when it was started: Linux counts from before `exec`. So this is a
-program of its own, run by a bare interpreter, and imports next to nothing.
-Reads from stdin, with marshal, tuples (arguments, environment, standard input); answers each with a tuple (seconds,
-seconds of the processor, peak memory in the system's unit, exit status, standard output up to MOST_BYTES). Ends at end
-of file.
+A child's peak memory includes what its parent held when it was started: Linux counts from before
+`exec`. So this is a program of its own, run by a bare interpreter, and imports next to nothing.
+Reads from stdin, with marshal, tuples (arguments, environment, standard input); answers each with a
+tuple (seconds, seconds of the processor, peak memory in the system's unit, exit status, standard
+output up to MOST_BYTES). Ends at end of file.
 """
 
 import marshal
@@ -15,7 +15,9 @@ import time
 MOST_BYTES = 1 << 20
 
 
-def launch(arguments: list[str], environment: dict[str, str], stdin: bytes) -> tuple[float, float, int, int, bytes]:
+def launch(
+    arguments: list[str], environment: dict[str, str], stdin: bytes
+) -> tuple[float, float, int, int, bytes]:
     """Runs a command to its end. `stdin` has to fit a pipe's buffer."""
     read_stdin, write_stdin = os.pipe()
     read_stdout, write_stdout = os.pipe()

@@ -25,11 +25,14 @@ for name in sys.argv[2:]:
 
 
 class ManyRuntimes(Scene):
-    """A scene whose sessions are those of several runtimes in turn, in one project: Claude Code's own, and others'."""
+    """A scene whose sessions are those of several runtimes in turn, in one project: Claude Code's
+    own, and others'."""
 
     def _add(self, source: Source, number: int, size: int) -> Path | None:
         if not number:
-            self._others = {name: generated_for(SEED, name, str(self.agent_dir)) for name in FORMATS}
+            self._others = {
+                name: generated_for(SEED, name, str(self.agent_dir)) for name in FORMATS
+            }
             self._texts = texts_of(SEED)
             self.database = self._open_code()
         names = [*FORMATS, *MIRRORED]
@@ -61,18 +64,22 @@ class ManyRuntimes(Scene):
 
 
 class ManyInDatabase(ManyRuntimes):
-    """The same, where OpenCode's database has grown to `size`, in bytes, by sessions of long ago."""
+    """The same, where OpenCode's database has grown to `size`, in bytes, by sessions of long
+    ago."""
 
     def __init__(self, root: Path, app: Path, source: Source, sizes: list[int], size: int) -> None:
         self._database_size = size
         super().__init__(root, app, source, sizes)
 
     def before_settling(self) -> list[Command]:
-        """Nothing: what is told of is short, and a mirror of each session of long ago takes upkeep a while."""
+        """Nothing: what is told of is short, and a mirror of each session of long ago takes upkeep
+        a while."""
         return []
 
     def _open_code(self) -> LargeDatabase:
         database = super()._open_code()
-        author = self._author("old", min(MEGABYTE, self._database_size) // 2, self.ended - LONG_AGO_SECONDS)
+        author = self._author(
+            "old", min(MEGABYTE, self._database_size) // 2, self.ended - LONG_AGO_SECONDS
+        )
         database.fill(author, self._database_size)
         return database

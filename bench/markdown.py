@@ -1,7 +1,8 @@
-"""`python -m bench.markdown`: looks for adversarial strings that are alive as Markdown, or that do not come back.
+"""`python -m bench.markdown`: looks for adversarial strings that are alive as Markdown, or that do
+not come back.
 
-The judge is a CommonMark parser of the tests, which shares no code with what it judges. CI runs a share of this.
-"""
+The judge is a CommonMark parser of the tests, which shares no code with what it judges. CI runs a
+share of this."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def main(strings: int = 1_000_000, seed: int = 0) -> int:
     began = time.perf_counter()
     complaints = found_in(strings, seed)
     print(*complaints, sep="\n", end="\n" if complaints else "")
-    print(f"{strings:,} strings in {time.perf_counter() - began:.0f} s, {len(complaints)} complaints")
+    print(
+        f"{strings:,} strings in {time.perf_counter() - began:.0f} s, {len(complaints)} complaints"
+    )
     return 1 if complaints else 0
 
 
@@ -42,7 +45,9 @@ def judged(seed: str, count: int) -> list[str]:
     for _ in range(count):
         text = random_text(source)
         escaped = escape(text, SPEAKERS)
-        complaint = judge.complaint(escaped) or ("" if unescape(escaped) == text else "it does not come back")
+        complaint = judge.complaint(escaped) or (
+            "" if unescape(escaped) == text else "it does not come back"
+        )
         if complaint:
             complaints.append(f"{complaint}: {text!r} -> {escaped!r}")
     return complaints

@@ -1,9 +1,10 @@
 """`python -m bench.memories`: what keeping a conversation's memories costs as memories become more.
 
-A person's home with so many memories of a quarter as many sessions: a third of them episodes, the rest facts, decisions
-and so on about 40 projects. Single: the memories of one conversation, the index of prompts included. Batch: those of a
-run over many conversations, each, and the one refresh at its end. Processor time, so that other work on the machine
-counts little. Limits: at most 1 s and 25 ms at 2,000.
+A person's home with so many memories of a quarter as many sessions: a third of them episodes, the
+rest facts, decisions and so on about 40 projects. Single: the memories of one conversation, the
+index of prompts included. Batch: those of a run over many conversations, each, and the one refresh
+at its end. Processor time, so that other work on the machine counts little. Limits: at most 1 s and
+25 ms at 2,000.
 """
 
 from __future__ import annotations
@@ -34,10 +35,37 @@ SINGLES, BATCH = 5, 50
 PROJECTS = 40
 SINGLE_LIMIT, BATCH_LIMIT = 1.0, 0.025
 WORDS = (
-    "login", "token", "cache", "queue", "worker", "redis", "schema", "index", "deploy", "rollback", "staging", "retry",
-    "timeout", "header", "cookie", "session", "migration", "column", "latency", "batch", "shard", "replica", "metric",
-    "alert", "backup", "restore", "webhook", "payload", "parser", "router",
-)  # fmt: skip
+    "login",
+    "token",
+    "cache",
+    "queue",
+    "worker",
+    "redis",
+    "schema",
+    "index",
+    "deploy",
+    "rollback",
+    "staging",
+    "retry",
+    "timeout",
+    "header",
+    "cookie",
+    "session",
+    "migration",
+    "column",
+    "latency",
+    "batch",
+    "shard",
+    "replica",
+    "metric",
+    "alert",
+    "backup",
+    "restore",
+    "webhook",
+    "payload",
+    "parser",
+    "router",
+)
 
 
 def main(sizes: str = "1000,2000", check: bool = False) -> int:
@@ -77,7 +105,12 @@ def prepared(root: Path, size: int) -> tuple[StoreLocation, list[Conversation]]:
     location = find_location(None, environ)
     stored = Stored(Path(location.database))
     for number in range(size // 4):
-        stored.add(*talk(f"topic {number}"), name=f"s{number}", at=1_760_000_000_000 + number * 3_600_000, ready=False)
+        stored.add(
+            *talk(f"topic {number}"),
+            name=f"s{number}",
+            at=1_760_000_000_000 + number * 3_600_000,
+            ready=False,
+        )
     stored.close()
     with closing(open_store(location)) as store:
         refresh(store, location, print)
@@ -97,22 +130,47 @@ def prepared(root: Path, size: int) -> tuple[StoreLocation, list[Conversation]]:
     return location, conversations
 
 
-def _memories(chance: Random, conversations: list[Conversation], size: int) -> Iterator[IndexedMemory]:
+def _memories(
+    chance: Random, conversations: list[Conversation], size: int
+) -> Iterator[IndexedMemory]:
     for number in range(size):
         one = conversations[number % len(conversations)]
-        origin = Origin(one.last_message_at, one.session_id, one.id, "extractive", 3, f"/srv/p{number % PROJECTS}")
+        origin = Origin(
+            one.last_message_at,
+            one.session_id,
+            one.id,
+            "extractive",
+            3,
+            f"/srv/p{number % PROJECTS}",
+        )
         kind = EPISODE if number % 3 == 0 else chance.choice(KINDS)
         made = _memory(chance, kind)
-        yield new_memory(made.kind, made.title, made.text, made.subject, made.quote, origin, is_untrusted=False)
+        yield new_memory(
+            made.kind, made.title, made.text, made.subject, made.quote, origin, is_untrusted=False
+        )
 
 
 def _memory(chance: Random, kind: str) -> Memory:
-    said = " ".join([*chance.choices(WORDS, k=12), str(chance.randrange(10**6)), f"src/m{chance.randrange(900)}.py"])
-    return Memory(kind, said, " ".join(chance.choices(WORDS, k=40)), f"p{chance.randrange(PROJECTS)}", quote=said[:60])
+    said = " ".join(
+        [
+            *chance.choices(WORDS, k=12),
+            str(chance.randrange(10**6)),
+            f"src/m{chance.randrange(900)}.py",
+        ]
+    )
+    return Memory(
+        kind,
+        said,
+        " ".join(chance.choices(WORDS, k=40)),
+        f"p{chance.randrange(PROJECTS)}",
+        quote=said[:60],
+    )
 
 
 def _result(chance: Random) -> MemoryResult:
-    return MemoryResult(tuple([_memory(chance, kind) for kind in (EPISODE, *chance.choices(KINDS, k=3))]))
+    return MemoryResult(
+        tuple([_memory(chance, kind) for kind in (EPISODE, *chance.choices(KINDS, k=3))])
+    )
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
-"""`python -m bench.merges REPOSITORY...`: conflicts told before the merge, judged by the merges in the history of
-repositories that you give (git directories; they are only read, and nothing of them is kept).
+"""`python -m bench.merges REPOSITORY...`: conflicts told before the merge, judged by the merges in
+the history of repositories that you give (git directories; they are only read, and nothing of them
+is kept).
 
 Rules, fixed before the first measurement:
 
-- A pair are the two parents of a merge commit (the latest `--most` of HEAD's history, with two parents and a common
-  ancestor). A side is alive from its first commit that the other parent does not have, by the dates of the committers,
-  along first parents. A moment is such a date at which both sides have a commit, or the merge itself; of more than
-  MOMENTS, as many at equal distances are taken, with the first and the last. Of a pair that shares no changed file only
-  the merge is judged.
-- A file is reported if `Merges.conflicts` names it for the two tips at a moment before the last, which has the tips
-  that were merged: a report there would be right by definition.
-- A report of a file is right if the file conflicts in the merge of the two parents (CONFLICTED), or was resolved on a
-  branch before it (RESOLVED): after the report a side merged commits of the other into itself, or a side changed the
-  file again. All else is WRONG: the conflict went away while neither happened, as by a rename.
-- A report of a pair is right if one of its files is. Recall is the share of the pairs with a conflict in the merge, and
-  with a moment before the last, that were reported. Lead time runs from the first report to the date of the merge.
-"""
+- A pair are the two parents of a merge commit (the latest `--most` of HEAD's history, with two
+  parents and a common ancestor). A side is alive from its first commit that the other parent does
+  not have, by the dates of the committers, along first parents. A moment is such a date at which
+  both sides have a commit, or the merge itself; of more than MOMENTS, as many at equal distances
+  are taken, with the first and the last. Of a pair that shares no changed file only the merge is
+  judged.
+- A file is reported if `Merges.conflicts` names it for the two tips at a moment before the last,
+  which has the tips that were merged: a report there would be right by definition.
+- A report of a file is right if the file conflicts in the merge of the two parents (CONFLICTED), or
+  was resolved on a branch before it (RESOLVED): after the report a side merged commits of the other
+  into itself, or a side changed the file again. All else is WRONG: the conflict went away while
+  neither happened, as by a rename.
+- A report of a pair is right if one of its files is. Recall is the share of the pairs with a
+  conflict in the merge, and with a moment before the last, that were reported. Lead time runs from
+  the first report to the date of the merge."""
 
 from __future__ import annotations
 
@@ -38,7 +41,12 @@ MOST, MOMENTS = 300, 12
 SECONDS = 24 * 3600.0  # for all merges of a repository
 PRECISION = 0.9
 CONFLICTED, RESOLVED, WRONG = "conflicted", "resolved", "wrong"
-EARLY, CONFLICTING, REPORTED, UNJUDGED = "with a moment before", "conflicting", "of these reported", "not judged"
+EARLY, CONFLICTING, REPORTED, UNJUDGED = (
+    "with a moment before",
+    "conflicting",
+    "of these reported",
+    "not judged",
+)
 
 
 class Commit(NamedTuple):
@@ -48,7 +56,8 @@ class Commit(NamedTuple):
 
 
 class Counts:
-    """What a repository's merges gave: pairs, files by verdict, reported pairs by verdict, and hours before merges."""
+    """What a repository's merges gave: pairs, files by verdict, reported pairs by verdict, and
+    hours before merges."""
 
     def __init__(self) -> None:
         self.pairs: Counter[str] = Counter()
@@ -72,15 +81,26 @@ class History:
         self.git_dir = git_dir
         lines = self.ask("rev-list", "--parents", "--timestamp", "HEAD").splitlines()
         found = [line.split() for line in lines]
-        self.commits = {name: Commit(name, tuple(parents), float(at)) for at, name, *parents in found}
+        self.commits = {
+            name: Commit(name, tuple(parents), float(at)) for at, name, *parents in found
+        }
 
     def ask(self, *arguments: str) -> str:
-        command = ["git", "--no-pager", "--no-replace-objects", f"--git-dir={self.git_dir}", *arguments]
+        command = [
+            "git",
+            "--no-pager",
+            "--no-replace-objects",
+            f"--git-dir={self.git_dir}",
+            *arguments,
+        ]
         environment = {**os.environ, **QUIET}
-        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment
+        ).stdout
 
     def own(self, parent: str, other: str) -> list[Commit]:
-        """Return the commits of a side that the other does not have, along first parents, the oldest first."""
+        """Return the commits of a side that the other does not have, along first parents, the
+        oldest first."""
         names = self.ask("rev-list", "--first-parent", "--reverse", parent, f"^{other}").split()
         return [self.commits[name] for name in names]
 
@@ -102,7 +122,9 @@ def main(*repositories: str, most: int = MOST, check: bool = False) -> int:
 
 def judged(path: str, most: int = MOST) -> Counts:
     """Return what the latest merges of the repository at `path` give."""
-    git_dir = next((str(one) for one in (Path(path, ".git"), Path(path)) if (one / "objects").is_dir()), path)
+    git_dir = next(
+        (str(one) for one in (Path(path, ".git"), Path(path)) if (one / "objects").is_dir()), path
+    )
     history, counts = History(git_dir), Counts()
     merged = [commit for commit in history.commits.values() if len(commit.parents) == 2][:most]
     with scratch_directory() as directory:
@@ -138,14 +160,20 @@ def judge(merge: Commit, history: History, merges: Merges, counts: Counts) -> No
     counts.pairs[REPORTED] += bool(last and reports)
     if first is None:
         return
-    verdicts = [verdict(file, moments[at][1], file in last, sides, history) for file, at in reports.items()]
+    verdicts = [
+        verdict(file, moments[at][1], file in last, sides, history) for file, at in reports.items()
+    ]
     counts.files.update(verdicts)
     counts.reported[min(verdicts)] += 1  # in the order of the alphabet: the best one
     counts.hours.append((merge.time - first) / 3600)
 
 
 def verdict(
-    file: str, tips: tuple[str, str], is_conflicting: bool, sides: tuple[list[Commit], list[Commit]], history: History
+    file: str,
+    tips: tuple[str, str],
+    is_conflicting: bool,
+    sides: tuple[list[Commit], list[Commit]],
+    history: History,
 ) -> str:
     """Return what became of a file that conflicted between two tips for the last time."""
     if is_conflicting:
@@ -165,7 +193,9 @@ def moments_of(sides: tuple[list[Commit], list[Commit]]) -> Iterator[tuple[float
     """Yield when both sides have commits, with their tips; the last one is what was merged."""
     positions, tips = [0, 0], ["", ""]
     while any(at < len(side) for at, side in zip(positions, sides)):
-        behind = [side[at].time if at < len(side) else float("inf") for at, side in zip(positions, sides)]
+        behind = [
+            side[at].time if at < len(side) else float("inf") for at, side in zip(positions, sides)
+        ]
         which = behind.index(min(behind))
         tips[which] = sides[which][positions[which]].name
         positions[which] += 1
@@ -177,7 +207,9 @@ def thinned(moments: list[tuple[float, tuple[str, str]]]) -> list[tuple[float, t
     """Return at most MOMENTS of them at equal distances, with the first and the last."""
     if len(moments) <= MOMENTS:
         return moments
-    return [moments[round(number * (len(moments) - 1) / (MOMENTS - 1))] for number in range(MOMENTS)]
+    return [
+        moments[round(number * (len(moments) - 1) / (MOMENTS - 1))] for number in range(MOMENTS)
+    ]
 
 
 def conflicting(merges: Merges, tips: tuple[str, ...], counts: Counts) -> set[str]:
@@ -199,13 +231,18 @@ def text_of(counts: Counts) -> str:
     lines = [", ".join(f"{number} {what}" for what, number in counts.pairs.items())]
     for what, verdicts in (("files", counts.files), ("pairs", counts.reported)):
         told = ", ".join(f"{verdicts[one]} {one}" for one in (CONFLICTED, RESOLVED, WRONG))
-        lines.append(f"reported {what}: {verdicts.total()} ({told}); right {precision(verdicts):.2f}")
+        lines.append(
+            f"reported {what}: {verdicts.total()} ({told}); right {precision(verdicts):.2f}"
+        )
     if possible:
         lines.append(f"recall {counts.pairs[REPORTED] / possible:.2f}")
     if counts.hours:
         lines.append(f"first report {median(counts.hours):.1f} hours before the merge (median)")
     if counts.seconds:
-        lines.append(f"trial merge {1000 * median(counts.seconds):.0f} ms (median), {max(counts.seconds):.1f} s (most)")
+        lines.append(
+            f"trial merge {1000 * median(counts.seconds):.0f} ms (median), "
+            f"{max(counts.seconds):.1f} s (most)"
+        )
     return "\n".join(lines)
 
 

@@ -1,7 +1,8 @@
-"""`python -m bench.modules`: the modules of the package whose functions a prompt with news calls, without `runtimes/`.
+"""`python -m bench.modules`: the modules of the package whose functions a prompt with news calls,
+without `runtimes/`.
 
-The hook runs in a process of its own under `sys.setprofile`. Counted are calls of functions, not the imports.
-"""
+The hook runs in a process of its own under `sys.setprofile`. Counted are calls of functions, not
+the imports."""
 
 from __future__ import annotations
 
@@ -59,14 +60,18 @@ def modules_of_prompt() -> list[str]:
 
 
 def entered_by(command: Command) -> list[str]:
-    """Return the modules of the package that the hook enters, by its event and environment. Raises RuntimeError if it
-    has nothing to print."""
+    """Return the modules of the package that the hook enters, by its event and environment. Raises
+    RuntimeError if it has nothing to print."""
     arguments = [sys.executable, "-I", "-S", "-c", PROGRAM, str(REPOSITORY)]
-    done = subprocess.run(arguments, input=command.stdin, env=command.environment, capture_output=True, check=True)
+    done = subprocess.run(
+        arguments, input=command.stdin, env=command.environment, capture_output=True, check=True
+    )
     if not json.loads(done.stdout or b"{}"):
         raise RuntimeError("the hook printed nothing")
     names = done.stderr.decode().split()
-    return sorted({one.removeprefix(PACKAGE) for one in names if one.startswith(PACKAGE)} - {"runtimes"})
+    return sorted(
+        {one.removeprefix(PACKAGE) for one in names if one.startswith(PACKAGE)} - {"runtimes"}
+    )
 
 
 if __name__ == "__main__":

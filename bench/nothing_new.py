@@ -1,5 +1,5 @@
-"""`python -m bench.nothing_new`: `session-memory ingest` over many files of which none has changed, as a whole process,
-against a bare interpreter; and `session-memory search` over them, for scale.
+"""`python -m bench.nothing_new`: `session-memory ingest` over many files of which none has changed,
+as a whole process, against a bare interpreter; and `session-memory search` over them, for scale.
 
 Started as the installed command is: `-I`, without anything of the environment.
 """
@@ -36,7 +36,8 @@ def main(files: int = 1000, runs: int = 40, check: bool = False) -> int:
 
 
 def _write_transcripts(home: Path, files: int) -> None:
-    """Files that were last written an hour ago: what was written just now would be looked at once more."""
+    """Files that were last written an hour ago: what was written just now would be looked at once
+    more."""
     source = generated(seed=7)
     then = time.time() - 3600
     for number in range(files):
@@ -55,7 +56,10 @@ def _measure(home: Path, files: int, runs: int) -> list[Row]:
     rows = []
     with Stopwatch() as stopwatch:
         stopwatch.run(installed(home, "ingest"))
-        for words, check, limit in ((["ingest"], told, LIMIT), (["search", "test build"], found, SEARCH_LIMIT)):
+        for words, check, limit in (
+            (["ingest"], told, LIMIT),
+            (["search", "test build"], found, SEARCH_LIMIT),
+        ):
             command = installed(home, *words)
             bare = command._replace(arguments=[sys.executable, "-I", "-c", "pass"])
             own, reference = stopwatch.compare(command, bare, runs, check=check)

@@ -16,11 +16,14 @@ from .corpus.formats import OpenCode
 
 # A session once more, under ids that begin otherwise.
 COPY = (
-    "INSERT INTO session SELECT ? || id, project_id, parent_id, slug, directory, title, version, summary_diffs, revert,"
+    "INSERT INTO session SELECT ? || id, project_id, parent_id, slug, directory, title, version, "
+    "summary_diffs, revert,"
     " agent, time_created, time_updated, time_compacting, time_archived FROM session WHERE id = ?",
-    "INSERT INTO message SELECT ? || id, ? || session_id, time_created, time_updated, data FROM message"
+    "INSERT INTO message SELECT ? || id, ? || session_id, time_created, "
+    "time_updated, data FROM message"
     " WHERE session_id = ?",
-    "INSERT INTO part SELECT ? || id, ? || message_id, ? || session_id, time_created, time_updated, data FROM part"
+    "INSERT INTO part SELECT ? || id, ? || message_id, ? || session_id, time_created, "
+    "time_updated, data FROM part"
     " WHERE session_id = ?",
 )
 LONG_AGO_SECONDS = 40 * 24 * 3600.0
@@ -35,7 +38,8 @@ class LargeDatabase(OpenCodeDatabase):
         self._cut: dict[str, list[tuple[Any, ...]]] = {"message": [], "part": []}
 
     def add(self, author: Author, kind: str = "ses") -> str:
-        """Add a session of `author.size` bytes or a little more; return its id, which begins with `kind`."""
+        """Add a session of `author.size` bytes or a little more; return its id, which begins with
+        `kind`."""
         session_id, began = f"{kind}_{self._next():026d}", int(author.now() * 1000)
         with self._transaction() as connection:
             while author.written < author.size:
@@ -43,29 +47,39 @@ class LargeDatabase(OpenCodeDatabase):
                     self._insert(connection, session_id, author, turn["message"], turn["parts"])
             row = (session_id, self._directory, author.words(5), began, int(author.now() * 1000))
             connection.execute(
-                "INSERT INTO session (id, project_id, slug, directory, title, version, time_created, time_updated)"
-                " VALUES (?, 'p', 'neon', ?, ?, '1.18.33', ?, ?)", row,
-            )  # fmt: skip
+                "INSERT INTO session (id, project_id, slug, directory, title, version, "
+                "time_created, time_updated)"
+                " VALUES (?, 'p', 'neon', ?, ?, '1.18.33', ?, ?)",
+                row,
+            )
         return session_id
 
     def fill(self, author: Author, size: int) -> None:
-        """Make the database as large as `size`, in bytes, with copies of one session of long ago."""
+        """Make the database as large as `size`, in bytes, with copies of one session of long
+        ago."""
         session_id = self.add(author, "old")
         while self.path.stat().st_size < size:
             prefix = f"old_{self._next():026d}"
             with self._transaction() as connection:
                 for statement in COPY:
-                    connection.execute(statement, (*[prefix] * (statement.count("?") - 1), session_id))
+                    connection.execute(
+                        statement, (*[prefix] * (statement.count("?") - 1), session_id)
+                    )
 
     def cut(self, size: int) -> None:
-        """Delete the last messages of each session that was added, `size` bytes or a little more, for `put`."""
+        """Delete the last messages of each session that was added, `size` bytes or a little more,
+        for `put`."""
         with self._transaction() as connection:
-            for (session_id,) in connection.execute("SELECT id FROM session WHERE id LIKE 'ses%'").fetchall():
+            for (session_id,) in connection.execute(
+                "SELECT id FROM session WHERE id LIKE 'ses%'"
+            ).fetchall():
                 cut, query = 0, "SELECT * FROM message WHERE session_id = ? ORDER BY id DESC"
                 for message in connection.execute(query, (session_id,)).fetchall():
                     if cut >= size:
                         break
-                    parts = connection.execute("SELECT * FROM part WHERE message_id = ?", message[:1]).fetchall()
+                    parts = connection.execute(
+                        "SELECT * FROM part WHERE message_id = ?", message[:1]
+                    ).fetchall()
                     cut += sum(len(part[-1]) for part in parts)
                     self._cut["message"].insert(0, message)
                     self._cut["part"] += parts
@@ -84,11 +98,18 @@ class LargeDatabase(OpenCodeDatabase):
             connection.executemany(f"DELETE FROM {table} WHERE id = ?", [row[:1] for row in rows])
 
     def _insert(
-        self, connection: sqlite3.Connection, session_id: str, author: Author, message: dict[str, Any], parts: list[Any]
+        self,
+        connection: sqlite3.Connection,
+        session_id: str,
+        author: Author,
+        message: dict[str, Any],
+        parts: list[Any],
     ) -> None:
         message_id, now = f"msg_{self._next():026d}", int(author.now() * 1000)
         data = _encode({**message, "time": {"created": now, "completed": now}})
-        connection.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", (message_id, session_id, now, now, data))
+        connection.execute(
+            "INSERT INTO message VALUES (?, ?, ?, ?, ?)", (message_id, session_id, now, now, data)
+        )
         for part in parts:
             text = _encode(part)
             author.written += len(text)

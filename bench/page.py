@@ -1,11 +1,11 @@
 """`python -m bench.page`: how long the page takes to show what is in the store, in a real Chromium.
 
-The store holds a gigabyte of invented transcripts of a year, one of them with 10,000 entries. First bytes are medians
-beside those of an empty page of the same server, asked for in turn. First paint is what Chromium says of a view that is
-opened; a search as one types is what the browser waits for each answer; live lag is from the end of a write to the
-event that tells of it. With agentsview beside it (`--agentsview PROGRAM`, from PyPI) both show the same transcripts,
-and their answers are taken in turn. `--home DIR` keeps the transcripts there, and takes those that are.
-"""
+The store holds a gigabyte of invented transcripts of a year, one of them with 10,000 entries. First
+bytes are medians beside those of an empty page of the same server, asked for in turn. First paint
+is what Chromium says of a view that is opened; a search as one types is what the browser waits for
+each answer; live lag is from the end of a write to the event that tells of it. With agentsview
+beside it (`--agentsview PROGRAM`, from PyPI) both show the same transcripts, and their answers are
+taken in turn. `--home DIR` keeps the transcripts there, and takes those that are."""
 
 from __future__ import annotations
 
@@ -51,14 +51,18 @@ QUERIES = ("file error", "the server request", "branch memory", "cursor update t
 LIVE_RUNS = 5
 
 
-def main(megabytes: int = 1000, runs: int = 20, home: Path | None = None, agentsview: str = "") -> None:
+def main(
+    megabytes: int = 1000, runs: int = 20, home: Path | None = None, agentsview: str = ""
+) -> None:
     with scratch_directory() as name:
         place = home or name
         long_session = write_transcripts(place, megabytes)
         with served(place) as link:
             root = "/" + link.split("/")[3]
             server = entered(link)
-            print(as_table(first_bytes(server, root, runs), runs, "seconds to the first byte"), "\n")
+            print(
+                as_table(first_bytes(server, root, runs), runs, "seconds to the first byte"), "\n"
+            )
             with sync_playwright() as playwright:
                 browser = launched(playwright)
                 page = browser.new_page(viewport={"width": 1400, "height": 900})
@@ -70,8 +74,14 @@ def main(megabytes: int = 1000, runs: int = 20, home: Path | None = None, agents
                     with its_server(agentsview, place, name / "agentsview") as other:
                         rows = race(server, root, other, runs)
                         own, its = (f"{base}/", f"http://127.0.0.1:{other.port}/")
-                        paints = in_turn(lambda: painted(page, own) / 1000, lambda: painted(page, its) / 1000, runs)
-                        rows.append(Row("first paint of the first page", *paints, "agentsview", 1.0))
+                        paints = in_turn(
+                            lambda: painted(page, own) / 1000,
+                            lambda: painted(page, its) / 1000,
+                            runs,
+                        )
+                        rows.append(
+                            Row("first paint of the first page", *paints, "agentsview", 1.0)
+                        )
                     print("\n" + as_table(rows, runs, "against agentsview"), "\n")
                 browser.close()
             lag = median(live_lag(server, root, place) for _ in range(min(runs, LIVE_RUNS)))
@@ -83,7 +93,9 @@ def write_transcripts(home: Path, megabytes: int) -> str:
     """Writes the transcripts, unless there are some; the id of the long one."""
     texts, random = Texts(SEED), Random(SEED)
     projects = home / ".claude" / "projects"
-    long = Author(texts, "long", PROJECTS[0], min(LONG_BYTES, megabytes * 200_000), time.time() - 3600)
+    long = Author(
+        texts, "long", PROJECTS[0], min(LONG_BYTES, megabytes * 200_000), time.time() - 3600
+    )
     path = projects / f"-home-dev-{PROJECTS[0]}" / f"{long.session_id}.jsonl"
     if not path.exists():
         write_session(path, long)
@@ -92,7 +104,9 @@ def write_transcripts(home: Path, megabytes: int) -> str:
     for number in range(SESSIONS):
         size = int(megabytes * 1e6 / SESSIONS * random.lognormvariate(0, 1) / 1.65)
         project = random.choice(PROJECTS)
-        author = Author(texts, str(number), project, size, time.time() - random.random() ** 1.5 * DAYS * 86_400)
+        author = Author(
+            texts, str(number), project, size, time.time() - random.random() ** 1.5 * DAYS * 86_400
+        )
         write_session(projects / f"-home-dev-{project}" / f"{author.session_id}.jsonl", author)
     return long.session_id
 
@@ -110,12 +124,18 @@ def first_bytes(server: Server, root: str, runs: int) -> list[Row]:
     """A row for each view, beside a page with nothing on it."""
     rows = []
     for view in VIEWS:
-        own, empty = in_turn(lambda path=view: server.ask(root + path), lambda: server.ask(f"{root}/nothing"), runs)  # type: ignore[misc]
+        own, empty = in_turn(
+            lambda path=view: server.ask(root + path),  # type: ignore[misc]
+            lambda: server.ask(f"{root}/nothing"),
+            runs,
+        )
         rows.append(Row(view, own, empty, "empty page"))
     return rows
 
 
-def in_turn(first: Callable[[], float], second: Callable[[], float], runs: int) -> tuple[float, float]:
+def in_turn(
+    first: Callable[[], float], second: Callable[[], float], runs: int
+) -> tuple[float, float]:
     """The medians of both, taken in turn, after a first one of each that does not count."""
     pairs = [(first(), second()) for _ in range(runs + 1)][1:]
     return median([one for one, _ in pairs]), median([other for _, other in pairs])
@@ -124,7 +144,10 @@ def in_turn(first: Callable[[], float], second: Callable[[], float], runs: int) 
 def in_browser(page: Page, base: str, long_session: str, runs: int) -> None:
     """Prints what Chromium takes: first paints, a search as one types, and a long session."""
     for view in VIEWS[:-1]:
-        print(f"{f'first paint of {view}':48} {median(painted(page, base + view) for _ in range(runs)):8.0f} ms")
+        print(
+            f"{f'first paint of {view}':48} "
+            f"{median(painted(page, base + view) for _ in range(runs)):8.0f} ms"
+        )
     typed = sorted(typed_times(page, base))
     print(f"{'search as you type, from key to hits: median':48} {median(typed):8.0f} ms")
     print(f"{'the same, p95':48} {quantiles(typed, n=20)[18]:8.0f} ms")
@@ -145,7 +168,10 @@ def live_lag(server: Server, root: str, home: Path) -> float:
     transcript = next((home / ".claude" / "projects").rglob("*.jsonl"))
     last = transcript.read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
     with transcript.open("ab") as file:
-        file.write(re.sub(rb'("uuid":")[0-9a-f]{8}', rb"\g<1>%08x" % (time.time_ns() & 0xFFFFFFFF), last) + b"\n")
+        file.write(
+            re.sub(rb'("uuid":")[0-9a-f]{8}', rb"\g<1>%08x" % (time.time_ns() & 0xFFFFFFFF), last)
+            + b"\n"
+        )
     began = time.perf_counter()
     while not events.readline().startswith(b"data:"):
         pass
@@ -166,7 +192,8 @@ def painted(page: Page, address: str) -> float:
 
 
 def typed_times(page: Page, base: str) -> Iterator[float]:
-    """Milliseconds that the server takes to answer each key of the queries, as the browser sees it."""
+    """Milliseconds that the server takes to answer each key of the queries, as the browser sees
+    it."""
     page.goto(f"{base}/search")
     page.evaluate("performance.setResourceTimingBufferSize(5000)")
     for query in QUERIES:
@@ -174,7 +201,10 @@ def typed_times(page: Page, base: str) -> Iterator[float]:
         for letter in query:
             page.keyboard.type(letter)
             page.wait_for_timeout(160)
-    script = "performance.getEntriesByType('resource').filter(r => r.name.includes('/search?')).map(r => r.duration)"
+    script = (
+        "performance.getEntriesByType('resource').filter(r => "
+        "r.name.includes('/search?')).map(r => r.duration)"
+    )
     yield from page.evaluate(script)
 
 
@@ -189,9 +219,14 @@ def scrolled(page: Page, address: str) -> float:
 
 
 def peak_megabytes(port: int) -> float:
-    """The most memory that the process which listens on a port has had; 0 where the system does not tell."""
+    """The most memory that the process which listens on a port has had; 0 where the system does not
+    tell."""
     inode = next(
-        (line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines() if f":{port:04X} 00000000" in line),
+        (
+            line.split()[9]
+            for line in Path("/proc/net/tcp").read_text().splitlines()
+            if f":{port:04X} 00000000" in line
+        ),
         "",
     )
     for process in Path("/proc").glob("[0-9]*/fd"):
@@ -210,13 +245,20 @@ def asked(server: Server, paths: list[str]) -> float:
 
 
 def race(server: Server, root: str, other: Server, runs: int) -> list[Row]:
-    """Ours, and what its browser asks for to show the same, one after the other: its pages are empty, and filled by a
-    script."""
-    year = urlencode({
-        "from": time.strftime("%Y-%m-%d", time.gmtime(time.time() - 365 * 86_400)), "to": time.strftime("%Y-%m-%d"),
-        "timezone": "UTC", "include_one_shot": "true", "automated_scope": "human",
-    })  # fmt: skip
-    analytics = [f"/api/v1/analytics/{name}?{year}" for name in ("heatmap", "hour-of-week", "top-sessions")]
+    """Ours, and what its browser asks for to show the same, one after the other: its pages are
+    empty, and filled by a script."""
+    year = urlencode(
+        {
+            "from": time.strftime("%Y-%m-%d", time.gmtime(time.time() - 365 * 86_400)),
+            "to": time.strftime("%Y-%m-%d"),
+            "timezone": "UTC",
+            "include_one_shot": "true",
+            "automated_scope": "human",
+        }
+    )
+    analytics = [
+        f"/api/v1/analytics/{name}?{year}" for name in ("heatmap", "hour-of-week", "top-sessions")
+    ]
     index = "/api/v1/sessions/sidebar-index?timezone=UTC&include_one_shot=true&limit=500"
     pairs = {
         "the first page, with its list": (["/", "/list"], ["/", index]),
@@ -228,7 +270,9 @@ def race(server: Server, root: str, other: Server, runs: int) -> list[Row]:
     for title, (ours, its) in pairs.items():
         try:
             own, beside = in_turn(
-                partial(asked, server, [root + path for path in ours]), partial(asked, other, its), runs
+                partial(asked, server, [root + path for path in ours]),
+                partial(asked, other, its),
+                runs,
             )
         except OSError as error:
             print(f"{title}: {error}", file=sys.stderr)

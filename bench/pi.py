@@ -1,8 +1,9 @@
-"""`python -m bench.pi`: what the real Pi waits for because of the extension, against the hook's process alone.
+"""`python -m bench.pi`: what the real Pi waits for because of the extension, against the hook's
+process alone.
 
-Pi runs under RPC against a fake model. Two more extensions, loaded before ours and after it, take the time that lies
-between them on every prompt. The harness of the tests installs Pi from npm; it needs what the tests need.
-"""
+Pi runs under RPC against a fake model. Two more extensions, loaded before ours and after it, take
+the time that lies between them on every prompt. The harness of the tests installs Pi from npm; it
+needs what the tests need."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ harness: Any = import_module("clients.pi")
 fake_llm: Any = import_module("fakes.fake_llm")
 
 LIMIT = 1.5
-BEFORE = "export default (pi) => pi.on('before_agent_start', () => { globalThis.begun = performance.now(); });\n"
+BEFORE = (
+    "export default (pi) => pi.on('before_agent_start', () => { globalThis.begun = "
+    "performance.now(); });\n"
+)
 AFTER = (
     "import {{ appendFileSync }} from 'node:fs';\n"
     "export default (pi) => pi.on('before_agent_start', () => {{\n"
@@ -47,7 +51,8 @@ def main(runs: int = 40) -> None:
 
 
 def measure(root: Path, stopwatch: Stopwatch, runs: int) -> Row:
-    """The time between a prompt and the next extension, in a project with 50 other sessions and nothing new in them.
+    """The time between a prompt and the next extension, in a project with 50 other sessions and
+    nothing new in them.
 
     Raises CommandError if the hook complains.
     """
@@ -59,7 +64,11 @@ def measure(root: Path, stopwatch: Stopwatch, runs: int) -> Row:
         pi = harness.Pi(root, model)
         pi.command = pi.command or _complain()
         _add_sessions(pi)
-        extensions = [option for path in (before, harness.EXTENSION, after) for option in ("--extension", str(path))]
+        extensions = [
+            option
+            for path in (before, harness.EXTENSION, after)
+            for option in ("--extension", str(path))
+        ]
         alone = []
         with pi.rpc(*extensions) as rpc:
             while rpc.prompt("What is there to do?").told:
@@ -69,7 +78,9 @@ def measure(root: Path, stopwatch: Stopwatch, runs: int) -> Row:
                 alone.append(stopwatch.run(hook).seconds)
                 rpc.prompt("And then?")
     if (pi.state_dir() / "hook.log").exists():
-        raise CommandError(f"the hook complains: {(pi.state_dir() / 'hook.log').read_text().splitlines()[0]}")
+        raise CommandError(
+            f"the hook complains: {(pi.state_dir() / 'hook.log').read_text().splitlines()[0]}"
+        )
     waited = [float(line) / 1000 for line in times.read_text().split()]
     title = "Pi waits for the extension, 50 other sessions, nothing new"
     return Row(title, median(waited[-runs:]), median(alone[-runs:]), "hook alone", LIMIT)
@@ -82,7 +93,12 @@ def _add_sessions(pi: Any) -> None:
     for number, size in enumerate(MIXED_SIZES):
         author = Author(texts, f"7-pi-{number}", "alpha", size, ended)
         begun = author.timestamp().replace(":", "-").replace(".", "-")
-        path = pi.agent_dir / "sessions" / encode_cwd(str(pi.project)) / f"{begun}_{author.session_id}.jsonl"
+        path = (
+            pi.agent_dir
+            / "sessions"
+            / encode_cwd(str(pi.project))
+            / f"{begun}_{author.session_id}.jsonl"
+        )
         write_session(path, author, "pi")
         os.utime(path, (ended, ended))
 

@@ -1,5 +1,6 @@
-"""`python -m bench.pictures`: the pictures in docs/images, of invented sessions: the page, light and dark, and two
-terminals with a collision. `sources.json` there has a checksum of the sources that each picture of the page shows.
+"""`python -m bench.pictures`: the pictures in docs/images, of invented sessions: the page, light
+and dark, and two terminals with a collision. `sources.json` there has a checksum of the sources
+that each picture of the page shows.
 
 Needs Chromium: the one that is there, else the one that `playwright install chromium` brings.
 """
@@ -31,7 +32,11 @@ from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .terminals import drawn, scene
 
-COMMAND = [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())"]
+COMMAND = [
+    sys.executable,
+    "-c",
+    "import sys; from session_memory.cli import main; sys.exit(main())",
+]
 PICTURES = {"page-light.png": ("", "light"), "page-dark.png": ("/timeline?span=week", "dark")}
 WIDTH, HEIGHT = 1200, 760
 HOUR = 16
@@ -42,7 +47,8 @@ SHELL = ("base.html", "list.html")  # what surrounds each view
 
 def main(out: Path = REPOSITORY / "docs" / "images") -> None:
     out.mkdir(parents=True, exist_ok=True)
-    os.environ["TZ"] = f"<here>{time.gmtime().tm_hour - HOUR:+d}"  # where it is that hour now: at night little happens
+    # where it is that hour now: at night little happens
+    os.environ["TZ"] = f"<here>{time.gmtime().tm_hour - HOUR:+d}"
     time.tzset()
     with scratch_directory() as home:
         (out / COLLISION).write_text(drawn(scene(home)))
@@ -70,10 +76,13 @@ def checksum(path: str) -> str:
 
 
 def sources(path: str) -> list[Path]:
-    """Return the files that decide how the view at `path` looks: templates, its module, styles, scripts, sessions."""
+    """Return the files that decide how the view at `path` looks: templates, its module, styles,
+    scripts, sessions."""
     view = next(view for view in VIEWS if view.path == (path.partition("?")[0] or "/"))
     module = Path(sys.modules[view.values.__module__].__file__ or "")
-    static = [file for file in (TEMPLATES.parent / "static").iterdir() if file.suffix in {".css", ".js"}]
+    static = [
+        file for file in (TEMPLATES.parent / "static").iterdir() if file.suffix in {".css", ".js"}
+    ]
     invented = [REPOSITORY / "bench" / name for name in ("invented.py", "invented.yaml")]
     return sorted({*used_templates({f"{view.name}.html", *SHELL}), module, *static, *invented})
 
@@ -84,7 +93,9 @@ def used_templates(names: set[str]) -> set[Path]:
     waiting, used = [*names], set(names)
     while waiting:
         text = (TEMPLATES / waiting.pop()).read_text()
-        new = {name for name in meta.find_referenced_templates(environment.parse(text)) if name} - used
+        new = {
+            name for name in meta.find_referenced_templates(environment.parse(text)) if name
+        } - used
         waiting += new
         used |= new
     return {TEMPLATES / name for name in used}
@@ -92,11 +103,21 @@ def used_templates(names: set[str]) -> set[Path]:
 
 @contextmanager
 def served(home: Path, *words: str) -> Iterator[str]:
-    """The page of the person whose home this is, with all of it taken in: the link that opens it."""
-    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": os.environ.get("TZ", "UTC")}
+    """The page of the person whose home this is, with all of it taken in: the link that opens
+    it."""
+    environment = {
+        "HOME": str(home),
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "TZ": os.environ.get("TZ", "UTC"),
+    }
     subprocess.run([*COMMAND, "ingest"], env=environment, cwd=home, check=True, capture_output=True)
     page = subprocess.Popen(
-        [*COMMAND, "page", "--no-browser", *words], env=environment, cwd=home, text=True, stdout=subprocess.PIPE
+        [*COMMAND, "page", "--no-browser", *words],
+        env=environment,
+        cwd=home,
+        text=True,
+        stdout=subprocess.PIPE,
     )
     try:
         assert page.stdout
@@ -111,7 +132,8 @@ def served(home: Path, *words: str) -> Iterator[str]:
 def take(browser: Browser, link: str, path: str, theme: str, file: Path) -> None:
     """Takes a picture of what lies at `path`, as soon as nothing is waited for."""
     context = browser.new_context(
-        viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="dark" if theme == "dark" else "light"
+        viewport={"width": WIDTH, "height": HEIGHT},
+        color_scheme="dark" if theme == "dark" else "light",
     )
     page = context.new_page()
     page.goto(link)

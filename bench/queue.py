@@ -1,8 +1,9 @@
-"""`python -m bench.queue`: kills processes that work off conversations, at random moments, and checks what remains.
+"""`python -m bench.queue`: kills processes that work off conversations, at random moments, and
+checks what remains.
 
-Each process is a fork of this one, killed with SIGKILL within a few milliseconds of its work. At the end every
-conversation has to be archived, kept exactly once with what was recorded first, and never processed again after that.
-"""
+Each process is a fork of this one, killed with SIGKILL within a few milliseconds of its work. At
+the end every conversation has to be archived, kept exactly once with what was recorded first, and
+never processed again after that."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ PATIENCE_SECONDS = 120
 
 
 class Outcome(NamedTuple):
-    """What is left after the kills: how many there were, conversations, calls to the strategy, and what is wrong."""
+    """What is left after the kills: how many there were, conversations, calls to the strategy, and
+    what is wrong."""
 
     kills: int
     conversations: int
@@ -51,7 +53,8 @@ class Outcome(NamedTuple):
 
 
 class Slow:
-    """A strategy that takes a moment, spends a little, and tells in a file whenever it is called."""
+    """A strategy that takes a moment, spends a little, and tells in a file whenever it is
+    called."""
 
     id = "slow"
 
@@ -65,7 +68,9 @@ class Slow:
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         token = f"{os.getpid()}-{time.monotonic_ns()}"
         with self._budget.call(CALL) as call:
-            _append(self._log, {"event": "processed", "conversation": conversation.id, "token": token})
+            _append(
+                self._log, {"event": "processed", "conversation": conversation.id, "token": token}
+            )
             time.sleep(0.002)
             call.report(CALL)
         return MemoryResult((Memory("episode", token, entries[0].text),))
@@ -74,13 +79,20 @@ class Slow:
 def main(kills: int = 2000, seed: int = 7) -> int:
     with scratch_directory() as name:
         outcome = play(name, kills, seed)
-    print(f"{outcome.kills} kills, {outcome.conversations} conversations, {outcome.calls} calls to the strategy")
-    print("\n".join(outcome.problems) or "every conversation archived, kept once, never processed again afterwards")
+    print(
+        f"{outcome.kills} kills, {outcome.conversations} conversations, {outcome.calls} calls to "
+        f"the strategy"
+    )
+    print(
+        "\n".join(outcome.problems)
+        or "every conversation archived, kept once, never processed again afterwards"
+    )
     return 1 if outcome.problems else 0
 
 
 def play(root: Path, kills: int, seed: int) -> Outcome:
-    """Kills so many processes, adding conversations all the while; then lets one come to its end."""
+    """Kills so many processes, adding conversations all the while; then lets one come to its
+    end."""
     chance = random.Random(seed)
     path, log, kept = str(root / "store.db"), str(root / "log.jsonl"), root / "kept"
     kept.mkdir()
@@ -109,7 +121,10 @@ def _work_off(path: str, log: str, kept: str) -> None:
     """Works off all that waits, as long as anything does."""
 
     def keep(
-        conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
+        conversation: Conversation,
+        entries: Sequence[StoredEntry],
+        strategy: str,
+        result: MemoryResult,
     ) -> list[str]:
         token = result.memories[0].title
         _append(log, {"event": "kept", "conversation": conversation.id, "token": token})
@@ -131,31 +146,48 @@ def _work_off(path: str, log: str, kept: str) -> None:
 
 
 def _recorded(store: SqliteStore) -> dict[int, str]:
-    """What was made of which conversations and not kept yet: from now on nothing else may become of them."""
+    """What was made of which conversations and not kept yet: from now on nothing else may become of
+    them."""
     with closing(QueueDatabase(store.path)) as queue:
-        rows = queue.rows("SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL")
+        rows = queue.rows(
+            "SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL"
+        )
     return {number: json.loads(result)["memories"][0]["title"] for number, result in rows}
 
 
-def _checked(store: SqliteStore, kills: int, log: str, kept: Path, recorded: dict[int, str]) -> Outcome:
+def _checked(
+    store: SqliteStore, kills: int, log: str, kept: Path, recorded: dict[int, str]
+) -> Outcome:
     conversations = store.conversations(Filter(limit=10**6))
-    problems = [f"conversation {c.id} is {c.status}: {c.reason}" for c in conversations if c.status != "archived"]
+    problems = [
+        f"conversation {c.id} is {c.status}: {c.reason}"
+        for c in conversations
+        if c.status != "archived"
+    ]
     events = [json.loads(line) for line in Path(log).read_text().splitlines()]
-    whole = [file for file in kept.iterdir() if file.suffix != ".tmp"]  # a kill may leave one of these
+    # a kill may leave one of these
+    whole = [file for file in kept.iterdir() if file.suffix != ".tmp"]
     files = {int(file.name.partition("-")[0]): file.read_text() for file in whole}
     tokens: dict[int, str] = {}
     for event in events:
         conversation, token = event["conversation"], event["token"]
         if event["event"] == "kept":
             if tokens.setdefault(conversation, token) != token:
-                problems.append(f"conversation {conversation} was kept as {tokens[conversation]} and as {token}")
+                problems.append(
+                    f"conversation {conversation} was kept as {tokens[conversation]} and as {token}"
+                )
         elif conversation in tokens:
             problems.append(f"conversation {conversation} was processed again after it was kept")
     for conversation, token in recorded.items():
         if tokens.get(conversation) != token:
-            problems.append(f"conversation {conversation}: recorded as {token}, kept as {tokens.get(conversation)}")
+            problems.append(
+                f"conversation {conversation}: recorded as {token}, kept as "
+                f"{tokens.get(conversation)}"
+            )
     if len(whole) != len(conversations) or files != tokens:
-        problems.append(f"{len(files)} kept, {len(tokens)} told, {len(conversations)} conversations")
+        problems.append(
+            f"{len(files)} kept, {len(tokens)} told, {len(conversations)} conversations"
+        )
     calls = [event for event in events if event["event"] == "processed"]
     spent = StoredQueue(store.path).accounts.of_day(time.time_ns() // 1_000_000)
     if spent < len(calls) * CALL.tokens:

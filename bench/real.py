@@ -16,7 +16,9 @@ from .scratch import scratch_directory
 TRANSCRIPTS = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 
 
-def conversations_of(transcripts: Path, *runtimes: str) -> Iterator[tuple[Conversation, list[StoredEntry]]]:
+def conversations_of(
+    transcripts: Path, *runtimes: str
+) -> Iterator[tuple[Conversation, list[StoredEntry]]]:
     """Yield the conversations in the folders of these runtimes, each with its entries."""
     with scratch_directory() as directory, closing(SqliteStore(f"{directory}/store.db")) as store:
         for runtime in runtimes:

@@ -1,21 +1,26 @@
-"""`python -m bench.replay_collisions REPOSITORY...`: how often sessions of public histories collide or conflict, and
-how much of what they are told is right. The repositories are only read, and nothing of them is kept.
+"""`python -m bench.replay_collisions REPOSITORY...`: how often sessions of public histories collide
+or conflict, and how much of what they are told is right. The repositories are only read, and
+nothing of them is kept.
 
 Rules, fixed before the first run:
 
-- The prompt hook runs at each typed prompt, as in `bench.updates`. Judged against it is what the transcripts show: the
-  files that a tool of each session read or wrote, without a failure. Files are compared by their path in the clone.
-- An opportunity is a prompt, and a file that the session read or edited, that another session of the same person edited
-  afterwards and since the prompt before; each edit counts once. It is *told* if a line `!` of that prompt names it.
-- A told line is right if the session had read or edited that file, and another session had edited it before the prompt:
-  `after you` after the session's last use of it, else within ACTIVE_SECONDS before. It *mattered* if the session edits
-  the file again later.
-- Negative controls: ALONE sessions, each by itself, of which no file may be told; and each told line judged for the
-  file that the session used before that one, of which at most CONTROL may be right.
-- Conflicts are judged by the rules of `bench.merges`; their control are merges in which nothing conflicts, at most
-  FALSE of which may have a report that nobody resolved.
-- Kill conditions: less than PRECISION right; less than RECALL told; a control that fails; less than OPPORTUNITY
-  opportunities a prompt (a merge). What meets one is listed as killed, with its figures.
+- The prompt hook runs at each typed prompt, as in `bench.updates`. Judged against it is what the
+  transcripts show: the files that a tool of each session read or wrote, without a failure. Files
+  are compared by their path in the clone.
+- An opportunity is a prompt, and a file that the session read or edited, that another session of
+  the same person edited afterwards and since the prompt before; each edit counts once. It is *told*
+  if a line `!` of that prompt names it.
+- A told line is right if the session had read or edited that file, and another session had edited
+  it before the prompt: `after you` after the session's last use of it, else within ACTIVE_SECONDS
+  before. It *mattered* if the session edits the file again later.
+- Negative controls: ALONE sessions, each by itself, of which no file may be told; and each told
+  line judged for the file that the session used before that one, of which at most CONTROL may be
+  right.
+- Conflicts are judged by the rules of `bench.merges`; their control are merges in which nothing
+  conflicts, at most FALSE of which may have a report that nobody resolved.
+- Kill conditions: less than PRECISION right; less than RECALL told; a control that fails; less than
+  OPPORTUNITY opportunities a prompt (a merge). What meets one is listed as killed, with its
+  figures.
 """
 
 from __future__ import annotations
@@ -81,7 +86,10 @@ def main(*repositories: Path, most: int = merges.MOST) -> int:
                 collisions = collisions.plus(judged(history, root / f"alone-{number}"))
         conflicts += merges.judged(str(path), most)
     for row in (collision_row(collisions), conflict_row(conflicts)):
-        print(f"{row.title}: {row.figures}\n  {'killed: ' + '; '.join(row.killed) if row.killed else 'kept'}")
+        print(
+            f"{row.title}: {row.figures}\n  "
+            f"{'killed: ' + '; '.join(row.killed) if row.killed else 'kept'}"
+        )
     return 0
 
 
@@ -99,7 +107,9 @@ def judged(history: History, place: Path) -> Counts:
         told[one.session, one.time] = [found["file"] for found in _LINE.finditer(one.text)]
         for found in lines_of(one):
             verdicts = verdicts_of(found["file"], "after you" in found["rest"], one, uses)
-            counts = counts.plus(Counts(told=1, right=verdicts[0], mattered=verdicts[1], chance=verdicts[2]))
+            counts = counts.plus(
+                Counts(told=1, right=verdicts[0], mattered=verdicts[1], chance=verdicts[2])
+            )
     for session, times in prompts.items():
         for before, now in zip([0.0, *times], times):
             due = due_at(uses, session, before, now)
@@ -108,7 +118,9 @@ def judged(history: History, place: Path) -> Counts:
             counts = counts.plus(Counts(due=len(due), hits=hits))
     for number, talk in enumerate(history.talks[:ALONE]):
         alone = history.of([talk], place / str(number))
-        counts = counts.plus(Counts(alone=sum(1 for one in alone.play(REPOSITORY) for _ in lines_of(one))))
+        counts = counts.plus(
+            Counts(alone=sum(1 for one in alone.play(REPOSITORY) for _ in lines_of(one)))
+        )
     return counts
 
 
@@ -117,7 +129,9 @@ def lines_of(told: Told) -> list[re.Match[str]]:
     return [found for found in _LINE.finditer(told.text) if not found["file"].startswith(_HEADS)]
 
 
-def verdicts_of(file: str, is_after: bool, told: Told, uses: dict[str, list[Use]]) -> tuple[bool, bool, bool]:
+def verdicts_of(
+    file: str, is_after: bool, told: Told, uses: dict[str, list[Use]]
+) -> tuple[bool, bool, bool]:
     """Return if a told line is right, if it mattered, and if it would be right of another file."""
     own = [use for use in uses[told.session] if use.time <= told.time]
     paths = [use.path for use in own]
@@ -133,19 +147,31 @@ def verdicts_of(file: str, is_after: bool, told: Told, uses: dict[str, list[Use]
 
 def is_right(path: str, is_after: bool, told: Told, uses: dict[str, list[Use]]) -> bool:
     """Check if another session edited a file that this one used."""
-    last = max((use.time for use in uses[told.session] if use.path == path and use.time <= told.time), default=0.0)
+    last = max(
+        (use.time for use in uses[told.session] if use.path == path and use.time <= told.time),
+        default=0.0,
+    )
     since = last if is_after else told.time - ACTIVE_SECONDS
     edits = [
-        use for name, own in uses.items() if name != told.session for use in own if use.is_edit and use.path == path
+        use
+        for name, own in uses.items()
+        if name != told.session
+        for use in own
+        if use.is_edit and use.path == path
     ]
     return bool(last) and any(since < use.time <= told.time for use in edits)
 
 
 def due_at(uses: dict[str, list[Use]], session: str, before: float, now: float) -> set[str]:
-    """Return the files that others edited between two prompts, after this session's last use of them."""
+    """Return the files that others edited between two prompts, after this session's last use of
+    them."""
     last = {use.path: use.time for use in uses[session] if use.time <= now}
     edits = [
-        use for name, own in uses.items() if name != session for use in own if use.is_edit and before < use.time <= now
+        use
+        for name, own in uses.items()
+        if name != session
+        for use in own
+        if use.is_edit and before < use.time <= now
     ]
     return {use.path for use in edits if 0 < last.get(use.path, 0.0) < use.time}
 
@@ -168,12 +194,18 @@ def uses_of(talk: Talk) -> Iterator[Use]:
                     block.get("name", ""),
                     str(given.get("file_path") or given.get("notebook_path") or ""),
                 )
-            elif isinstance(block, dict) and block.get("tool_use_id") in calls and not block.get("is_error"):
+            elif (
+                isinstance(block, dict)
+                and block.get("tool_use_id") in calls
+                and not block.get("is_error")
+            ):
                 tool, path = calls[block["tool_use_id"]]
                 if path and tool in (*_WRITES, *_USES):
                     yield Use(line.time, path, tool in _WRITES)
         for name in PATCHED.findall(
-            str(payload_of(line).get("input") or payload_of(line).get("arguments") or "").replace("\\n", "\n")
+            str(payload_of(line).get("input") or payload_of(line).get("arguments") or "").replace(
+                "\\n", "\n"
+            )
         ):
             yield Use(line.time, os.path.normpath(os.path.join(talk.cwd, name)), True)
 
@@ -182,8 +214,10 @@ def collision_row(counts: Counts) -> Row:
     precision, told = counts.right / max(1, counts.told), counts.hits / max(1, counts.due)
     chance = counts.chance / max(1, counts.told)
     figures = (
-        f"{counts.prompts} prompts, {counts.due} opportunities, {told:.2f} of them told; {counts.told} lines told, "
-        f"{precision:.2f} right, {counts.mattered / max(1, counts.told):.2f} mattered; controls: {counts.alone} told "
+        f"{counts.prompts} prompts, {counts.due} opportunities, {told:.2f} of them told; "
+        f"{counts.told} lines told, "
+        f"{precision:.2f} right, {counts.mattered / max(1, counts.told):.2f} mattered; controls: "
+        f"{counts.alone} told "
         f"to a session alone, {chance:.2f} right by chance"
     )
     killed = [
@@ -206,8 +240,10 @@ def conflict_row(counts: merges.Counts) -> Row:
         *(["control"] if wrong > FALSE * clean else []),
     ]
     figures = (
-        f"{counts.pairs['merges']} merges, {possible} opportunities, {recall:.2f} of them told; {counts.files.total()} "
-        f"files told, {merges.precision(counts.files):.2f} right; control: {wrong} of {clean} clean merges"
+        f"{counts.pairs['merges']} merges, {possible} opportunities, {recall:.2f} of them told; "
+        f"{counts.files.total()} "
+        f"files told, {merges.precision(counts.files):.2f} right; control: {wrong} of {clean} "
+        f"clean merges"
     )
     return Row("conflicts", figures, killed)
 

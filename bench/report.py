@@ -13,7 +13,8 @@ HEADINGS = ("case", "measured", "limit", "", "median", "against")
 
 
 class Row(NamedTuple):
-    """One measured ratio; `limit` is None for what is only there for scale. Times in seconds, memory as `unit` says."""
+    """One measured ratio; `limit` is None for what is only there for scale. Times in seconds,
+    memory as `unit` says."""
 
     title: str
     measured: float
@@ -36,15 +37,23 @@ def rows_of(case: Case, own: Typical, reference: Typical) -> list[Row]:
     rows = [Row(case.title, own.seconds, reference.seconds, case.reference_title, case.limit)]
     if case.memory_limit is not None:
         memory = own.peak_memory, reference.peak_memory
-        rows.append(Row(f"{case.title}: peak memory", *memory, case.reference_title, case.memory_limit, "KB"))
+        rows.append(
+            Row(
+                f"{case.title}: peak memory", *memory, case.reference_title, case.memory_limit, "KB"
+            )
+        )
     return rows
 
 
 def as_table(rows: list[Row], runs: int, times: str = "times") -> str:
-    """A Markdown table in aligned columns, under a line that says what it was measured with, and which `times`."""
+    """A Markdown table in aligned columns, under a line that says what it was measured with, and
+    which `times`."""
     cells = [HEADINGS, *(_cells(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
-    lines = [f"| {' | '.join([cell.ljust(width) for cell, width in zip(line, widths)])} |" for line in cells]
+    lines = [
+        f"| {' | '.join([cell.ljust(width) for cell, width in zip(line, widths)])} |"
+        for line in cells
+    ]
     lines.insert(1, f"|{'|'.join(['-' * (width + 2) for width in widths])}|")
     title = f"Python {platform.python_version()}, {times}, medians of {runs} runs of each, in turn"
     return "\n".join([title, "", *lines])
@@ -61,7 +70,10 @@ def as_json(rows: list[Row], runs: int) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     limit = "" if row.limit is None else f"{row.limit:.2f} x"
     verdict = "" if row.limit is None else "over" if row.is_over else "ok"
-    amounts = _amount(row.measured, row.unit), f"{row.against_title} {_amount(row.against, row.unit)}"
+    amounts = (
+        _amount(row.measured, row.unit),
+        f"{row.against_title} {_amount(row.against, row.unit)}",
+    )
     return row.title, f"{row.ratio:.2f} x", limit, verdict, *amounts
 
 

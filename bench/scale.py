@@ -1,10 +1,12 @@
-"""`python -m bench.scale`: what the store costs as transcripts become more: 0.1, 1 and 4 GB, and 20,000 files.
+"""`python -m bench.scale`: what the store costs as transcripts become more: 0.1, 1 and 4 GB, and
+20,000 files.
 
-Of each amount a store is made in a process of its own. Import, and the many files: processor time, so that other work
-on the machine counts little. Refresh: what a command does before it answers, in process, with nothing
-new and with one megabyte appended to the largest file. Search: for two terms, drawn as they occur in the texts. All of
-it grows no faster than the work: a megabyte costs at most 1.5 times as much in the largest store as in the smallest,
-and a refresh with nothing new in 20,000 files at most 8 times a bare start of Python.
+Of each amount a store is made in a process of its own. Import, and the many files: processor time,
+so that other work on the machine counts little. Refresh: what a command does before it answers, in
+process, with nothing new and with one megabyte appended to the largest file. Search: for two terms,
+drawn as they occur in the texts. All of it grows no faster than the work: a megabyte costs at most
+1.5 times as much in the largest store as in the smallest, and a refresh with nothing new in 20,000
+files at most 8 times a bare start of Python.
 `--files 0` leaves these out; `--directory DIR` is where there is room for transcripts and store.
 """
 
@@ -36,7 +38,8 @@ from .search import words_and_common
 from .sources import Source, generated, with_ids_of_its_own
 from .stopwatch import peak_memory, seconds
 
-FILE_MEGABYTES = (1, 1, 2, 2, 3, 3, 4, 4, 6, 6, 8, 8, 12, 16, 24)  # of the transcripts that are copied: 100 together
+# of the transcripts that are copied: 100 together
+FILE_MEGABYTES = (1, 1, 2, 2, 3, 3, 4, 4, 6, 6, 8, 8, 12, 16, 24)
 FILE_BYTES = 4096
 QUERIES = 200
 RUNS = 7
@@ -46,7 +49,8 @@ REFRESH_LIMIT = 8.0
 
 
 class Cost(NamedTuple):
-    """What a store of some transcripts took. Times in seconds, search in milliseconds, sizes in bytes."""
+    """What a store of some transcripts took. Times in seconds, search in milliseconds, sizes in
+    bytes."""
 
     transcript_bytes: int
     files: int
@@ -66,9 +70,17 @@ class Cost(NamedTuple):
 
 
 HEADINGS = (
-    "transcripts", "import", "per MB", "nothing new", "1 MB appended", "search p50", "p95", "database", "of its text",
+    "transcripts",
+    "import",
+    "per MB",
+    "nothing new",
+    "1 MB appended",
+    "search p50",
+    "p95",
+    "database",
+    "of its text",
     "memory",
-)  # fmt: skip
+)
 
 
 def main(sizes: str = "100,1000,4000", files: int = 20_000, directory: Path | None = None) -> None:
@@ -85,13 +97,17 @@ def main(sizes: str = "100,1000,4000", files: int = 20_000, directory: Path | No
             print("| " + " | ".join(cells(costs[-1])) + " |", flush=True)
         first, last = costs[0], costs[-1]
         times = per_megabyte(last) / per_megabyte(first)
-        print(f"\nA megabyte in the largest store: {times:.2f} x of one in the smallest (limit {IMPORT_LIMIT})")
+        print(
+            f"\nA megabyte in the largest store: {times:.2f} x of one in the smallest (limit "
+            f"{IMPORT_LIMIT})"
+        )
         if files:
             print(many_files(source, name / "many", files))
 
 
 def copied_transcripts(source: Source, root: Path) -> Iterator[bytes]:
-    """Invented transcripts, 100 MB of them, then endlessly copies with ids of their own: to invent more takes long."""
+    """Invented transcripts, 100 MB of them, then endlessly copies with ids of their own: to invent
+    more takes long."""
     originals = []
     for size in FILE_MEGABYTES:
         originals.append(source(root / "originals", size * MEGABYTE, time.time() - 3600))
@@ -113,7 +129,8 @@ def fill(home: Path, megabytes: int, transcripts: Iterator[bytes]) -> None:
 
 
 def _write(home: Path, number: int, content: bytes) -> None:
-    """Writes a transcript that was last changed an hour ago: what was written just now would be looked at once more."""
+    """Writes a transcript that was last changed an hour ago: what was written just now would be
+    looked at once more."""
     folder = home / ".claude" / "projects" / f"-home-dev-{number % 20}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{number:08x}-0000-4000-a000-000000000000.jsonl"
@@ -123,22 +140,33 @@ def _write(home: Path, number: int, content: bytes) -> None:
 
 
 def measured(home: Path, megabyte: Path) -> Cost:
-    """What a new store of the transcripts in `home` costs, in processes of its own; `megabyte` is what is appended."""
+    """What a new store of the transcripts in `home` costs, in processes of its own; `megabyte` is
+    what is appended."""
     shutil.rmtree(home / ".session-memory", ignore_errors=True)
     return Cost(*_alone("import_everything", home), *_alone("ask", home, megabyte))
 
 
 def _alone(function: str, *arguments: Path) -> list[Any]:
     """What a function of this module returns in a process of its own."""
-    script = f"import json, sys; from bench import scale; print(json.dumps(scale.{function}(*sys.argv[1:])))"
-    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=True, stdout=subprocess.PIPE)
+    script = (
+        f"import json, sys; from bench import scale; "
+        f"print(json.dumps(scale.{function}(*sys.argv[1:])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)], check=True, stdout=subprocess.PIPE
+    )
     return list(json.loads(done.stdout))
 
 
 def import_everything(home: str) -> tuple[float, ...]:
     """The first fields of Cost."""
     location = find_location(None, {"HOME": home})
-    sizes = [file.size for directory in location.watched if directory.is_expected() for file in directory.files()]
+    sizes = [
+        file.size
+        for directory in location.watched
+        if directory.is_expected()
+        for file in directory.files()
+    ]
     began, of_processor = time.perf_counter(), processor_seconds()
     store = open_store(location)
     refresh(store, location, fail, workers=os.cpu_count() or 1)
@@ -155,7 +183,12 @@ def ask(home: str, megabyte: str) -> tuple[float, ...]:
     counts = store.counts()
     refresh(store, location, fail)
     nothing_new = median([seconds(lambda: refresh(store, location, fail)) for _ in range(RUNS)])
-    files = [file for directory in location.watched if directory.is_expected() for file in directory.files()]
+    files = [
+        file
+        for directory in location.watched
+        if directory.is_expected()
+        for file in directory.files()
+    ]
     largest = max(files, key=lambda file: file.size)
     content = Path(megabyte).read_bytes()
     appended = []
@@ -169,7 +202,14 @@ def ask(home: str, megabyte: str) -> tuple[float, ...]:
     times = [_search_milliseconds(store, " ".join(random.sample(words, 2))) for _ in range(QUERIES)]
     store.close()
     cuts = quantiles(times, n=20)
-    return nothing_new, median(appended), median(times), cuts[18], counts.database_bytes, counts.text_bytes
+    return (
+        nothing_new,
+        median(appended),
+        median(times),
+        cuts[18],
+        counts.database_bytes,
+        counts.text_bytes,
+    )
 
 
 def _search_milliseconds(store: SqliteStore, query: str) -> float:
@@ -179,7 +219,9 @@ def _search_milliseconds(store: SqliteStore, query: str) -> float:
 
 def many_files(source: Source, home: Path, number: int) -> str:
     """What a refresh takes with nothing new in many small files, against a bare start of Python."""
-    originals = [source(home / "originals", FILE_BYTES, time.time()).read_bytes() for _ in range(20)]
+    originals = [
+        source(home / "originals", FILE_BYTES, time.time()).read_bytes() for _ in range(20)
+    ]
     for at, content in zip(range(number), cycle(originals)):
         _write(home, at, with_ids_of_its_own(content, at))
     location = find_location(None, {"HOME": str(home)})
@@ -196,7 +238,8 @@ def many_files(source: Source, home: Path, number: int) -> str:
     store.close()
     times = median(own) / median(bare)
     return (
-        f"Nothing new in {number:,} files: {median(own) * 1000:.0f} ms of the processor, {times:.1f} x a bare start "
+        f"Nothing new in {number:,} files: {median(own) * 1000:.0f} ms of the processor, "
+        f"{times:.1f} x a bare start "
         f"(limit {REFRESH_LIMIT})"
     )
 

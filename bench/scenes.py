@@ -47,15 +47,19 @@ def install(program_dir: Path) -> Path:
 
 
 class Scene:
-    """A user's home directory with one project, or one agent home, and its sessions; the program in `app` is run.
+    """A user's home directory with one project, or one agent home, and its sessions; the program in
+    `app` is run.
 
-    `sessions` are the transcripts of the others, `environment` and `event` what the runtime gives to the hook. There
-    is a transcript of the own session too. `database` is that of OpenCode, if it has sessions.
+    `sessions` are the transcripts of the others, `environment` and `event` what the runtime gives
+    to the hook. There is a transcript of the own session too. `database` is that of OpenCode, if it
+    has sessions.
     """
 
     database: LargeDatabase | None = None
 
-    def __init__(self, root: Path, app: Path, source: Source, sizes: list[int], *, with_names: bool = False) -> None:
+    def __init__(
+        self, root: Path, app: Path, source: Source, sizes: list[int], *, with_names: bool = False
+    ) -> None:
         self.root = root
         self._app = app
         self.agent_dir = root / "work" / "alpha"
@@ -66,7 +70,9 @@ class Scene:
         self.ended = time.time() - AGE_SECONDS
         added = [self._add(source, number, size) for number, size in enumerate(sizes)]
         self.sessions = [path for path in added if path is not None]
-        source(self._project_dir, 100 * KILOBYTE, self.ended).rename(self._project_dir / f"{OWN_SESSION}.jsonl")
+        source(self._project_dir, 100 * KILOBYTE, self.ended).rename(
+            self._project_dir / f"{OWN_SESSION}.jsonl"
+        )
         self._name("main", OWN_SESSION)
         self.environment = {
             "HOME": str(root),
@@ -89,11 +95,17 @@ class Scene:
 
     def session_start(self) -> Command:
         """Return the hook for a session that starts."""
-        return self._command("hooks/session_start.py", hook_event_name="SessionStart", source="startup")
+        return self._command(
+            "hooks/session_start.py", hook_event_name="SessionStart", source="startup"
+        )
 
     def call_hook(self) -> Command:
         """Return the hook for tool calls, as the runtime runs it before an edit."""
-        edit = {"file_path": str(self.agent_dir / "src" / "module0.py"), "old_string": "1", "new_string": "2"}
+        edit = {
+            "file_path": str(self.agent_dir / "src" / "module0.py"),
+            "old_string": "1",
+            "new_string": "2",
+        }
         call = {"tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": edit}
         return self._command("hooks/pre_tool_use.py", hook_event_name="PreToolUse", **call)
 
@@ -108,11 +120,15 @@ class Scene:
 
     def reader(self, name: str) -> Command:
         """Return the reader as an agent runs it, for the last entries of one named session."""
-        return self._command("scripts/session_reader.py", name, "--lines", "50", "--home", str(self.agent_dir))
+        return self._command(
+            "scripts/session_reader.py", name, "--lines", "50", "--home", str(self.agent_dir)
+        )
 
     def program(self, *arguments: str) -> Command:
         """Return an interpreter with these arguments, started like the hook."""
-        return Command([sys.executable, *arguments], self.environment, json.dumps(self.event).encode())
+        return Command(
+            [sys.executable, *arguments], self.environment, json.dumps(self.event).encode()
+        )
 
     def bare(self) -> Command:
         """An interpreter that does nothing, started like the hook."""
@@ -133,7 +149,8 @@ class Scene:
         shutil.rmtree(self.state_dir, ignore_errors=True)
 
     def settle(self, stopwatch: Stopwatch) -> None:
-        """Has the hook tell all there is to tell. Raises CommandError where that has no end, or the hook complains."""
+        """Has the hook tell all there is to tell. Raises CommandError where that has no end, or the
+        hook complains."""
         for path in self.sessions:
             os.utime(path, (self.ended, self.ended))
         for command in self.before_settling():
@@ -157,13 +174,19 @@ class Scene:
         text = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
         attachment = {"type": "hook_additional_context", "content": [text]}
         told = {"parentUuid": None, "type": "attachment", "uuid": "told", "attachment": attachment}
-        answer = {"parentUuid": "told", "type": "assistant", "uuid": "answer", "message": {"content": []}}
+        answer = {
+            "parentUuid": "told",
+            "type": "assistant",
+            "uuid": "answer",
+            "message": {"content": []},
+        }
         with self.own_path.open("ab") as transcript:
             for one in (told, answer):
                 transcript.write(json.dumps(one, separators=(",", ":")).encode() + b"\n")
 
     def check_log(self) -> None:
-        """Raises CommandError where the hook failed open: what that takes is not what is to be measured."""
+        """Raises CommandError where the hook failed open: what that takes is not what is to be
+        measured."""
         log = self.state_dir / "hook.log"
         if log.exists():
             raise CommandError(f"the hook complains: {log.read_text().splitlines()[0]}")
@@ -173,13 +196,15 @@ class Scene:
         os.utime(self.state_dir / "upkeep.lock", (1, 1))
 
     def wait_for_upkeep(self) -> None:
-        """Returns when the upkeep that was started is over and has released its lock. Raises CommandError where that
-        takes long."""
+        """Returns when the upkeep that was started is over and has released its lock. Raises
+        CommandError where that takes long."""
         deadline = time.monotonic() + UPKEEP_SECONDS
         while time.monotonic() < deadline:
             try:
                 has_begun = (self.state_dir / "upkeep.lock").stat().st_mtime > 1
-                has_ended = json.loads((self.state_dir / "upkeep.json").read_bytes())["runs"][-1]["ended"]
+                has_ended = json.loads((self.state_dir / "upkeep.json").read_bytes())["runs"][-1][
+                    "ended"
+                ]
                 if has_begun and has_ended and not is_locked(str(self.state_dir / "upkeep.lock")):
                     return
             except (OSError, ValueError, LookupError):
@@ -203,12 +228,17 @@ class Scene:
 
 
 class Remembering(Scene):
-    """A scene with 1,000 decisions in the index of memories, each about another file of the same directory."""
+    """A scene with 1,000 decisions in the index of memories, each about another file of the same
+    directory."""
 
     def settle(self, stopwatch: Stopwatch) -> None:
-        origin = Origin(round(self.ended * 1000), "another", 1, "extractive", directory=str(self.agent_dir))
+        origin = Origin(
+            round(self.ended * 1000), "another", 1, "extractive", directory=str(self.agent_dir)
+        )
         memories = [
-            IndexedMemory("", "", f"m{at}", "decision", f"We keep src/part{at}.py small", origins=(origin,))
+            IndexedMemory(
+                "", "", f"m{at}", "decision", f"We keep src/part{at}.py small", origins=(origin,)
+            )
             for at in range(1000)
         ]
         index = self.root / ".session-memory" / "memories" / PROMPT_INDEX
@@ -225,7 +255,8 @@ class Tail(NamedTuple):
     content: bytes
 
     def put(self) -> None:
-        """Write them there, instead of all that lies behind the offset, as if that was a minute ago."""
+        """Write them there, instead of all that lies behind the offset, as if that was a minute
+        ago."""
         with open(self.path, "r+b") as file:
             file.truncate(self.offset)
             file.seek(self.offset)
@@ -254,7 +285,8 @@ class State:
 
 
 class Tails:
-    """New ends of transcripts of a settled scene: each time they are brought, the hook has them to tell anew."""
+    """New ends of transcripts of a settled scene: each time they are brought, the hook has them to
+    tell anew."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch, tails: list[Tail]) -> None:
         self._tails = tails
@@ -263,7 +295,8 @@ class Tails:
         self._state = State(scene)
 
     def bring(self) -> None:
-        """Set back what the hook keeps, and append to each transcript what it was not told of yet."""
+        """Set back what the hook keeps, and append to each transcript what it was not told of
+        yet."""
         self._state.set_back()
         if self._database is not None:
             self._database.put()
@@ -272,33 +305,47 @@ class Tails:
 
 
 class News(Tails):
-    """Something new in each session: the last kilobytes of its transcript, or as much that its user typed."""
+    """Something new in each session: the last kilobytes of its transcript, or as much that its user
+    typed."""
 
-    def __init__(self, scene: Scene, stopwatch: Stopwatch, *, kilobytes: int = 20, is_typed: bool = False) -> None:
+    def __init__(
+        self, scene: Scene, stopwatch: Stopwatch, *, kilobytes: int = 20, is_typed: bool = False
+    ) -> None:
         size = kilobytes * KILOBYTE
         texts = Texts(SEED) if is_typed else None
-        tails = [_typed_tail(path, size, texts) if texts else _cut_tail(path, size) for path in scene.sessions]
+        tails = [
+            _typed_tail(path, size, texts) if texts else _cut_tail(path, size)
+            for path in scene.sessions
+        ]
         if scene.database is not None:
             scene.database.cut(size)
         super().__init__(scene, stopwatch, tails)
 
 
 class Buried(Tails):
-    """An edit of a file in one session, with 62 MB of what its tools showed and printed behind it."""
+    """An edit of a file in one session, with 62 MB of what its tools showed and printed behind
+    it."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
         path = scene.sessions[0]
         edit = _edit_lines(path.stem, str(scene.agent_dir / "module.py"), time.time() - 60, scene)
         record = json.loads(edit.splitlines()[1])
-        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR/x0" * 110_000}}
-        shown = [_with_result(record, [image]), _with_result(record, "12 passed, def f(): return {}\n" * 2_500)]
+        image = {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR/x0" * 110_000},
+        }
+        shown = [
+            _with_result(record, [image]),
+            _with_result(record, "12 passed, def f(): return {}\n" * 2_500),
+        ]
         behind = shown[0] + 4 * shown[1]
         content = edit + behind * (BURYING_BYTES // len(behind))
         super().__init__(scene, stopwatch, [Tail(path, path.stat().st_size, content)])
 
 
 class Clash(Tails):
-    """A repository in which the own session and each of the others edit the same files, and one switches the branch."""
+    """A repository in which the own session and each of the others edit the same files, and one
+    switches the branch."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
         self._git_dir = scene.agent_dir / ".git"
@@ -313,10 +360,16 @@ class Clash(Tails):
         then = time.time() - 20 * FRESH_AGE_SECONDS
         own = scene.own_path
         with own.open("ab") as transcript:
-            transcript.write(b"".join([_edit_lines(own.stem, str(file), then, scene) for file in files]))
+            transcript.write(
+                b"".join([_edit_lines(own.stem, str(file), then, scene) for file in files])
+            )
         os.utime(own, (then + 60, then + 60))
         edits = [
-            Tail(path, path.stat().st_size, _edit_lines(path.stem, str(files[number % 8]), time.time() - 60, scene))
+            Tail(
+                path,
+                path.stat().st_size,
+                _edit_lines(path.stem, str(files[number % 8]), time.time() - 60, scene),
+            )
             for number, path in enumerate(scene.sessions)
         ]
         super().__init__(scene, stopwatch, edits)
@@ -324,17 +377,21 @@ class Clash(Tails):
     def bring(self) -> None:
         super().bring()
         (self._git_dir / "HEAD").write_text("ref: refs/heads/fix\n")
-        self._log.write_text(_moved("checkout: moving from main to fix", time.time() - FRESH_AGE_SECONDS))
+        self._log.write_text(
+            _moved("checkout: moving from main to fix", time.time() - FRESH_AGE_SECONDS)
+        )
 
 
 class Unsettled:
-    """A settled scene whose hook has told something last that the own transcript shows, and has not looked there yet:
-    brought each time anew."""
+    """A settled scene whose hook has told something last that the own transcript shows, and has not
+    looked there yet: brought each time anew."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
         News(scene, stopwatch).bring()
         scene.show_told(stopwatch.run(scene.hook()).stdout)
-        self._cursors = {path: path.read_bytes() for path in scene.state_dir.rglob("cursors/*.json")}
+        self._cursors = {
+            path: path.read_bytes() for path in scene.state_dir.rglob("cursors/*.json")
+        }
 
     def bring(self) -> None:
         """Set the hook's cursors back."""
@@ -361,7 +418,9 @@ def _edit_lines(session_id: str, path: str, when: float, scene: Scene) -> bytes:
     call = {"type": "tool_use", "id": call_id, "name": "Edit", "input": arguments}
     result = {"tool_use_id": call_id, "type": "tool_result", "content": "Done."}
     said = (("assistant", [call]), ("user", [result]))
-    return b"".join([_record(kind, content, session_id, scene.agent_dir, when) for kind, content in said])
+    return b"".join(
+        [_record(kind, content, session_id, scene.agent_dir, when) for kind, content in said]
+    )
 
 
 def _typed_tail(path: Path, size: int, texts: Texts) -> Tail:
@@ -370,22 +429,33 @@ def _typed_tail(path: Path, size: int, texts: Texts) -> Tail:
     content = b""
     while len(content) < size:
         text = texts.cut("prose", random.randrange(20, 500), random)
-        content += _record("user", text, path.stem, "/home/dev/alpha", time.time() - FRESH_AGE_SECONDS)
+        content += _record(
+            "user", text, path.stem, "/home/dev/alpha", time.time() - FRESH_AGE_SECONDS
+        )
     return Tail(path, path.stat().st_size, content)
 
 
 def _record(role: str, content: object, session_id: str, cwd: object, when: float) -> bytes:
     """Return the line of a message."""
     record = {
-        "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": str(cwd), "sessionId": session_id,
-        "version": "2.1.329", "gitBranch": "main", "type": role, "message": {"role": role, "content": content},
-        "uuid": str(uuid.uuid4()), "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(when)),
-    }  # fmt: skip
+        "parentUuid": None,
+        "isSidechain": False,
+        "userType": "external",
+        "cwd": str(cwd),
+        "sessionId": session_id,
+        "version": "2.1.329",
+        "gitBranch": "main",
+        "type": role,
+        "message": {"role": role, "content": content},
+        "uuid": str(uuid.uuid4()),
+        "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(when)),
+    }
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _cut_tail(path: Path, size: int) -> Tail:
-    """Takes whole lines from the end of a transcript, `size` bytes at most: lines that are too long for it are lost."""
+    """Takes whole lines from the end of a transcript, `size` bytes at most: lines that are too long
+    for it are lost."""
     content = path.read_bytes()
     offset = len(content)
     kept: list[bytes] = []

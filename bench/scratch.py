@@ -1,4 +1,5 @@
-"""Temporary directories, and their removal while upkeep that a hook started may still write to them."""
+"""Temporary directories, and their removal while upkeep that a hook started may still write to
+them."""
 
 from __future__ import annotations
 

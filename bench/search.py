@@ -1,13 +1,15 @@
 """`python -m bench.search`: how long a search takes.
 
-Inside a process: over a store of a million invented entries, written through the store's own `write`. Terms are drawn
-as they occur in the texts, so that common ones are asked for most, stop words left out; a *common term* is in at least
-one of 200 entries. Each query is run three times, and the median counts: other work on the machine is not the search.
+Inside a process: over a store of a million invented entries, written through the store's own
+`write`. Terms are drawn as they occur in the texts, so that common ones are asked for most, stop
+words left out; a *common term* is in at least one of 200 entries. Each query is run three times,
+and the median counts: other work on the machine is not the search.
 
-In a fresh process: `session-memory search` for two terms, drawn likewise, in what was taken in of a gigabyte of
-invented transcripts, against a bare interpreter start, and against ripgrep (`grep -r` where there is none), which
-prints the lines of the files that have either; printing them is most of what it does, so another row tells what it
-takes just to count them. `--megabytes 0` leaves these out.
+In a fresh process: `session-memory search` for two terms, drawn likewise, in what was taken in of a
+gigabyte of invented transcripts, against a bare interpreter start, and against ripgrep (`grep -r`
+where there is none), which prints the lines of the files that have either; printing them is most of
+what it does, so another row tells what it takes just to count them. `--megabytes 0` leaves these
+out.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ HOUR = 3_600_000
 FRESH_QUERIES = 5
 
 
-def main(entries: int = 1_000_000, megabytes: int = 1000, queries: int = 400, runs: int = 15) -> None:
+def main(
+    entries: int = 1_000_000, megabytes: int = 1000, queries: int = 400, runs: int = 15
+) -> None:
     with scratch_directory() as name:
         inside_a_process(name, entries, queries)
         if megabytes:
@@ -67,7 +71,10 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
         store.write(batch_of(texts, random, n) for n in range(file, file + 100))
     store.connection.execute("PRAGMA wal_checkpoint(truncate)")
     size = (root / "million.db").stat().st_size / 1e6
-    print(f"{number:,} entries, {size:,.0f} MB, written in {time.perf_counter() - began:.0f} s", flush=True)
+    print(
+        f"{number:,} entries, {size:,.0f} MB, written in {time.perf_counter() - began:.0f} s",
+        flush=True,
+    )
     words, common = words_and_common(texts, random)
     kinds = {
         "one common term, p95 limit 25 ms": [random.choice(common) for _ in range(queries)],
@@ -80,16 +87,25 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
         _measure(store, title, asked)
     several = [" ".join(random.sample(words, random.randint(1, 12))) for _ in range(CUT_QUERIES)]
     changed = changed_by_cut(store, several)
-    print(f"what is cut off changes the top ten of {changed} of {len(several):,} queries of 1 to 12 terms (at most 2%)")
+    print(
+        f"what is cut off changes the top ten of {changed} of {len(several):,} queries of 1 to "
+        f"12 terms (at most 2%)"
+    )
     store.close()
 
 
 def changed_by_cut(store: SqliteStore, queries: list[str]) -> int:
-    """For how many queries the first ten are others where nothing is cut off, or stand in another order."""
-    index, wanted = SqliteSearchIndex(store.connection, KnownTables()), Filter(homes=("",), limit=10)
+    """For how many queries the first ten are others where nothing is cut off, or stand in another
+    order."""
+    index, wanted = (
+        SqliteSearchIndex(store.connection, KnownTables()),
+        Filter(homes=("",), limit=10),
+    )
     changed = 0
     for query in queries:
-        found, whole = (search(index, query, wanted, whole=number) for number in (WHOLE, sys.maxsize))
+        found, whole = (
+            search(index, query, wanted, whole=number) for number in (WHOLE, sys.maxsize)
+        )
         changed += [hit.conversation.id for hit in found] != [hit.conversation.id for hit in whole]
     return changed
 
@@ -113,12 +129,23 @@ def _measure(store: SqliteStore, title: str, queries: list[str]) -> None:
             runs.append((time.perf_counter() - began) * 1000)
         times.append(median(runs))
     cuts = quantiles(times, n=100)
-    print(f"{title:36} p50 {median(times):6.1f}   p95 {cuts[94]:6.1f}   p99 {cuts[98]:6.1f} ms", flush=True)
+    print(
+        f"{title:36} p50 {median(times):6.1f}   p95 {cuts[94]:6.1f}   p99 {cuts[98]:6.1f} ms",
+        flush=True,
+    )
 
 
 def batch_of(texts: Texts, random: Random, file: int) -> Batch:
     """A file of ENTRIES_A_FILE entries, cut into conversations."""
-    state = FileState("", f"-srv-agent/{file}.jsonl", "/", "claude-code", f"session-{file}", offset=1, cwd="/srv/agent")
+    state = FileState(
+        "",
+        f"-srv-agent/{file}.jsonl",
+        "/",
+        "claude-code",
+        f"session-{file}",
+        offset=1,
+        cwd="/srv/agent",
+    )
     entries = []
     for number in range(ENTRIES_A_FILE):
         when = START + file * 12 * HOUR + number * 1000 + number // GAP_EVERY * 2 * HOUR
@@ -134,29 +161,40 @@ def _text(texts: Texts, random: Random) -> str:
 
 
 def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
-    """Rows for `session-memory search`, which also looks whether there is something new to take in: medians over
-    FRESH_QUERIES of a kind."""
+    """Rows for `session-memory search`, which also looks whether there is something new to take in:
+    medians over FRESH_QUERIES of a kind."""
     projects = root / ".claude" / "projects"
     source = generated(SEED)
     for number in range(SESSIONS):
-        source(projects / f"-home-dev-{number % 5}", megabytes * 1_000_000 // SESSIONS, time.time() - number * 86_400)
+        source(
+            projects / f"-home-dev-{number % 5}",
+            megabytes * 1_000_000 // SESSIONS,
+            time.time() - number * 86_400,
+        )
     random = Random(SEED)
     rows = []
     with Stopwatch() as stopwatch:
         stopwatch.run(installed(root, "ingest"))
-        for kind, words in zip(("two terms", "two common terms"), words_and_common(Texts(SEED), random)):
+        for kind, words in zip(
+            ("two terms", "two common terms"), words_and_common(Texts(SEED), random)
+        ):
             pairs = [random.sample(words, 2) for _ in range(FRESH_QUERIES)]
             rows += _fresh_rows(stopwatch, root, f"{kind}, {megabytes} MB", pairs, runs)
     return rows
 
 
-def _fresh_rows(stopwatch: Stopwatch, root: Path, title: str, pairs: list[list[str]], runs: int) -> list[Row]:
+def _fresh_rows(
+    stopwatch: Stopwatch, root: Path, title: str, pairs: list[list[str]], runs: int
+) -> list[Row]:
     ripgrep = shutil.which("rg")
     name, raw = ("ripgrep", [ripgrep, "-i"]) if ripgrep else ("grep -r", ["/bin/grep", "-r", "-i"])
     ours = [installed(root, "search", " ".join(pair)) for pair in pairs]
     environment = ours[0].environment
     bare = Command([sys.executable, "-I", "-c", "pass"], environment)
-    patterns = [[word for term in pair for word in ("-e", term)] + [f"{root}/.claude/projects"] for pair in pairs]
+    patterns = [
+        [word for term in pair for word in ("-e", term)] + [f"{root}/.claude/projects"]
+        for pair in pairs
+    ]
     printing = [Command([*raw, *pattern], environment) for pattern in patterns]
     counting = [Command([*raw, "-c", *pattern], environment) for pattern in patterns]
     few = max(3, runs // 5)
@@ -171,10 +209,17 @@ def _fresh_rows(stopwatch: Stopwatch, root: Path, title: str, pairs: list[list[s
 
 
 def _compared(
-    stopwatch: Stopwatch, commands: list[Command], others: list[Command], runs: int, check: Callable[[bytes], None]
+    stopwatch: Stopwatch,
+    commands: list[Command],
+    others: list[Command],
+    runs: int,
+    check: Callable[[bytes], None],
 ) -> tuple[float, float]:
     """The median seconds of commands, and of the others that they are run in turn with."""
-    pairs = [stopwatch.compare(command, other, runs, check=check) for command, other in zip(commands, others)]
+    pairs = [
+        stopwatch.compare(command, other, runs, check=check)
+        for command, other in zip(commands, others)
+    ]
     return median([own.seconds for own, _ in pairs]), median([other.seconds for _, other in pairs])
 
 

@@ -1,4 +1,5 @@
-"""`python -m bench.secrets`: how fast redaction is, what it finds of made-up secrets and in transcripts.
+"""`python -m bench.secrets`: how fast redaction is, what it finds of made-up secrets and in
+transcripts.
 
 Each sample is made `--seeds N` times; `--show` lists what is found in transcripts, but its middle.
 """
@@ -67,31 +68,41 @@ def _recall(seeds: int) -> Iterator[str]:
                 start = surroundings.index("{") + sample.start
                 end = start + len(sample.secret)
                 made[sample.kind] += 1
-                missed[sample.kind] += not any(s.start <= start and s.end >= end for s in find_secrets(text))
+                missed[sample.kind] += not any(
+                    s.start <= start and s.end >= end for s in find_secrets(text)
+                )
     total, lost = made.total(), missed.total()
     whole = sum(not missed[rule] for rule in made)
     found = f"{total - lost} of {total} samples"
     yield f"  {(total - lost) / total:8.3%}  {found}; {whole} of {len(made)} kinds without a miss"
-    yield from (f"  {missed[rule]:4} of {made[rule]} missed: {rule}" for rule in made if missed[rule])
+    yield from (
+        f"  {missed[rule]:4} of {made[rule]} missed: {rule}" for rule in made if missed[rule]
+    )
 
 
 def _speed(texts: list[str]) -> Iterator[str]:
-    """A line for every size of text and one for all: million characters a second, the best of some runs."""
+    """A line for every size of text and one for all: million characters a second, the best of some
+    runs."""
     for low, high in (*SIZES, (0, sys.maxsize)):
         chosen = [text for text in texts if low <= len(text) < high]
         size = sum(map(len, chosen)) / 1e6
-        took = min(seconds(partial(deque, map(redact, chosen), 0), time.process_time) for _ in range(RUNS))
+        took = min(
+            seconds(partial(deque, map(redact, chosen), 0), time.process_time) for _ in range(RUNS)
+        )
         most = "" if high == sys.maxsize else f"{high:,}"
         yield f"  {low:7,} - {most:7}{len(chosen):6} texts {size:6.1f} MB {size / took:6.1f} MB/s"
 
 
 def _finds(texts: list[str], show: bool) -> Iterator[str]:
-    """How much was found. Whether a find is false only a reader can tell: it is the most that can be."""
+    """How much was found. Whether a find is false only a reader can tell: it is the most that can
+    be."""
     size = sum(map(len, texts)) / 1e6
     found = Counter((s.kind, text[s.start : s.end]) for text in texts for s in find_secrets(text))
     kinds = Counter(kind for kind, _ in found)
     most = len(found) / size
-    yield f"  {found.total()} finds, {len(found)} different: at most {most:.2f} false positives a MB"
+    yield (
+        f"  {found.total()} finds, {len(found)} different: at most {most:.2f} false positives a MB"
+    )
     yield "  " + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
     if show:
         for (kind, secret), count in found.most_common():

@@ -1,5 +1,5 @@
-"""Histories of sessions that share a clone, with real git: what happens in them, what each session should be told, and
-what it is told."""
+"""Histories of sessions that share a clone, with real git: what happens in them, what each session
+should be told, and what it is told."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ ROOM = 2000  # characters: what is told is judged here, not how much of it fits
 KINDS = ("edited by a tool", "edited by a command", "taken by git", "HEAD", "with the later edit")
 COMMIT = 40  # characters
 NAMES = ("main", "discord", "email", "cron")
-COMMANDS: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("commands.yaml").read_text())
+COMMANDS: dict[str, list[str]] = yaml.safe_load(
+    Path(__file__).with_name("commands.yaml").read_text()
+)
 
 
 class Change(NamedTuple):
-    """A change of a file by somebody, '' for a person; `is_gone` tells that the file was not there then."""
+    """A change of a file by somebody, '' for a person; `is_gone` tells that the file was not there
+    then."""
 
     who: str
     time: float
@@ -44,16 +47,19 @@ class Truth:
         self.read: dict[str, float] = {}
         self.heard = actor.clone.now
         self.branch = "main"
-        self.told: dict[tuple[str, str], float] = {}  # who and what, with the own touch that it was about
+        # who and what, with the own touch that it was about
+        self.told: dict[tuple[str, str], float] = {}
         self.told_with_edits: dict[tuple[str, str], float] = {}  # who and what, and when
         self.taken: dict[tuple[str, str], float] = {}  # path and who, with the own edit
-        self.told_taken: dict[tuple[str, str], float] = {}  # the same: first staged, then committed, it is told once
+        # the same: first staged, then committed, it is told once
+        self.told_taken: dict[tuple[str, str], float] = {}
         self.ever_taken: set[tuple[str, str]] = set()
         self.moved_by: str | None = None
 
 
 class History:
-    """One history: steps of sessions and of a person, and the counts of what was due, was told, and was false."""
+    """One history: steps of sessions and of a person, and the counts of what was due, was told, and
+    was false."""
 
     files: tuple[str, ...] = FILES
 
@@ -142,7 +148,9 @@ class History:
         text = unique(self.chance).strip()
         directory, _, base = name.rpartition("/")
         form = self.chance.choice(COMMANDS["edits"])
-        command = form.format(text=text, start=text[:9], name=name, directory=directory or ".", base=base)
+        command = form.format(
+            text=text, start=text[:9], name=name, directory=directory or ".", base=base
+        )
         before = self.text(truth, name)
         truth.actor.bash(command)
         if self.text(truth, name) != before:
@@ -152,7 +160,9 @@ class History:
 
     def _switch(self, branch: str, truth: Truth | None) -> None:
         is_new = git(self.clone.root, "rev-parse", "-q", "--verify", branch) is None
-        command = f"git {self.chance.choice(('switch', 'checkout'))} -q {'-c ' if is_new else ''}{branch}"
+        command = (
+            f"git {self.chance.choice(('switch', 'checkout'))} -q {'-c ' if is_new else ''}{branch}"
+        )
         command = command.replace("checkout -q -c", "checkout -q -b")
         before = self.branch(self.clone.root)
         if truth is None:
@@ -178,7 +188,8 @@ class History:
                 truth.branch = branch
 
     def git(self, truth: Truth, command: str) -> None:
-        """A git command, with what it took of the others: found by what git and the disk say before and after."""
+        """A git command, with what it took of the others: found by what git and the disk say before
+        and after."""
         root = truth.actor.root
         head_before = self.branch(root)
         before = {
@@ -189,7 +200,11 @@ class History:
         truth.actor.bash(command)
         self.moved(root, head_before, truth)
         for name in self.files:
-            text, head, staged = self.text(truth, name), self._in_head(truth, name), self._in_index(truth, name)
+            text, head, staged = (
+                self.text(truth, name),
+                self._in_head(truth, name),
+                self._in_index(truth, name),
+            )
             was_text, was_head, was_staged = before[name]
             if "commit" in command and head != was_head:
                 self.committed[root, name] = self.clone.now
@@ -200,9 +215,11 @@ class History:
                 if other is truth or name not in other.edited or other.actor.root != root:
                     continue
                 is_away = text != was_text and was_text != was_head
-                is_in = text == was_text and was_text != was_head and (
-                    (head == text) or (staged == text and was_staged != text)
-                )  # fmt: skip
+                is_in = (
+                    text == was_text
+                    and was_text != was_head
+                    and ((head == text) or (staged == text and was_staged != text))
+                )
                 if is_away or is_in:
                     other.ever_taken.add((name, truth.actor.name))
                     if other.content.get(name) == was_text:
@@ -213,8 +230,11 @@ class History:
         lines = [line for line in text.split("\n") if line.startswith("! ")]
         self._judge_head(truth, [line for line in lines if line.startswith(("! branch", "! HEAD"))])
         self._judge_taken(truth, [line for line in lines if "not committed" in line])
-        here = [line for line in lines if " in worktree " not in line]  # the truth knows no copies in other worktrees
-        self._judge_edits(truth, [line for line in here if ": edited " in line or ": removed " in line])
+        # the truth knows no copies in other worktrees
+        here = [line for line in lines if " in worktree " not in line]
+        self._judge_edits(
+            truth, [line for line in here if ": edited " in line or ": removed " in line]
+        )
         truth.heard = self.clone.now
         truth.branch, truth.moved_by = self.branch(truth.actor.root), None
         self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told {lines}")
@@ -227,23 +247,33 @@ class History:
         is_several = name in self._of_several(lines)
         is_as_left = self.text(truth, name) == truth.content.get(name)
         for other in self.truths:
-            done = [one for one in self.changes_of(truth, name) if one.who == other != truth.actor.name]
+            done = [
+                one for one in self.changes_of(truth, name) if one.who == other != truth.actor.name
+            ]
             later = [one for one in done if one.time > truth.heard and one.kind in KINDS]
             touched = truth.touched.get(name, self.clone.now)
-            later = [one for one in later if one.time > touched or self.is_in_hand(truth, name, one)]
-            known = max(truth.told.get((other, name), -1), truth.told_with_edits.get((other, name), -1))
+            later = [
+                one for one in later if one.time > touched or self.is_in_hand(truth, name, one)
+            ]
+            known = max(
+                truth.told.get((other, name), -1), truth.told_with_edits.get((other, name), -1)
+            )
             if later and not is_as_left and known < later[-1].time:
                 self.due[KINDS[4]] += 1
                 is_said = is_several or (other, name) in said
                 self.hits[KINDS[4]] += is_said
                 if not is_said:
-                    self.log.append(f"MISSED {truth.actor.name}: with the edit {other} {name} {later[-1]}")
+                    self.log.append(
+                        f"MISSED {truth.actor.name}: with the edit {other} {name} {later[-1]}"
+                    )
             if (other, name) in said:
                 self.told[KINDS[4]] += 1
                 self.false[KINDS[4]] += not done
             if is_several or (other, name) in said:
                 truth.told_with_edits[other, name] = self.clone.now
-        self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told with an edit of {name}: {text!r}")
+        self.log.append(
+            f"{self.clone.now:.0f} {truth.actor.name} is told with an edit of {name}: {text!r}"
+        )
 
     def _judge_edits(self, truth: Truth, lines: list[str]) -> None:
         said = {(who, name): line for line in lines for who, name in self.pairs(line)}
@@ -255,14 +285,18 @@ class History:
                     for one in self.changes_of(truth, name)
                     if one.who == other != truth.actor.name and one.time > truth.heard
                 ]
-                later = [one for one in later if one.time > truth.told_with_edits.get((other, name), -1)]
+                later = [
+                    one for one in later if one.time > truth.told_with_edits.get((other, name), -1)
+                ]
                 after = [one for one in later if one.time > max(touched, truth.seemed.get(name, 0))]
                 both = [
                     one
                     for one in later
-                    if one.time < truth.edited.get(name, 0) and truth.edited[name] > truth.heard and not one.is_gone
+                    if one.time < truth.edited.get(name, 0)
+                    and truth.edited[name] > truth.heard
+                    and not one.is_gone
                     and self.is_in_hand(truth, name, one)
-                ]  # fmt: skip
+                ]
                 is_as_left = self.text(truth, name) == truth.content.get(name)
                 found = (after if not is_as_left else []) or both
                 if not found or truth.told.get((other, name), -1) >= touched:
@@ -296,9 +330,13 @@ class History:
     def _judge_taken(self, truth: Truth, lines: list[str]) -> None:
         said = {(name, who) for line in lines for who, name in self.pairs(line)}
         for name, who in truth.taken:
-            if self.text(truth, name) == truth.content.get(name) and not self._is_committed_as_left(truth, name):
+            if self.text(truth, name) == truth.content.get(name) and not self._is_committed_as_left(
+                truth, name
+            ):
                 continue  # it is there again
-            last = [one for one in self.changes_of(truth, name) if one.time > truth.taken[name, who]]
+            last = [
+                one for one in self.changes_of(truth, name) if one.time > truth.taken[name, who]
+            ]
             if last:
                 continue  # edited since: that is told
             if truth.told_taken.get((name, who)) == truth.taken[name, who]:
@@ -321,7 +359,11 @@ class History:
         is_due = branch != truth.branch and truth.moved_by is not None
         by = _by(truth.moved_by) if truth.moved_by else ": switched"
         is_commit = len(branch) == COMMIT
-        wanted = f"! HEAD is at {branch[:7]} now, it was " if is_commit else f"! branch is {branch} now, it was "
+        wanted = (
+            f"! HEAD is at {branch[:7]} now, it was "
+            if is_commit
+            else f"! branch is {branch} now, it was "
+        )
         is_told = any(line.startswith(wanted) and by in line for line in lines)
         self.due[KINDS[3]] += is_due
         self.hits[KINDS[3]] += is_due and is_told
@@ -337,10 +379,15 @@ class History:
         return truth.content.get(name) in (self._in_head(truth, name), self._in_index(truth, name))
 
     def is_in_hand(self, truth: Truth, name: str, change: Change) -> bool:
-        """Whether a change is not committed, its session was active lately, and the other one has not read it."""
+        """Whether a change is not committed, its session was active lately, and the other one has
+        not read it."""
         is_committed = change.time <= self.committed.get((truth.actor.root, name), 0)
         is_read = change.time <= truth.read.get(name, 0)
-        return not is_committed and not is_read and self.clone.now - self.active.get(change.who, 0) < ACTIVE_SECONDS
+        return (
+            not is_committed
+            and not is_read
+            and self.clone.now - self.active.get(change.who, 0) < ACTIVE_SECONDS
+        )
 
     def changes_of(self, truth: Truth, name: str) -> list[Change]:
         """The changes of a file in the worktree of a session."""
@@ -365,14 +412,16 @@ class History:
         return (git_dir / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
 
     def pairs(self, line: str) -> list[tuple[str, str]]:
-        """Who and what in a line: `! src/app.py and src/db.py: edited 3m ago by discord, after you read them`."""
+        """Who and what in a line: `! src/app.py and src/db.py: edited 3m ago by discord, after you
+        read them`."""
         named, _, rest = line.removeprefix("! ").partition(": ")
         who = re.split(",| and ", rest.rpartition(" by ")[2])[0].strip('"')
         shown = {self.canonical(name) for part in named.split(" and ") for name in part.split(", ")}
         return [(who, name) for name in sorted(shown) if not name.endswith(" more")]
 
     def _of_several(self, lines: list[str]) -> set[str]:
-        """The files that `and 2 more sessions` edited too, which a line counts and does not name."""
+        """The files that `and 2 more sessions` edited too, which a line counts and does not
+        name."""
         return {name for line in lines if " more session" in line for _, name in self.pairs(line)}
 
     def canonical(self, name: str) -> str:

@@ -1,5 +1,5 @@
-"""Where the transcripts of a scene come from: generated, or copies of real ones; and the floor that reading them is
-measured against."""
+"""Where the transcripts of a scene come from: generated, or copies of real ones; and the floor that
+reading them is measured against."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ def generated(seed: int) -> Source:
 
 
 def generated_for(seed: int, format: str, cwd: str) -> Source:
-    """A source of invented transcripts of a runtime, by its format, of sessions that were started in `cwd`; each lies
-    where the runtime keeps it, below its own directory."""
+    """A source of invented transcripts of a runtime, by its format, of sessions that were started
+    in `cwd`; each lies where the runtime keeps it, below its own directory."""
     texts, own, numbers = texts_of(seed), runtime(format), count()
 
     def write(config_dir: Path, size: int, end: float) -> Path:
         author = Author(texts, f"{format}-{seed}-{next(numbers)}", "alpha", size, end)
         author.cwd = cwd
-        path = Path(own.own_path({"session_id": author.session_id, "cwd": cwd}, cwd, str(config_dir)))
+        path = Path(
+            own.own_path({"session_id": author.session_id, "cwd": cwd}, cwd, str(config_dir))
+        )
         write_session(path, author, format)
         return path
 
@@ -53,13 +55,15 @@ def generated_for(seed: int, format: str, cwd: str) -> Source:
 
 
 def copied(directory: Path) -> Source:
-    """A source of copies of the transcripts below `directory`, one after the other, moved in time, each with ids of its
-    own: what is known already costs nothing.
+    """A source of copies of the transcripts below `directory`, one after the other, moved in time,
+    each with ids of its own: what is known already costs nothing.
 
-    A transcript that is shorter than what is asked for gets the following ones appended. Raises FileNotFoundError where
-    there are none.
+    A transcript that is shorter than what is asked for gets the following ones appended. Raises
+    FileNotFoundError where there are none.
     """
-    files = sorted(path for path in directory.rglob("*.jsonl") if not path.name.startswith("agent-"))
+    files = sorted(
+        path for path in directory.rglob("*.jsonl") if not path.name.startswith("agent-")
+    )
     if not files:
         raise FileNotFoundError(f"{directory}: no transcripts below it")
     numbers = count()
@@ -71,7 +75,9 @@ def copied(directory: Path) -> Source:
         path = directory / f"{next(numbers):08x}-0000-4000-a000-000000000000.jsonl"
         with open(path, "wb") as target:
             while target.tell() < size:
-                transcript = with_ids_of_its_own(next(endless).read_bytes().rstrip(b"\n"), next(copies))
+                transcript = with_ids_of_its_own(
+                    next(endless).read_bytes().rstrip(b"\n"), next(copies)
+                )
                 target.write(_moved(transcript + b"\n", end))
         return path
 
@@ -84,13 +90,15 @@ def with_ids_of_its_own(transcript: bytes, number: int) -> bytes:
 
 
 def decode(files: Iterable[Path]) -> None:
-    """Decodes every line of each file, which is the least that a program can do that looks at all of them."""
+    """Decodes every line of each file, which is the least that a program can do that looks at all
+    of them."""
     for path in files:
         with open(path, "rb", buffering=MEGABYTE) as file:
             for line in file:
                 try:
                     orjson.loads(line)
-                except orjson.JSONDecodeError:  # there are such lines in real ones; contextlib.suppress takes its time
+                # there are such lines in real ones; contextlib.suppress takes its time
+                except orjson.JSONDecodeError:
                     continue
 
 

@@ -20,7 +20,8 @@ WARM_UP_RUNS = 3
 
 
 class Command(NamedTuple):
-    """A program by its absolute path, with its arguments; all of its environment; its standard input."""
+    """A program by its absolute path, with its arguments; all of its environment; its standard
+    input."""
 
     arguments: list[str]
     environment: dict[str, str]
@@ -32,7 +33,9 @@ def installed(home: Path, *words: str) -> Command:
     launcher = home / "session-memory"
     launcher.write_text(launcher_text(sys.executable, Path(__file__).resolve().parents[1]))
     launcher.chmod(0o755)
-    return Command([str(launcher), *words], {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"})
+    return Command(
+        [str(launcher), *words], {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    )
 
 
 class Run(NamedTuple):
@@ -57,15 +60,17 @@ class CommandError(Exception):
 class Stopwatch:
     """Runs commands through one small process that starts them all. To be used in a `with` block.
 
-    What a run takes is the time from its start to its end or, if asked for, that of the processor alone.
-    """
+    What a run takes is the time from its start to its end or, if asked for, that of the processor
+    alone."""
 
     def __init__(self, *, of_processor: bool = False) -> None:
         self._of_processor = of_processor
 
     def __enter__(self) -> Stopwatch:
         self._launcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(LAUNCHER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-I", "-S", str(LAUNCHER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         return self
 
@@ -91,7 +96,8 @@ class Stopwatch:
         before: Callable[[], None] = lambda: None,
         check: Callable[[bytes], None] = lambda stdout: None,
     ) -> tuple[Typical, Typical]:
-        """The medians of `command` and `reference`, run in turn, so that the machine's moods meet both alike.
+        """The medians of `command` and `reference`, run in turn, so that the machine's moods meet
+        both alike.
 
         `before` is called before each pair, `check` with what each run of `command` printed.
         """
@@ -117,10 +123,18 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_c
 
 def peak_memory() -> int:
     """The peak memory in bytes of this process, and of the largest that it has waited for."""
-    own, child = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    own, child = [
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
     status = Path("/proc/self/status")
-    if status.exists():  # there getrusage also tells of whoever started this process, as large as that was then
-        own = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    # there getrusage also tells of whoever started this process, as large as that was then
+    if status.exists():
+        own = next(
+            int(line.split()[1])
+            for line in status.read_text().splitlines()
+            if line.startswith("VmHWM:")
+        )
     return (own + child) * (1 if sys.platform == "darwin" else 1024)
 
 

@@ -1,11 +1,12 @@
-"""`python -m bench.team`: what a team's store costs, and whether it answers as a machine's own does.
+"""`python -m bench.team`: what a team's store costs, and whether it answers as a machine's own
+does.
 
-Invented entries are written into a store and pushed to a real server, which is started for this, or is the one that
-SESSION_MEMORY_TEST_POSTGRES names. Then the same queries are put to both, in turn: how long each takes, and whether the
-first ten hits are the same, and the first of them. `--grow N`: then the server makes N times as much of what was
-pushed, up to 200, and the queries are put to that. `--kills N`: instead, three machines push at once while each is
-killed again and again, connections are cut and the server crashes; in the end everything has to be there, once.
-"""
+Invented entries are written into a store and pushed to a real server, which is started for this, or
+is the one that SESSION_MEMORY_TEST_POSTGRES names. Then the same queries are put to both, in turn:
+how long each takes, and whether the first ten hits are the same, and the first of them. `--grow N`:
+then the server makes N times as much of what was pushed, up to 200, and the queries are put to
+that. `--kills N`: instead, three machines push at once while each is killed again and again,
+connections are cut and the server crashes; in the end everything has to be there, once."""
 
 from __future__ import annotations
 
@@ -46,14 +47,19 @@ MACHINE_FILES = 60  # of each that is killed
 TABLES = ("item", "posting", "conversation", "session", "segment")
 # What columns become in a copy that the server makes; an id is a session's or a segment's.
 _COPIED = {
-    "id": "id | (%(copy)s::bigint << 16)", "session": "session | (%(copy)s::bigint << 16)",
+    "id": "id | (%(copy)s::bigint << 16)",
+    "session": "session | (%(copy)s::bigint << 16)",
     "segment": "segment | (%(copy)s::bigint << 16)",
-    "file_path": "file_path || '-' || %(copy)s::text", "session_id": "session_id || '-' || %(copy)s::text",
-    "at": "at + %(later)s", "first_at": "first_at + %(later)s", "last_at": "last_at + %(later)s",
+    "file_path": "file_path || '-' || %(copy)s::text",
+    "session_id": "session_id || '-' || %(copy)s::text",
+    "at": "at + %(later)s",
+    "first_at": "first_at + %(later)s",
+    "last_at": "last_at + %(later)s",
     "items": "substr(varbit_send(('x' || encode(items, 'hex'))::varbit | "
     "('x' || repeat(%(mask)s, length(items) / 8))::varbit), 5)",
-}  # fmt: skip
-KILLED_ITEMS = 200  # in a batch of those that are killed, so that a kill finds them between two of them
+}
+# in a batch of those that are killed, so that a kill finds them between two of them
+KILLED_ITEMS = 200
 KILLED_SECONDS = 0.3  # at most, after a process has connected
 
 
@@ -64,16 +70,25 @@ def main(entries: int = 1_000_000, queries: int = 1000, grow: int = 1, kills: in
             print(f"bench: {server}", file=sys.stderr)
             return 1
         url = server.url_of(server.database, "ann")
-        return _kill(server, url, name, kills) if kills else _compare(server, url, name, entries, queries, grow)
+        return (
+            _kill(server, url, name, kills)
+            if kills
+            else _compare(server, url, name, entries, queries, grow)
+        )
 
 
-def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries: int, times: int) -> int:
+def _compare(
+    server: PostgresServer, url: str, root: Path, entries: int, queries: int, times: int
+) -> int:
     texts, random = Texts(SEED), Random(SEED)
     store = _store(root / "own.db", texts, random, range(entries // ENTRIES_A_FILE))
     began = time.perf_counter()
     _push(store, url, "laptop")
     seconds = time.perf_counter() - began
-    print(f"pushed {entries:,} entries in {seconds:.0f} s: {entries / seconds:,.0f} a second", flush=True)
+    print(
+        f"pushed {entries:,} entries in {seconds:.0f} s: {entries / seconds:,.0f} a second",
+        flush=True,
+    )
     for table, size in _sizes(server):
         print(f"  {table}: {size / entries:,.0f} bytes an entry")
     words, common = words_and_common(texts, random)
@@ -90,7 +105,10 @@ def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries
             same_first += own[:1] == of_team[:1]
     for title, milliseconds in (("own store", own_times), ("team", team_times)):
         _print_search(title, milliseconds)
-    print(f"of {queries:,} queries the first ten hits are the same for {same:,}, the first for {same_first:,}")
+    print(
+        f"of {queries:,} queries the first ten hits are the same for {same:,}, the first for "
+        f"{same_first:,}"
+    )
     if times > 1:
         _grow(server, times)
         with closing(TeamStore(url)) as team:
@@ -106,24 +124,29 @@ def _print_search(title: str, milliseconds: list[float]) -> None:
 
 
 def _grow(server: PostgresServer, times: int) -> None:
-    """Has the server copy all sessions as if they had been pushed again and again, each time a while later. A copy's
-    sessions have numbers with another third byte, which the ids in postings are given by a bitwise or: there are no
-    more than 65,535 sessions."""
+    """Has the server copy all sessions as if they had been pushed again and again, each time a
+    while later. A copy's sessions have numbers with another third byte, which the ids in postings
+    are given by a bitwise or: there are no more than 65,535 sessions."""
     with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
         connection.execute("SET search_path = session_memory; SET synchronous_commit = off")
         connection.execute("SET maintenance_work_mem = '512MB'")
-        connection.execute("ALTER TABLE posting DROP CONSTRAINT posting_pkey; DROP INDEX posting_segment")
+        connection.execute(
+            "ALTER TABLE posting DROP CONSTRAINT posting_pkey; DROP INDEX posting_segment"
+        )
         tables = {}
         for table in TABLES:
             connection.execute(f"CREATE TEMP TABLE first_{table} AS SELECT * FROM {table}")
             names = connection.execute(f"SELECT * FROM {table} LIMIT 0").description or ()
             tables[table] = [one.name for one in names]
-        [(milliseconds,)] = connection.execute("SELECT max(last_at) - min(first_at) FROM conversation")
+        [(milliseconds,)] = connection.execute(
+            "SELECT max(last_at) - min(first_at) FROM conversation"
+        )
         for copy in range(1, times):
             for table, columns in tables.items():
                 values = ", ".join([_COPIED.get(column, column) for column in columns])
                 connection.execute(
-                    f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT {values} FROM first_{table}",
+                    f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT {values} "
+                    f"FROM first_{table}",
                     {"copy": copy, "later": copy * milliseconds, "mask": f"{copy << 48:016x}"},
                 )
         connection.execute("ALTER TABLE posting ADD PRIMARY KEY (term, segment)")
@@ -131,7 +154,9 @@ def _grow(server: PostgresServer, times: int) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def _timed(store: SqliteStore | TeamStore, query: str, wanted: Filter) -> tuple[list[tuple[str, int]], float]:
+def _timed(
+    store: SqliteStore | TeamStore, query: str, wanted: Filter
+) -> tuple[list[tuple[str, int]], float]:
     """What is found, as sessions and numbers of entries, and how many seconds that took."""
     began = time.perf_counter()
     hits: list[Hit] = store.search(query, wanted)
@@ -145,7 +170,13 @@ def _query(words: list[str], common: list[str], random: Random) -> str:
     if kind == 0:
         return random.choice(common)
     some = random.sample(words, random.randint(2, 4))
-    return f'"{some[0]}" {some[1]}' if kind == 1 else f"{some[0]} -{some[1]}" if kind == 2 else " ".join(some)
+    return (
+        f'"{some[0]}" {some[1]}'
+        if kind == 1
+        else f"{some[0]} -{some[1]}"
+        if kind == 2
+        else " ".join(some)
+    )
 
 
 def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
@@ -159,16 +190,24 @@ def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
 
     def cut() -> None:
         while not done.wait(random.uniform(0.5, 3)):
-            with suppress(psycopg.OperationalError), psycopg.connect(server.url, autocommit=True) as connection:
+            with (
+                suppress(psycopg.OperationalError),
+                psycopg.connect(server.url, autocommit=True) as connection,
+            ):
                 if random.random() < CRASH_SHARE:
                     crashes[0] += _crash(connection)
                 else:
-                    sql = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'ann'"
+                    sql = (
+                        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                        "usename = 'ann'"
+                    )
                     cuts[0] += sum(count for (count,) in connection.execute(sql))
 
     with ProcessPoolExecutor(len(MACHINES), get_context("spawn")) as pool:
         each = -(-kills // len(MACHINES))
-        killing = [pool.submit(_push_and_kill, url, root / f"{one}.db", one, each) for one in MACHINES]
+        killing = [
+            pool.submit(_push_and_kill, url, root / f"{one}.db", one, each) for one in MACHINES
+        ]
         cutting = threading.Thread(target=cut)
         cutting.start()
         killed = sum([one.result() for one in killing])
@@ -179,31 +218,39 @@ def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
         _push(store, url, machine)
     found = _content(server)
     with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
-        connection.execute("TRUNCATE session_memory.session, session_memory.segment, session_memory.item, "
-                           "session_memory.posting, session_memory.conversation")  # fmt: skip
+        connection.execute(
+            "TRUNCATE session_memory.session, session_memory.segment, session_memory.item, "
+            "session_memory.posting, session_memory.conversation"
+        )
     for store, machine in zip(stores, MACHINES):
         _push(store, url, machine)
     wanted = _content(server)
     problems = sum([len(set(found[table]) ^ set(wanted[table])) for table in wanted])
     problems += sum([abs(len(found[table]) - len(wanted[table])) for table in wanted])
-    print(f"{killed:,} kills, {cuts[0]:,} connections cut, {crashes[0]:,} crashes of the server: "
-          f"{len(found['item']):,} items, {problems} rows that are not as after one push")  # fmt: skip
+    print(
+        f"{killed:,} kills, {cuts[0]:,} connections cut, {crashes[0]:,} crashes of the server: "
+        f"{len(found['item']):,} items, {problems} rows that are not as after one push"
+    )
     return 1 if problems else 0
 
 
 def _crash(connection: psycopg.Connection[tuple[object, ...]]) -> bool:
-    """Kills a member's backend, upon which the server ends all others and recovers; whether there was one here."""
-    row = connection.execute("SELECT pid FROM pg_stat_activity WHERE usename = 'ann' LIMIT 1").fetchone()
+    """Kills a member's backend, upon which the server ends all others and recovers; whether there
+    was one here."""
+    row = connection.execute(
+        "SELECT pid FROM pg_stat_activity WHERE usename = 'ann' LIMIT 1"
+    ).fetchone()
     with suppress(OSError):
-        if row and Path(f"/proc/{row[0]}/comm").read_text().startswith("postgres"):  # and not on another machine
+        # and not on another machine
+        if row and Path(f"/proc/{row[0]}/comm").read_text().startswith("postgres"):
             os.kill(int(str(row[0])), signal.SIGKILL)
             return True
     return False
 
 
 def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
-    """Starts a push again and again and kills it while it pushes; returns how many were killed. Where all is pushed,
-    some of it is taken back."""
+    """Starts a push again and again and kills it while it pushes; returns how many were killed.
+    Where all is pushed, some of it is taken back."""
     random, killed = Random(machine), 0
     while killed < kills:
         connected, told = os.pipe()
@@ -233,27 +280,37 @@ def _content(server: PostgresServer) -> dict[str, list[tuple[object, ...]]]:
     """All rows, known by their machine and transcript."""
     with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
         connection.execute("SET search_path = session_memory")
-        of_session = "SELECT s.machine, s.file_path, t.* FROM {} AS t JOIN session AS s ON s.id = t.session"
+        of_session = (
+            "SELECT s.machine, s.file_path, t.* FROM {} AS t JOIN session AS s ON s.id = t.session"
+        )
         found: dict[str, list[tuple[object, ...]]] = {}
-        found["posting"] = list(connection.execute(
-            f"SELECT s.machine, s.file_path, p.term, i.id & {(1 << 32) - 1} FROM posting AS p {EACH_ITEM} "
-            "LEFT JOIN session AS s ON s.id = i.id >> 32 AND s.segment = p.segment"
-        ))  # fmt: skip
+        found["posting"] = list(
+            connection.execute(
+                f"SELECT s.machine, s.file_path, p.term, i.id & {(1 << 32) - 1} FROM posting AS "
+                f"p {EACH_ITEM} "
+                "LEFT JOIN session AS s ON s.id = i.id >> 32 AND s.segment = p.segment"
+            )
+        )
         for table in ("item", "conversation"):
             cursor = connection.execute(of_session.format(table))
             columns = [one.name for one in cursor.description or ()]
             at = columns.index("session")
             found[table] = [(*row[:at], *row[at + 1 :]) for row in cursor]
-        found["session"] = list(connection.execute(
-            "SELECT machine, file_path, next_number, mark, item_count, text_count, term_count FROM session"
-        ))  # fmt: skip
+        found["session"] = list(
+            connection.execute(
+                "SELECT machine, file_path, next_number, mark, item_count, text_count, "
+                "term_count FROM session"
+            )
+        )
         return found
 
 
 def _store(path: Path, texts: Texts, random: Random, files: range) -> SqliteStore:
     store = SqliteStore(str(path))
     for first in range(files.start, files.stop, 100):
-        store.write(batch_of(texts, random, number) for number in range(first, min(first + 100, files.stop)))
+        store.write(
+            batch_of(texts, random, number) for number in range(first, min(first + 100, files.stop))
+        )
     return store
 
 
@@ -267,7 +324,10 @@ def _sizes(server: PostgresServer) -> list[tuple[str, int]]:
     with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         sql = "SELECT pg_total_relation_size(%s::regclass)"
-        rows = [(table, connection.execute(sql, (f"session_memory.{table}",)).fetchone()) for table in TABLES]
+        rows = [
+            (table, connection.execute(sql, (f"session_memory.{table}",)).fetchone())
+            for table in TABLES
+        ]
         return [(table, int(row[0])) for table, row in rows if row]
 
 

@@ -1,7 +1,8 @@
-"""A picture of two terminals: two agents in one project, the hook's addition to a prompt, and the agent's next step.
+"""A picture of two terminals: two agents in one project, the hook's addition to a prompt, and the
+agent's next step.
 
-The words and calls are those of invented transcripts; the addition comes from a run of the hook on them.
-"""
+The words and calls are those of invented transcripts; the addition comes from a run of the hook on
+them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,13 @@ CAPTION = "session-memory adds to the prompt:"
 THEN = "Another session changed src/cart.ts. I read it again first."
 PANE, HEIGHT, GAP = 590, 372, 12
 LINE, LEFT, TOP, COLUMNS = 19, 16, 62, 66
-COLOURS = {"user": "#f0f2f6", "agent": "#b9bfcb", "tool": "#7d8696", "told": "#a9c6fb", "alarm": "#ff9b90"}
+COLOURS = {
+    "user": "#f0f2f6",
+    "agent": "#b9bfcb",
+    "tool": "#7d8696",
+    "told": "#a9c6fb",
+    "alarm": "#ff9b90",
+}
 HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"
  role="img" aria-label="{label}">
 <style>
@@ -45,8 +52,8 @@ class Line(NamedTuple):
 
 
 def scene(home: Path) -> list[Line]:
-    """Return the lines of both terminals. The left agent reads a file and the right one edits it; the left one gets its
-    next prompt with what the hook adds, and goes on from there."""
+    """Return the lines of both terminals. The left agent reads a file and the right one edits it;
+    the left one gets its next prompt with what the hook adds, and goes on from there."""
     left, right = write_sample(REPOSITORY, home)
     before = _said(runtime("agent-sdk"), left)
     edited = _said(runtime("codex"), right)
@@ -66,7 +73,8 @@ def scene(home: Path) -> list[Line]:
 
 
 def go_on(transcript: str, project: str) -> None:
-    """Append the next turn to the transcript: the prompt, and the agent reading the file again before it edits it."""
+    """Append the next turn to the transcript: the prompt, and the agent reading the file again
+    before it edits it."""
     path = f"{project}/src/cart.ts"
     with open(transcript) as file:
         records = [json.loads(line) for line in file]
@@ -90,15 +98,19 @@ def go_on(transcript: str, project: str) -> None:
 
 
 def told(home: Path, transcript: str) -> str:
-    """Return what the hook adds to the prompt of the session with this transcript, as Claude Code runs it."""
+    """Return what the hook adds to the prompt of the session with this transcript, as Claude Code
+    runs it."""
     one = runtime("agent-sdk")
     project = f"{home}/shop"
     event = one.install.prompt_event(one.session_id_of(transcript), transcript, project, PROMPT)
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "user_prompt_submit.py")],
-        input=json.dumps(event).encode(), capture_output=True, check=True, cwd=project,
+        input=json.dumps(event).encode(),
+        capture_output=True,
+        check=True,
+        cwd=project,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "CLAUDE_CODE_ENTRYPOINT": "cli"},
-    )  # fmt: skip
+    )
     return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
 
 
@@ -110,11 +122,16 @@ def drawn(lines: list[Line]) -> str:
         if line.text:
             style = f'class="{line.kind}" fill="{COLOURS[line.kind]}"'
             texts.append(f'<text x="{x}" y="{y}" {style}>{escape(line.text)}</text>\n')
-    label = "Codex edits a file that Claude Code has read; with its next prompt Claude Code learns it and reads again"
+    label = (
+        "Codex edits a file that Claude Code has read; with its next prompt Claude Code "
+        "learns it and reads again"
+    )
     parts = [HEAD.format(width=2 * PANE + GAP, height=HEIGHT, label=escape(label))]
     for pane, title in enumerate(("~/shop $ claude", "~/shop $ codex")):
         x = pane * (PANE + GAP)
-        parts.append(f'<rect x="{x}" y="0" width="{PANE}" height="{HEIGHT}" rx="8" fill="#16181d"/>\n')
+        parts.append(
+            f'<rect x="{x}" y="0" width="{PANE}" height="{HEIGHT}" rx="8" fill="#16181d"/>\n'
+        )
         parts.append(f'<text class="title" x="{x + LEFT}" y="26">{title}</text>\n')
     return "".join([*parts, *texts, "</svg>\n"])
 
@@ -124,9 +141,19 @@ def _said(runtime: Runtime, transcript: str) -> list[tuple[str, str]]:
     entries, _ = last_entries(runtime, transcript, 50, None)
     lines = []
     for entry in entries:
-        shown = [("user", "> ", entry.text)] if entry.role == "user" else [("agent", "● ", entry.text)]
-        shown += [("tool", "● ", f"{_verb(tool.kind)} {tool.argument.rpartition('/shop/')[2]}") for tool in entry.tools]
-        lines += [(kind, part) for kind, mark, text in shown if text for part in _wrapped(mark + text, "  ")]
+        shown = (
+            [("user", "> ", entry.text)] if entry.role == "user" else [("agent", "● ", entry.text)]
+        )
+        shown += [
+            ("tool", "● ", f"{_verb(tool.kind)} {tool.argument.rpartition('/shop/')[2]}")
+            for tool in entry.tools
+        ]
+        lines += [
+            (kind, part)
+            for kind, mark, text in shown
+            if text
+            for part in _wrapped(mark + text, "  ")
+        ]
     return lines
 
 

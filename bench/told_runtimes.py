@@ -1,4 +1,5 @@
-"""Runtimes as `bench.acknowledgement` plays them: what each records of prompts and hooks, and what cuts them short."""
+"""Runtimes as `bench.acknowledgement` plays them: what each records of prompts and hooks, and what
+cuts them short."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ CWD = "/srv/agent"
 
 
 class Transcript:
-    """A session's transcript. `leaf` is the record that the next one goes on from; LACKS names what does not happen in
-    the runtime."""
+    """A session's transcript. `leaf` is the record that the next one goes on from; LACKS names what
+    does not happen in the runtime."""
 
     SCRIPT = ""
     LACKS: tuple[str, ...] = ()
@@ -41,7 +42,11 @@ class Transcript:
 
     def told(self) -> list[str]:
         """What hooks told the agent, by the branch of the transcript that ends at the leaf."""
-        records = {one[self.ID]: one for one in map(json.loads, self.path.read_bytes().splitlines()) if self.ID in one}
+        records = {
+            one[self.ID]: one
+            for one in map(json.loads, self.path.read_bytes().splitlines())
+            if self.ID in one
+        }
         found, at = [], self.leaf
         while at:
             found += self.shown_in(records[at])
@@ -50,7 +55,12 @@ class Transcript:
 
     def add(self, **record: Any) -> None:
         """Appends a record, which goes on from the leaf."""
-        linked = {self.PARENT: self.leaf, **record, self.ID: uuid.uuid4().hex, "timestamp": stamp(time.time())}
+        linked = {
+            self.PARENT: self.leaf,
+            **record,
+            self.ID: uuid.uuid4().hex,
+            "timestamp": stamp(time.time()),
+        }
         self.leaf = linked[self.ID]
         self.write(linked)
 
@@ -62,9 +72,11 @@ class Transcript:
         """A hook as the runtime starts it."""
         hook = subprocess.Popen(
             [sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / script)],
-            env={"HOME": str(self.root), **self.environment()}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={"HOME": str(self.root), **self.environment()},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-        )  # fmt: skip
+        )
         assert hook.stdin is not None
         hook.stdin.write(json.dumps(event).encode())
         hook.stdin.close()
@@ -96,21 +108,36 @@ class ClaudeSession(Transcript):
     def event(self, prompt: str, *, is_same_prompt: bool = False) -> dict[str, Any]:
         self.prompt_id = self.prompt_id if is_same_prompt else str(uuid.uuid4())
         origin = {"session_id": self.id, "transcript_path": str(self.path), "cwd": CWD}
-        return {**origin, "hook_event_name": "UserPromptSubmit", "prompt": prompt, "prompt_id": self.prompt_id}
+        return {
+            **origin,
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": prompt,
+            "prompt_id": self.prompt_id,
+        }
 
     def text_in(self, printed: bytes) -> str:
-        return str(json.loads(printed)["hookSpecificOutput"]["additionalContext"]) if printed else ""
+        return (
+            str(json.loads(printed)["hookSpecificOutput"]["additionalContext"]) if printed else ""
+        )
 
     def shown_in(self, record: dict[str, Any]) -> list[str]:
         attachment = record.get("attachment", {})
-        return list(attachment["content"]) if attachment.get("type") == "hook_additional_context" else []
+        return (
+            list(attachment["content"])
+            if attachment.get("type") == "hook_additional_context"
+            else []
+        )
 
     def name(self, name: str) -> None:
         self.write({"type": "custom-title", "customTitle": name, "sessionId": self.id})
 
     def ask(self, text: str) -> None:
         if self._is_resumed:  # as Claude Code does where the last prompt has no answer
-            self._say("assistant", [{"type": "text", "text": "No response requested."}], model="<synthetic>")
+            self._say(
+                "assistant",
+                [{"type": "text", "text": "No response requested."}],
+                model="<synthetic>",
+            )
         self._is_resumed = False
         self._say("user", text)
 
@@ -150,15 +177,28 @@ class ClaudeSession(Transcript):
         self._say("assistant", [call])
 
     def take_up(self, queued: list[tuple[str, str]]) -> None:
-        """Ends that, and gives the agent the prompts that were typed meanwhile, each with what the hook told."""
-        self._say("user", [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x" * 20_000}])
+        """Ends that, and gives the agent the prompts that were typed meanwhile, each with what the
+        hook told."""
+        self._say(
+            "user", [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x" * 20_000}]
+        )
         for prompt, text in queued:
-            self._attach("queued_command", prompt=prompt, commandMode="prompt", origin={"kind": "human"})
+            self._attach(
+                "queued_command", prompt=prompt, commandMode="prompt", origin={"kind": "human"}
+            )
             self.show(text)
 
-    def _say(self, role: str, content: object, *, model: str = "claude-x", **fields: object) -> None:
-        message = {"role": role, "content": content, **({"model": model} if role == "assistant" else {})}
-        self.add(isSidechain=False, type=role, message=message, cwd=CWD, sessionId=self.id, **fields)
+    def _say(
+        self, role: str, content: object, *, model: str = "claude-x", **fields: object
+    ) -> None:
+        message = {
+            "role": role,
+            "content": content,
+            **({"model": model} if role == "assistant" else {}),
+        }
+        self.add(
+            isSidechain=False, type=role, message=message, cwd=CWD, sessionId=self.id, **fields
+        )
 
     def _attach(self, kind: str, **fields: object) -> None:
         self.add(isSidechain=False, attachment={"type": kind, **fields}, type="attachment", cwd=CWD)
@@ -171,11 +211,21 @@ class PiSession(Transcript):
 
     def __init__(self, root: Path, parent: PiSession | None = None) -> None:
         super().__init__(root, ".pi/agent/sessions/--srv-agent--", "2026-11-20T23-18-26-727Z_")
-        header = {"type": "session", "version": 3, "id": self.id, "timestamp": stamp(time.time()), "cwd": CWD}
+        header = {
+            "type": "session",
+            "version": 3,
+            "id": self.id,
+            "timestamp": stamp(time.time()),
+            "cwd": CWD,
+        }
         self.write({**header, **({"parentSession": str(parent.path)} if parent else {})})
 
     def event(self, prompt: str, *, is_same_prompt: bool = False) -> dict[str, Any]:
-        place = {"transcript_path": str(self.path), "session_dir": str(self.path.parent), "cwd": CWD}
+        place = {
+            "transcript_path": str(self.path),
+            "session_dir": str(self.path.parent),
+            "cwd": CWD,
+        }
         origin = {"hook_event_name": "before_agent_start", "runtime": "pi", "session_id": self.id}
         return {**origin, **place, "prompt": prompt}
 
@@ -202,7 +252,9 @@ class PiSession(Transcript):
         self._say("assistant", [], stopReason="aborted")
 
     def compact(self) -> None:
-        self.add(type="compaction", summary="A summary.", firstKeptEntryId=self.leaf, tokensBefore=9)
+        self.add(
+            type="compaction", summary="A summary.", firstKeptEntryId=self.leaf, tokensBefore=9
+        )
 
     def fork(self) -> PiSession:
         fork = PiSession(self.root, self)

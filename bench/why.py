@@ -1,9 +1,10 @@
 """`python -m bench.why REPOSITORY...`: which session wrote a commit, judged by public checkpoints.
 
-A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions, and its commits name their
-checkpoint: so the sessions of a commit are known. The person who runs this fetches the repositories; nothing of them is
-in this project. The store gets the transcripts alone, and never sees the labels. Older checkpoints put the day before a
-session's id; it does not count, since a session that goes on the next day has two such ids.
+A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions, and its
+commits name their checkpoint: so the sessions of a commit are known. The person who runs this
+fetches the repositories; nothing of them is in this project. The store gets the transcripts alone,
+and never sees the labels. Older checkpoints put the day before a session's id; it does not count,
+since a session that goes on the next day has two such ids.
 """
 
 from __future__ import annotations
@@ -86,17 +87,24 @@ def measure(path: Path, root: Path, most: int, seed: int) -> None:
     bumps = [one for one in bumps if bot_reason(one)]
     attributed = sum(any(one.asked for one in reasons.of_commit(bump.id)) for bump in bumps)
     clean, of_any = unmoved_right / max(1, unmoved), top / max(1, commits)
-    print(f"{path.parent.name}: {len(known)} sessions, {len(labelled)} labelled commits, {lines} added lines")
+    print(
+        f"{path.parent.name}: {len(known)} sessions, {len(labelled)} labelled commits, {lines} "
+        f"added lines"
+    )
     print(f"  coverage {found / max(1, lines):.3f}, precision {right / max(1, found):.3f}")
     print(f"  precision on the commits that move nothing {clean:.3f} ({moving} move)")
-    print(f"  top session {top / max(1, len(labelled)):.3f}; {of_any:.3f} of the {commits} commits with any")
+    print(
+        f"  top session {top / max(1, len(labelled)):.3f}; {of_any:.3f} of the {commits} commits "
+        f"with any"
+    )
     print(f"  {attributed} of {len(bumps)} bumps and commits of bots attributed")
     quotations(store, reasons, labelled, seed)
     store.close()
 
 
 def quotations(store: SqliteStore, reasons: Reasons, labelled: list[Labelled], seed: int) -> None:
-    """Print for how many of a sample of lines a request is quoted, and if each quotation stands in the store."""
+    """Print for how many of a sample of lines a request is quoted, and if each quotation stands in
+    the store."""
     drawn = random.Random(seed)
     stated = invented = 0
     times: list[float] = []
@@ -123,7 +131,11 @@ def _stands(store: SqliteStore, asked: Asked) -> bool:
             (asked.request_item, asked.proposal_item),
         )
     )
-    return all(" ".join(part.split()).rstrip("…") in texts for part in (asked.words, asked.proposal) if part)
+    return all(
+        " ".join(part.split()).rstrip("…") in texts
+        for part in (asked.words, asked.proposal)
+        if part
+    )
 
 
 def _plain(sessions: set[str]) -> frozenset[str]:
@@ -144,7 +156,9 @@ def commits_of(path: Path) -> list[tuple[str, str]]:
 
 def _git(path: Path, *arguments: str) -> str:
     command = ["git", "-C", str(path), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=True).stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", check=True
+    ).stdout
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""`python -m bench.worktrees`: finding the folders of a project of many worktrees among many folders of transcripts, at
-first and after a folder was added, and asking what a commit has in a repository of many packs."""
+"""`python -m bench.worktrees`: finding the folders of a project of many worktrees among many
+folders of transcripts, at first and after a folder was added, and asking what a commit has in a
+repository of many packs."""
 
 from __future__ import annotations
 
@@ -31,13 +32,22 @@ def main(check: bool = False) -> int:
         root = repository(home)
         folders(home, root, claude)
         places = [(claude, f"{home}/.claude")]
-        commit = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        commit = subprocess.run(
+            ["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        )
         found = {
-            "folders": lambda run: keep_project(places, str(root), str(home), f"{home}/index-{run}"),
-            "folders again": lambda run: keep_project(places, str(root), str(home), f"{home}/index-{run}"),
+            "folders": lambda run: keep_project(
+                places, str(root), str(home), f"{home}/index-{run}"
+            ),
+            "folders again": lambda run: keep_project(
+                places, str(root), str(home), f"{home}/index-{run}"
+            ),
             "packs": lambda run: GitObjects(f"{root}/.git").at(commit.stdout.strip(), "readme"),
         }
-        times = {what: min(seconds(partial(answer, ask, run)) for run in range(RUNS)) for what, ask in found.items()}
+        times = {
+            what: min(seconds(partial(answer, ask, run)) for run in range(RUNS))
+            for what, ask in found.items()
+        }
     for what, took in times.items():
         print(f"{what:15} {took:.3f} s of {LIMIT_SECONDS}")
     return 1 if check and max(times.values()) > LIMIT_SECONDS else 0
@@ -63,7 +73,11 @@ def repository(home: Path) -> Path:
         for directory in (worktree, git_dir):
             directory.mkdir(parents=True)
         (worktree / ".git").write_text(f"gitdir: {git_dir}\n")
-        for name, text in (("gitdir", f"{worktree}/.git"), ("HEAD", "ref: refs/heads/x"), ("commondir", "../..")):
+        for name, text in (
+            ("gitdir", f"{worktree}/.git"),
+            ("HEAD", "ref: refs/heads/x"),
+            ("commondir", "../.."),
+        ):
             (git_dir / name).write_text(text + "\n")
     return root
 
@@ -77,7 +91,13 @@ def folders(home: Path, root: Path, claude: Runtime) -> None:
         folder = Path(claude.project_dir(f"{home}/.claude", str(directory)))
         folder.mkdir(parents=True)
         message = {"role": "user", "content": "hello " * 500}
-        record = {"parentUuid": None, "type": "user", "uuid": f"{number}", "cwd": str(directory), "message": message}
+        record = {
+            "parentUuid": None,
+            "type": "user",
+            "uuid": f"{number}",
+            "cwd": str(directory),
+            "message": message,
+        }
         (folder / f"{number}.jsonl").write_text(json.dumps(record, separators=(",", ":")) + "\n")
 
 

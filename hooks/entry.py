@@ -1,15 +1,16 @@
-"""The beginning of the hooks that somebody waits for. If an install made a bundle (session_memory/hooks/bundle.py), all
-modules come from that one file."""
+"""The beginning of the hooks that somebody waits for. If an install made a bundle
+(session_memory/hooks/bundle.py), all modules come from that one file."""
 
 import gc
 import sys
 
 
 def run(name):  # type: (str) -> None
-    """Run a function of session_memory.hooks.main. A broken installation stands in the way of nothing: nothing is
-    printed then, and `session-memory doctor` says what is wrong."""
+    """Run a function of session_memory.hooks.main. A broken installation stands in the way of
+    nothing: nothing is printed then, and `session-memory doctor` says what is wrong."""
     root = sys.path.pop(0)[: -len("/hooks")]
-    try:  # all modules are of the version that the link `app` leads to now, whenever an upgrade turns it
+    # all modules are of the version that the link `app` leads to now, whenever an upgrade turns it
+    try:
         from posix import readlink
 
         target = readlink(root)

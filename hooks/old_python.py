@@ -1,4 +1,5 @@
-"""What a hook does that is started with a Python that is too old: it ends in silence, and a line in the log says why.
+"""What a hook does that is started with a Python that is too old: it ends in silence, and a line in
+the log says why.
 
 This file itself, like the beginnings of all hooks and scripts, runs on any Python from 2.7 on.
 """
@@ -14,7 +15,9 @@ def end():  # type: () -> None
     """Writes the line, unless it is the log's last already, and ends the process with 0."""
     try:
         text = TEXT % ((sys.executable or "python",) + tuple(sys.version_info[:2]))
-        directory = os.environ.get("SESSION_MEMORY_DIR") or os.path.join(os.path.expanduser("~"), ".session-memory")
+        directory = os.environ.get("SESSION_MEMORY_DIR") or os.path.join(
+            os.path.expanduser("~"), ".session-memory"
+        )
         path = os.path.join(directory, "state", "hook.log")
         if not os.path.isdir(os.path.dirname(path)):
             os.makedirs(os.path.dirname(path), 0o700)

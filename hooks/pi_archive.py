@@ -10,5 +10,6 @@ try:
     from session_memory.hooks.main import pi_archive
 
     pi_archive()
-except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+# a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+except Exception:
     sys.exit(0)

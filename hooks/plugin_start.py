@@ -8,6 +8,7 @@ if sys.version_info < (3, 10):
     old_python.end()
 try:
     from session_memory.install.plugin_start import run
-except Exception:  # a broken installation must not break the session; `session-memory doctor` says what is wrong
+# a broken installation must not break the session; `session-memory doctor` says what is wrong
+except Exception:
     sys.exit(0)
 run(__file__, sys.argv[1:])

@@ -3,7 +3,9 @@
 import sys
 
 if sys.version_info < (3, 10):
-    sys.exit("session-memory: Python 3.10 or newer is needed, and this is %d.%d" % sys.version_info[:2])
+    sys.exit(
+        "session-memory: Python 3.10 or newer is needed, and this is %d.%d" % sys.version_info[:2]
+    )
 sys.path.insert(0, __file__[: -len("/scripts/mcp_server.py")])
 from session_memory.system.terminal import main_of
 

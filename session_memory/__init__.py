@@ -1,11 +1,13 @@
-"""session-memory: tells each coding agent what its other sessions did, and remembers what was said in all of them.
+"""session-memory: tells each coding agent what its other sessions did, and remembers what was said
+in all of them.
 
 Three things to know first:
 
 - A `Runtime` (runtimes/base.py) is what runs an agent, such as Claude Code or Codex.
-- An `Entry` (transcripts/entries.py) is what was said or done in a session, as one record of its transcript has it.
-- An update is what a session learns about the others: a `Report` for each of them (activity/report.py), made into
-  the text of `[Session Activity]` by activity/updates.py.
+- An `Entry` (transcripts/entries.py) is what was said or done in a session, as one record of its
+  transcript has it.
+- An update is what a session learns about the others: a `Report` for each of them
+  (activity/report.py), made into the text of `[Session Activity]` by activity/updates.py.
 """
 
 NAME = "session-memory"  # of the command
@@ -13,8 +15,9 @@ __version__ = "0.5.0"
 
 
 def _of_one_version(package: str) -> str:
-    """Return the path of the package without the link `app`, which an upgrade turns to the directory of another
-    version: modules that are imported after that are of the version of those before."""
+    """Return the path of the package without the link `app`, which an upgrade turns to the
+    directory of another version: modules that are imported after that are of the version of those
+    before."""
     root, _, name = package.rpartition("/")
     try:
         from posix import readlink

@@ -29,11 +29,11 @@ _CLAUDE = runtime("agent-sdk")
 
 
 def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
-    """Options with which the agent of the home `home` looks into its past without asking: the rules for what
-    the skills teach, and a server with the tools, beside those that allow them.
+    """Options with which the agent of the home `home` looks into its past without asking: the rules
+    for what the skills teach, and a server with the tools, beside those that allow them.
 
-        ClaudeAgentOptions(mcp_servers=lookups["mcp_servers"], allowed_tools=["Read", *lookups["allowed_tools"]])
-    """
+        ClaudeAgentOptions(mcp_servers=lookups["mcp_servers"], allowed_tools=["Read",
+        *lookups["allowed_tools"]])"""
     paths = program_paths(os.environ)
     conversations_dir = home_at(os.path.abspath(home), os.environ).conversations_dir
     server = {"command": str(paths.launcher), "args": ["mcp", "--home", os.path.abspath(home)]}
@@ -44,9 +44,9 @@ def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def start_upkeep(home: str | os.PathLike[str]) -> None:
-    """Start the upkeep of the store of the agent home `home`, as Claude Code's hooks do with the start and end of a
-    session: for a program that begins or ends. Nothing waits for it, and it ends by itself; what goes wrong is a line
-    in the home's hook.log."""
+    """Start the upkeep of the store of the agent home `home`, as Claude Code's hooks do with the
+    start and end of a session: for a program that begins or ends. Nothing waits for it, and it ends
+    by itself; what goes wrong is a line in the home's hook.log."""
     root = os.path.abspath(home)
     at = named_home(root, os.environ) or home_at(root, os.environ)
     try:
@@ -56,19 +56,26 @@ def start_upkeep(home: str | os.PathLike[str]) -> None:
 
 
 def session_updates_hook(
-    home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0, is_fork: bool = False
+    home: str | os.PathLike[str],
+    session: str,
+    *,
+    timeout_seconds: float = 1.0,
+    is_fork: bool = False,
 ) -> HookCallback:
-    """Return a callback that reports to the session `session` of the agent home `home` what the other sessions did.
+    """Return a callback that reports to the session `session` of the agent home `home` what the
+    other sessions did.
 
-        ClaudeAgentOptions(hooks={"UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(home, "discord")])]})
+        ClaudeAgentOptions(hooks={"UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(home,
+        "discord")])]})
 
-    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault, which is a line in the
-    home's hook.log; it raises nothing but the cancellation of its own task. The SDK would drop a prompt whose callback
-    takes too long. What was not answered in time is reported at the next prompt.
+    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault,
+    which is a line in the home's hook.log; it raises nothing but the cancellation of its own task.
+    The SDK would drop a prompt whose callback takes too long. What was not answered in time is
+    reported at the next prompt.
 
-    `is_fork` goes with `ClaudeAgentOptions(fork_session=True)`, which no callback can tell from a new session: what was
-    there before its first prompt is not reported, since it knows that from the session that it was forked from.
-    """
+    `is_fork` goes with `ClaudeAgentOptions(fork_session=True)`, which no callback can tell from a
+    new session: what was there before its first prompt is not reported, since it knows that from
+    the session that it was forked from."""
     root = os.path.abspath(home)
 
     def offer(event: Any, handover: Handover) -> None:
@@ -81,16 +88,19 @@ def session_updates_hook(
     return answering(HookLog(home_at(root, os.environ)), "UserPromptSubmit", timeout_seconds, offer)
 
 
-def file_collisions_hook(home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0) -> HookCallback:
-    """Return a callback that reports to the agent of `session`, with the result of an edit, what other sessions did to
-    that file since its last prompt.
+def file_collisions_hook(
+    home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0
+) -> HookCallback:
+    """Return a callback that reports to the agent of `session`, with the result of an edit, what
+    other sessions did to that file since its last prompt.
 
         ClaudeAgentOptions(
-            hooks={"PreToolUse": [HookMatcher("Edit|Write|NotebookEdit", [file_collisions_hook(home, "discord")])]}
+            hooks={"PreToolUse": [HookMatcher("Edit|Write|NotebookEdit", [file_collisions_hook(home,
+            "discord")])]}
         )
 
-    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault, which is a line in the
-    home's hook.log. What was not answered in time is reported later.
+    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault,
+    which is a line in the home's hook.log. What was not answered in time is reported later.
     """
     root = os.path.abspath(home)
 
@@ -104,12 +114,14 @@ def file_collisions_hook(home: str | os.PathLike[str], session: str, *, timeout_
 def conversation_archive_hook(
     home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 60.0
 ) -> HookCallback:
-    """Return a callback that archives the conversation of `session` before it is compacted, for the PreCompact event.
+    """Return a callback that archives the conversation of `session` before it is compacted, for the
+    PreCompact event.
 
-        ClaudeAgentOptions(hooks={"PreCompact": [HookMatcher(hooks=[conversation_archive_hook(home, "discord")])]})
+        ClaudeAgentOptions(hooks={"PreCompact": [HookMatcher(hooks=[conversation_archive_hook(home,
+        "discord")])]})
 
-    It always answers `{}`: the compaction goes on after `timeout_seconds`, and on every fault, which is a line in the
-    home's hook.log. The archive is written to its end all the same.
+    It always answers `{}`: the compaction goes on after `timeout_seconds`, and on every fault,
+    which is a line in the home's hook.log. The archive is written to its end all the same.
     """
     root = os.path.abspath(home)
 
@@ -128,4 +140,6 @@ def _context(root: str, session: str, event: Any) -> Context:
     if not is_name(session) or not isinstance(own_path, str) or not own_path:
         raise EventError(f"{session!r} is no name of a session, or the event names no transcript")
     session_id, directory = str(event.get("session_id") or session), str(event.get("cwd") or "")
-    return Context(event, home, session, own_path, _CLAUDE, session_id=session_id, directory=directory)
+    return Context(
+        event, home, session, own_path, _CLAUDE, session_id=session_id, directory=directory
+    )

@@ -22,10 +22,20 @@ if TYPE_CHECKING:
 
 argparse._ = str  # type: ignore[attr-defined]  # looks for no translations, which takes .1 x of a bare start
 
-# Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few words),
-# add_arguments(parser), and run(arguments), which returns the exit code.
+# Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few
+# words), add_arguments(parser), and run(arguments), which returns the exit code.
 GROUPS = {
-    "Every day": ("page", "search", "sessions", "read", "show", "deliveries", "conflicts", "why", "handoff"),
+    "Every day": (
+        "page",
+        "search",
+        "sessions",
+        "read",
+        "show",
+        "deliveries",
+        "conflicts",
+        "why",
+        "handoff",
+    ),
     "Look back": ("conversations", "memories", "remember", "patterns", "errors", "costs", "proof"),
     "Check and set": ("doctor", "config", "install", "uninstall", "completion", "statusline"),
     "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),
@@ -36,8 +46,12 @@ COMMANDS = tuple([name for names in GROUPS.values() for name in names])
 _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
-_OBJECTS_WITHOUT_COLLECTION = 50_000  # more than a search makes, which leaves no garbage: .15 x of a bare start
-ABOUT = "Each of your sessions knows what the others did. Without a command: is all right, what happens, what next."
+# more than a search makes, which leaves no garbage: .15 x of a bare start
+_OBJECTS_WITHOUT_COLLECTION = 50_000
+ABOUT = (
+    "Each of your sessions knows what the others did. Without a command: is all right, what "
+    "happens, what next."
+)
 # Short and former names, each with the words that it stands for.
 ALIASES = {
     "status": ("doctor", "status"),
@@ -58,8 +72,8 @@ def main(words: list[str] | None = None) -> int:
 
 
 def main_of_package() -> int:
-    """Run `main` for the script of a plugin or package, with the packages that the plugin or an install has set up for
-    this Python; return the exit code."""
+    """Run `main` for the script of a plugin or package, with the packages that the plugin or an
+    install has set up for this Python; return the exit code."""
     import os
 
     from .settings.program import add_all_packages
@@ -104,7 +118,10 @@ def _run(words: list[str]) -> int:
         actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]
         options = [option for action in actions for option in action.option_strings]
         meant = _closest(unknown[0].partition("=")[0], options)
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}{f' (did you mean {meant}?)' if meant else ''}")
+        parser.error(
+            f"unrecognized arguments: "
+            f"{' '.join(unknown)}{f' (did you mean {meant}?)' if meant else ''}"
+        )
     if name == "completion":
         arguments.parser = parser_of_all()
     if name in _LONG_RUNNING:
@@ -119,12 +136,13 @@ def _run(words: list[str]) -> int:
     try:
         return int(_module(name).run(arguments))
     finally:
-        _signal.signal(_signal.SIGINT, before)  # what interrupts it from here on ends it without a traceback
+        # what interrupts it from here on ends it without a traceback
+        _signal.signal(_signal.SIGINT, before)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that suggests the closest choice for a mistyped one, as do the parsers of its actions. `words` are those
-    that it parses."""
+    """A parser that suggests the closest choice for a mistyped one, as do the parsers of its
+    actions. `words` are those that it parses."""
 
     words: Sequence[str] = ()
 
@@ -139,14 +157,24 @@ class _Parser(argparse.ArgumentParser):
         if is_choice and "(choose from " in rest:
             given, _, choices = rest.partition(" (choose from ")
             meant = _closest(given.strip("'"), [word.strip(" ')") for word in choices.split(",")])
-            message = f"{before}{is_choice}{given} ({f'did you mean {meant}? ' if meant else ''}choose from {choices}"
+            message = (
+                f"{before}{is_choice}{given} "
+                f"({f'did you mean {meant}? ' if meant else ''}choose from {choices}"
+            )
         super().error(message)
 
     def _with_dashes(self) -> str:
-        """Return how to pass words that begin with a dash; '' if there are none that no option takes."""
+        """Return how to pass words that begin with a dash; '' if there are none that no option
+        takes."""
         known = [option for action in self._actions for option in action.option_strings]
-        takes_words = any(not action.option_strings and not action.choices for action in self._actions)
-        places = [at for at, word in enumerate(self.words) if word[:1] == "-" and word.partition("=")[0] not in known]
+        takes_words = any(
+            not action.option_strings and not action.choices for action in self._actions
+        )
+        places = [
+            at
+            for at, word in enumerate(self.words)
+            if word[:1] == "-" and word.partition("=")[0] not in known
+        ]
         if not places or not takes_words or "--" in self.words:
             return ""
         from shlex import join
@@ -157,9 +185,14 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser_of(name: str, called: str = "") -> _Parser:
-    """Return the parser of a subcommand's arguments. `called` is the name that was typed, if it is an alias."""
+    """Return the parser of a subcommand's arguments. `called` is the name that was typed, if it is
+    an alias."""
     command = _module(name)
-    parser = _Parser(prog=f"{NAME} {called or name}", description=command.SUMMARY, formatter_class=_help_formatter)
+    parser = _Parser(
+        prog=f"{NAME} {called or name}",
+        description=command.SUMMARY,
+        formatter_class=_help_formatter,
+    )
     command.add_arguments(parser)
     return parser
 
@@ -168,10 +201,14 @@ def parser_of_all() -> argparse.ArgumentParser:
     """Return a parser with every subcommand, for completion."""
     parser = _Parser(prog=NAME, description=ABOUT, formatter_class=_help_formatter)
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
-    commands = parser.add_subparsers(title=f"commands ({NAME} COMMAND --help tells more)", metavar="COMMAND [OPTIONS]")
+    commands = parser.add_subparsers(
+        title=f"commands ({NAME} COMMAND --help tells more)", metavar="COMMAND [OPTIONS]"
+    )
     for name in COMMANDS:
         command = _module(name)
-        command.add_arguments(commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY))
+        command.add_arguments(
+            commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
+        )
     return parser
 
 
@@ -187,8 +224,12 @@ def help_text() -> str:
         for name in names:
             text = f"{_module(name).SUMMARY}{former.get(name, '')}"
             indent = " " * (width + 2)
-            lines += textwrap.wrap(text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent)
-    return "\n".join([*lines, "", f"{NAME} COMMAND --help tells the options; {NAME} --version the version."])
+            lines += textwrap.wrap(
+                text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent
+            )
+    return "\n".join(
+        [*lines, "", f"{NAME} COMMAND --help tells the options; {NAME} --version the version."]
+    )
 
 
 def _how_to_add(module: str) -> str:
@@ -198,10 +239,12 @@ def _how_to_add(module: str) -> str:
 
 
 def _unknown(name: str) -> int:
-    """Report an unknown subcommand and suggest similar ones; return the exit code of a wrong call."""
+    """Report an unknown subcommand and suggest similar ones; return the exit code of a wrong
+    call."""
     meant = _closest(name, (*COMMANDS, *ALIASES))
     print_error(
-        f"there is no command {name!r}", f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
+        f"there is no command {name!r}",
+        f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them",
     )
     return 2
 
@@ -222,6 +265,6 @@ def _module(name: str) -> ModuleType | Subcommand:
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
-    """Return argparse's own formatter with a fixed width: without one, argparse imports shutil, which makes a search
-    slower by a fifth of a bare start."""
+    """Return argparse's own formatter with a fixed width: without one, argparse imports shutil,
+    which makes a search slower by a fifth of a bare start."""
     return argparse.HelpFormatter(prog, width=columns() - 2)

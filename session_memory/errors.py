@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class SessionMemoryError(Exception):
-    """Says in one line what went wrong and where; `hint` says what to do about it if the message does not."""
+    """Says in one line what went wrong and where; `hint` says what to do about it if the message
+    does not."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -37,4 +38,6 @@ def described(error: Exception) -> str:
 
 def no_room(path: str | None) -> str:
     """Return the message for a file that could not be written because its device is full."""
-    return f"no space left on the device that holds {path}" if path else "no space left on the device"
+    return (
+        f"no space left on the device that holds {path}" if path else "no space left on the device"
+    )

@@ -1,6 +1,6 @@
-"""`NamedTuple` as `typing` has it, for type checkers the same. A search waits for 30 such classes: `typing`, which
-compiles code for each, takes nearly as long as a bare Python takes to start, and this a tenth of that. For modules that
-a search loads; all others use `typing`."""
+"""`NamedTuple` as `typing` has it, for type checkers the same. A search waits for 30 such classes:
+`typing`, which compiles code for each, takes nearly as long as a bare Python takes to start, and
+this a tenth of that. For modules that a search loads; all others use `typing`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ else:
     from collections import _tuplegetter  # the attributes of collections.namedtuple, in C
 
     class NamedTuple(tuple):
-        """A tuple whose items are attributes: the annotated names of the class, with the defaults given there."""
+        """A tuple whose items are attributes: the annotated names of the class, with the defaults
+        given there."""
 
         _fields: tuple[str, ...] = ()
         _field_defaults: dict[str, Any] = {}
@@ -22,7 +23,9 @@ else:
             names = tuple(cls.__annotations__)
             if names:  # else it only adds methods to one that has
                 cls._fields = cls.__match_args__ = names
-                cls._field_defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+                cls._field_defaults = {
+                    name: cls.__dict__[name] for name in names if name in cls.__dict__
+                }
                 for position, name in enumerate(names):
                     setattr(cls, name, _tuplegetter(position, None))
 
@@ -30,8 +33,14 @@ else:
             names = cls._fields
             if named or len(values) != len(names):
                 found = {**cls._field_defaults, **dict(zip(names, values)), **named}
-                if len(values) > len(names) or found.keys() != set(names) or named.keys() & set(names[: len(values)]):
-                    raise TypeError(f"{cls.__name__} takes {', '.join(names)}: got {values}, {named}")
+                if (
+                    len(values) > len(names)
+                    or found.keys() != set(names)
+                    or named.keys() & set(names[: len(values)])
+                ):
+                    raise TypeError(
+                        f"{cls.__name__} takes {', '.join(names)}: got {values}, {named}"
+                    )
                 values = tuple([found[name] for name in names])
             return tuple.__new__(cls, values)
 

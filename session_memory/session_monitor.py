@@ -1,6 +1,7 @@
 """The functions that other programs import, as the seed of this project names them.
 
-`format` names a runtime's transcripts: `agent-sdk` for Claude Code and claude-agent-sdk, `pi` for Pi."""
+`format` names a runtime's transcripts: `agent-sdk` for Claude Code and claude-agent-sdk, `pi` for
+Pi."""
 
 from __future__ import annotations
 
@@ -27,9 +28,19 @@ from .transcripts.reader import TranscriptReader
 AnyPath = str | os.PathLike[str]
 
 __all__ = [
-    "Entry", "EntryList", "SessionSummary", "ToolUse", "archive_session", "encode_cwd", "get_session_updates",
-    "parse_jsonl_entries", "read_session_log", "resolve_agent_sdk_jsonl", "resolve_pi_jsonl", "summarize_entries",
-]  # fmt: skip
+    "Entry",
+    "EntryList",
+    "SessionSummary",
+    "ToolUse",
+    "archive_session",
+    "encode_cwd",
+    "get_session_updates",
+    "parse_jsonl_entries",
+    "read_session_log",
+    "resolve_agent_sdk_jsonl",
+    "resolve_pi_jsonl",
+    "summarize_entries",
+]
 
 MAX_CHARACTERS = 500
 NO_LOG = "No session log found."
@@ -37,21 +48,28 @@ _SEARCHES = ("grep", "glob")  # the seed counts them as reads; an update does no
 
 
 class EntryList(list[Entry]):
-    """Entries in file order; `unreadable` counts the records that could not be read and were skipped."""
+    """Entries in file order; `unreadable` counts the records that could not be read and were
+    skipped."""
 
     unreadable = 0
 
 
 def get_session_updates(
-    *, current_session: str, sessions_dir: AnyPath, cursor_file: AnyPath,
-    jsonl_resolver: Callable[[str], AnyPath | None], format: str,
-) -> str | None:  # fmt: skip
-    """Return what the other sessions named in `sessions_dir` did since `current_session` last asked, or None.
+    *,
+    current_session: str,
+    sessions_dir: AnyPath,
+    cursor_file: AnyPath,
+    jsonl_resolver: Callable[[str], AnyPath | None],
+    format: str,
+) -> str | None:
+    """Return what the other sessions named in `sessions_dir` did since `current_session` last
+    asked, or None.
 
-    The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported twice.
-    `jsonl_resolver` returns the transcript of a session, None if there is none yet; if it raises, only that session is
-    skipped. A corrupt cursor file is deleted: the sessions are reported as at first sight. Raises LockedError if
-    another process holds the cursors for long, OSError if the cursor file cannot be read or written."""
+    The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported
+    twice. `jsonl_resolver` returns the transcript of a session, None if there is none yet; if it
+    raises, only that session is skipped. A corrupt cursor file is deleted: the sessions are
+    reported as at first sight. Raises LockedError if another process holds the cursors for long,
+    OSError if the cursor file cannot be read or written."""
     cursor_path = os.path.realpath(cursor_file)
     _delete_if_corrupt(cursor_path)
     sessions = []
@@ -67,12 +85,15 @@ def get_session_updates(
     own.counts_deeds = True  # as in the seed
     settings = home.settings()
     observed = Observation(own, sessions, settings)
-    with open_update(own, observed, settings=settings, now=time.time(), limit=MAX_CHARACTERS) as update:
+    with open_update(
+        own, observed, settings=settings, now=time.time(), limit=MAX_CHARACTERS
+    ) as update:
         return update.text
 
 
 def _delete_if_corrupt(cursor_file: str) -> None:
-    """Delete a cursor file that cannot be read. Raises NotAFileError for a directory and the like, LockedError."""
+    """Delete a cursor file that cannot be read. Raises NotAFileError for a directory and the like,
+    LockedError."""
     with Closing(lock(cursor_file + ".lock", LOCK_WAIT_SECONDS)):
         if KnownState(cursor_file).was_corrupt:
             if not is_file(cursor_file):
@@ -81,9 +102,9 @@ def _delete_if_corrupt(cursor_file: str) -> None:
 
 
 def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50) -> str:
-    """Return the last `lines` entries of a transcript as a log for people and agents, as far as the rules of the
-    settings permit; '' if they exclude the session, NO_LOG if there is no transcript. Raises OSError if it cannot be
-    read."""
+    """Return the last `lines` entries of a transcript as a log for people and agents, as far as the
+    rules of the settings permit; '' if they exclude the session, NO_LOG if there is no transcript.
+    Raises OSError if it cannot be read."""
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     if not os.path.lexists(path):
         return NO_LOG
@@ -96,31 +117,41 @@ def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50
 
 def archive_session(
     *, jsonl_path: AnyPath | None, conversations_dir: AnyPath, format: str, title: str = ""
-) -> Path | None:  # fmt: skip
-    """Write or update the Markdown archive of a transcript in `conversations_dir`; return its path, None if there is no
-    transcript or no message in it. `title` is a person's title for the conversation, '' for the transcript's own. The
-    person's settings hold: if they exclude any of it, the archive lies in `.private-conversations/` beside that
-    directory. Raises OSError, LockedError."""
+) -> Path | None:
+    """Write or update the Markdown archive of a transcript in `conversations_dir`; return its path,
+    None if there is no transcript or no message in it. `title` is a person's title for the
+    conversation, '' for the transcript's own. The person's settings hold: if they exclude any of
+    it, the archive lies in `.private-conversations/` beside that directory. Raises OSError,
+    LockedError."""
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     directory = os.path.abspath(conversations_dir)
     home = person_home(os.environ)
     privacy = Privacy(os.environ, home)
     settle(directory, privacy)
-    source = writer.ArchiveSource(runtime(format).session_id_of(path), path, runtime(format), title=title)
-    written = writer.archive_session(source, directory, home.settings(), time.time(), privacy=privacy)
+    source = writer.ArchiveSource(
+        runtime(format).session_id_of(path), path, runtime(format), title=title
+    )
+    written = writer.archive_session(
+        source, directory, home.settings(), time.time(), privacy=privacy
+    )
     return Path(written) if written else None
 
 
 def _home_of(sessions_dir: str) -> Home:
-    """Return the agent home that names its sessions in `sessions_dir`; the person's if there is none."""
+    """Return the agent home that names its sessions in `sessions_dir`; the person's if there is
+    none."""
     memory_dir, _, _ = sessions_dir.rpartition("/")
     root, _, name = memory_dir.rpartition("/")
-    return home_at(root, os.environ, sessions_dir=sessions_dir) if name in SEED_MEMORY_DIRS else person_home(os.environ)
+    return (
+        home_at(root, os.environ, sessions_dir=sessions_dir)
+        if name in SEED_MEMORY_DIRS
+        else person_home(os.environ)
+    )
 
 
 def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
-    """Return the entries in the lines of a transcript; offsets count from the first line on. Lines are one JSON record
-    each, with or without their newline."""
+    """Return the entries in the lines of a transcript; offsets count from the first line on. Lines
+    are one JSON record each, with or without their newline."""
     placed: list[tuple[int, bytes]] = []
     offset = 0
     for line in lines:
@@ -140,27 +171,35 @@ def summarize_entries(entries: Iterable[Entry]) -> SessionSummary | None:
 
 def _with_searches_as_reads(entry: Entry) -> Entry:
     tools = [
-        ToolUse(tool.name, tool.argument, "read", tool.call_id) if tool.name.lower() in _SEARCHES else tool
+        ToolUse(tool.name, tool.argument, "read", tool.call_id)
+        if tool.name.lower() in _SEARCHES
+        else tool
         for tool in entry.tools
     ]
     return entry.with_tools(tuple(tools))
 
 
 def encode_cwd(cwd: AnyPath) -> str:
-    """Return the name of Claude Code's project directory for `cwd`: `/Users/foo/home` gives `-Users-foo-home`."""
+    """Return the name of Claude Code's project directory for `cwd`: `/Users/foo/home` gives
+    `-Users-foo-home`."""
     return claude.encode_cwd(os.fspath(cwd))
 
 
 def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPath) -> Path | None:
-    """Return the transcript of the session that `<sessions_dir>/<session_name>.json` points to, which may not exist
-    yet; None if that file does not exist or has no valid id."""
+    """Return the transcript of the session that `<sessions_dir>/<session_name>.json` points to,
+    which may not exist yet; None if that file does not exist or has no valid id."""
     session_id = claude.named_session_id(os.fspath(sessions_dir), session_name)
     if not session_id:
         return None
-    return Path(claude.RUNTIME.transcript_path(claude.RUNTIME.config_dir(os.environ), os.fspath(cwd), session_id))
+    return Path(
+        claude.RUNTIME.transcript_path(
+            claude.RUNTIME.config_dir(os.environ), os.fspath(cwd), session_id
+        )
+    )
 
 
 def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:
-    """Return the transcript in `<sessions_dir>/<session_name>/` that pi would continue, the last; or None."""
+    """Return the transcript in `<sessions_dir>/<session_name>/` that pi would continue, the last;
+    or None."""
     path = pi.RUNTIME.latest_transcript(os.fspath(sessions_dir), session_name)
     return Path(path) if path else None

@@ -1,4 +1,5 @@
-"""Sessions that really run commands and edit files in a repository, with transcripts that show it, to ask who wrote a line."""
+"""Sessions that really run commands and edit files in a repository, with transcripts that show it,
+to ask who wrote a line."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ class Authors:
         git(self.root, "worktree", "add", "-q", "-b", "other", str(self.linked))
         git(self.root, "switch", "-q", "-c", "work")
 
-    def session(self, runtime: str, request: str, directory: Path | None = None, *, ago: float = 0) -> Author:
+    def session(
+        self, runtime: str, request: str, directory: Path | None = None, *, ago: float = 0
+    ) -> Author:
         return Author(self, runtime, request, directory or self.root, ago)
 
     def run(self, *words: str, cwd: Path | None = None) -> str:
@@ -49,7 +52,8 @@ class Authors:
         return self.run("why", target, cwd=cwd)
 
     def named(self, target: str) -> tuple[str, str]:
-        """The session that is named, and how: "lines", "command", "commit", or as a "guess"; ('', '') for none."""
+        """The session that is named, and how: "lines", "command", "commit", or as a "guess"; ('',
+        '') for none."""
         [reason, *_] = json.loads(self.run("why", target, "--json"))["reasons"]
         if asked := reason["asked"]:
             by_command = "commit" if reason["is_by_commit"] else "command"
@@ -61,25 +65,41 @@ class Authors:
 class Author:
     """A session in a directory, which began with a request so many seconds `ago`."""
 
-    def __init__(self, authors: Authors, runtime: str, request: str, directory: Path, ago: float) -> None:
+    def __init__(
+        self, authors: Authors, runtime: str, request: str, directory: Path, ago: float
+    ) -> None:
         self.runtime, self.directory, self.id = runtime, directory, new_id()
         self.fields: dict[str, Any] = {"cwd": str(directory), "sessionId": self.id}
         at = time.time() - ago
         if runtime == CODEX:
             folder = authors.home / ".codex" / "sessions" / "2026" / "11" / "28"
             self.path = folder / f"rollout-2026-11-28T10-00-00-{self.id}.jsonl"
-            header = {"id": self.id, "session_id": self.id, "cwd": str(directory), "thread_source": "user"}
+            header = {
+                "id": self.id,
+                "session_id": self.id,
+                "cwd": str(directory),
+                "thread_source": "user",
+            }
             begun = [
                 codex_line("session_meta", header, at=at),
                 *codex_exchange(request, "Yes.", cwd=str(directory), at=at),
             ]
             write(self.path, *begun)
         else:
-            self.path = authors.home / ".claude" / "projects" / encode_cwd(str(directory)) / f"{self.id}.jsonl"
+            self.path = (
+                authors.home
+                / ".claude"
+                / "projects"
+                / encode_cwd(str(directory))
+                / f"{self.id}.jsonl"
+            )
             write(self.path, user(request, at=at, **self.fields))
 
     def says(self, text: str) -> None:
-        append(self.path, assistant(text, **self.fields) if self.runtime == CLAUDE else self._message(text))
+        append(
+            self.path,
+            assistant(text, **self.fields) if self.runtime == CLAUDE else self._message(text),
+        )
 
     def append(self, record: dict[str, Any]) -> None:
         append(self.path, record)
@@ -104,10 +124,14 @@ class Author:
                 "input": "await tools.exec_command()",
             }
             item = {
-                "type": "CommandExecution", "id": f"exec-{new_id()}", "command": ["/bin/bash", "-lc", command],
-                "cwd": f"file://{self.directory}", "status": "completed" if done.returncode == 0 else "failed",
-                "exit_code": done.returncode, "aggregated_output": output,
-            }  # fmt: skip
+                "type": "CommandExecution",
+                "id": f"exec-{new_id()}",
+                "command": ["/bin/bash", "-lc", command],
+                "cwd": f"file://{self.directory}",
+                "status": "completed" if done.returncode == 0 else "failed",
+                "exit_code": done.returncode,
+                "aggregated_output": output,
+            }
             append(self.path, codex_line("response_item", call, at=began), codex_item(item))
         else:
             self._call("Bash", {"command": command}, began, output, failed=done.returncode != 0)
@@ -119,36 +143,60 @@ class Author:
         if not fails:
             path.write_text(path.read_text().replace(old, new))
         given = {"file_path": str(path), "old_string": old, "new_string": new}
-        self._call("Edit", given, began, "String to replace not found." if fails else "Done.", failed=fails)
+        self._call(
+            "Edit", given, began, "String to replace not found." if fails else "Done.", failed=fails
+        )
 
     def sub_agent(self, request: str, directory: Path | None = None) -> Author:
-        """A sub-agent that this session of Claude Code starts, perhaps in another directory; `goes_on` ends it."""
+        """A sub-agent that this session of Claude Code starts, perhaps in another directory;
+        `goes_on` ends it."""
         given = {"description": request, "prompt": request, "subagent_type": "general-purpose"}
         append(self.path, assistant(("Agent", given), **self.fields))
         agent = copy(self)
         agent.directory = directory or self.directory
-        agent.fields = {**self.fields, "cwd": str(agent.directory), "isSidechain": True, "agentId": new_id()[:8]}
-        agent.path = self.path.with_suffix("") / "subagents" / f"agent-{agent.fields['agentId']}.jsonl"
+        agent.fields = {
+            **self.fields,
+            "cwd": str(agent.directory),
+            "isSidechain": True,
+            "agentId": new_id()[:8],
+        }
+        agent.path = (
+            self.path.with_suffix("") / "subagents" / f"agent-{agent.fields['agentId']}.jsonl"
+        )
         write(agent.path, user(request, **agent.fields))
         return agent
 
     def goes_on(self) -> None:
         """Takes the answer of its sub-agent, and ends its turn."""
-        content = [block for line in self.path.read_text().splitlines() for block in _blocks(json.loads(line))]
+        content = [
+            block
+            for line in self.path.read_text().splitlines()
+            for block in _blocks(json.loads(line))
+        ]
         [*_, started] = [block["id"] for block in content if block.get("name") == "Agent"]
         result = {"type": "tool_result", "tool_use_id": started, "content": "It is done."}
         append(self.path, user([result], **self.fields))
         self.says("Done.")
 
-    def _call(self, tool: str, given: dict[str, Any], began: float, output: str, *, failed: bool) -> None:
+    def _call(
+        self, tool: str, given: dict[str, Any], began: float, output: str, *, failed: bool
+    ) -> None:
         call = assistant((tool, given), at=began, **self.fields)
-        result = {"type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "content": output}
+        result = {
+            "type": "tool_result",
+            "tool_use_id": call["message"]["content"][0]["id"],
+            "content": output,
+        }
         append(self.path, call, user([{**result, "is_error": failed}], **self.fields))
 
     def _message(self, text: str) -> dict[str, Any]:
-        return codex_item({"type": "AgentMessage", "id": new_id(), "content": [{"type": "Text", "text": text}]})
+        return codex_item(
+            {"type": "AgentMessage", "id": new_id(), "content": [{"type": "Text", "text": text}]}
+        )
 
 
 def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
     content = record.get("message", {}).get("content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return (
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    )

@@ -1,4 +1,5 @@
-"""A real Chromium for the tests of the page: the one that is there, else the one that Playwright has installed."""
+"""A real Chromium for the tests of the page: the one that is there, else the one that Playwright
+has installed."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ SIZES = {"desktop": (1400, 900), "tablet": (900, 1180), "phone": (400, 844)}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The browser, for the tests of one module: while Playwright runs, so does a loop of asyncio, within which no other
-    test can run one of its own. Skips where there is no browser."""
+    """The browser, for the tests of one module: while Playwright runs, so does a loop of asyncio,
+    within which no other test can run one of its own. Skips where there is no browser."""
     from playwright.sync_api import expect, sync_playwright
 
     from bench.browser import launched
@@ -29,7 +30,8 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         try:
             found = launched(playwright)
-        except Exception as error:  # a plain one where the Node that Playwright brings lacks a library
+        # a plain one where the Node that Playwright brings lacks a library
+        except Exception as error:
             pytest.skip(
                 f"{MISSING} ({str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__})"
             )
@@ -38,14 +40,17 @@ def browser() -> Iterator[Browser]:
 
 
 class Visitor:
-    """A person at a browser with one tab: a new one takes as long as five views. `faults` has what went wrong in it."""
+    """A person at a browser with one tab: a new one takes as long as five views. `faults` has what
+    went wrong in it."""
 
     def __init__(self, browser: Browser) -> None:
         self.tab = tab = browser.new_context().new_page()
         self.faults: list[str] = []
         self._root = ""
         tab.on("pageerror", lambda error: self.faults.append(str(error)))
-        tab.on("console", lambda line: self.faults.append(line.text) if line.type == "error" else None)
+        tab.on(
+            "console", lambda line: self.faults.append(line.text) if line.type == "error" else None
+        )
         tab.on("dialog", lambda dialog: self.faults.append(dialog.message))
         tab.on("request", lambda asked: self._note_foreign(asked.url))
 

@@ -12,7 +12,12 @@ BRANCH = "entire/checkpoints/v1"
 def git(repository: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
     done = subprocess.run(
-        ["git", *identity, *arguments], cwd=repository, check=True, capture_output=True, text=True, timeout=30
+        ["git", *identity, *arguments],
+        cwd=repository,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
     return done.stdout
 
@@ -33,22 +38,39 @@ def checkpoint(repository: Path, id: str, **sessions: bytes) -> None:
 
 
 def checkpoint_ref(repository: Path, id: str, **sessions: bytes) -> None:
-    """Makes a checkpoint with the transcripts of these sessions in a ref of its own, as newer versions of entire do."""
+    """Makes a checkpoint with the transcripts of these sessions in a ref of its own, as newer
+    versions of entire do."""
     lines = ""
     for number, (session, transcript) in enumerate(sessions.items()):
         created = f"2026-02-{10 + len(transcript) % 10}T10:00:00Z"
         metadata = {"session_id": session, "agent": "Claude Code", "created_at": created}
         files = {"full.jsonl": transcript, "metadata.json": json.dumps(metadata).encode()}
-        blobs = {name: written(repository, content, "hash-object", "-w", "--stdin") for name, content in files.items()}
+        blobs = {
+            name: written(repository, content, "hash-object", "-w", "--stdin")
+            for name, content in files.items()
+        }
         tree = "".join(f"100644 blob {blob}\t{name}\n" for name, blob in blobs.items())
         lines += f"040000 tree {written(repository, tree.encode(), 'mktree')}\t{number}\n"
-    lines += f"100644 blob {written(repository, b'{}', 'hash-object', '-w', '--stdin')}\tmetadata.json\n"
-    commit = git(repository, "commit-tree", "-m", f"Checkpoint {id}", written(repository, lines.encode(), "mktree"))
+    lines += (
+        f"100644 blob {written(repository, b'{}', 'hash-object', '-w', '--stdin')}\tmetadata.json\n"
+    )
+    commit = git(
+        repository,
+        "commit-tree",
+        "-m",
+        f"Checkpoint {id}",
+        written(repository, lines.encode(), "mktree"),
+    )
     git(repository, "update-ref", f"refs/entire/checkpoints/{id[-2:]}/{id}", commit.strip())
 
 
 def written(repository: Path, content: bytes, *arguments: str) -> str:
     done = subprocess.run(
-        ["git", *arguments], cwd=repository, check=True, capture_output=True, input=content, timeout=30
+        ["git", *arguments],
+        cwd=repository,
+        check=True,
+        capture_output=True,
+        input=content,
+        timeout=30,
     )
     return done.stdout.decode().strip()

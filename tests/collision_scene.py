@@ -24,9 +24,10 @@ def collisions(text: str) -> list[str]:
 
 
 def play(pair: Pair, steps: list[str]) -> None:
-    """Do what the steps say: `later 5`, in minutes; `shell touch x`, as a person does; else a session's name and what
-    it does: `main $ git stash`, `main read src/db.py`, or edit, write, refused (an edit that is), prompt. A file that
-    is not named is src/app.py; main writes 1, any other x."""
+    """Do what the steps say: `later 5`, in minutes; `shell touch x`, as a person does; else a
+    session's name and what it does: `main $ git stash`, `main read src/db.py`, or edit, write,
+    refused (an edit that is), prompt. A file that is not named is src/app.py; main writes 1, any
+    other x."""
     for step in steps:
         who, _, what = step.partition(" ")
         if who == "later":

@@ -35,7 +35,8 @@ def shell(name: str) -> str:
 
 
 def put_program(home: Path) -> dict[str, str]:
-    """Put `session-memory` into a directory below `home`; return the variables with which a shell finds the program."""
+    """Put `session-memory` into a directory below `home`; return the variables with which a shell
+    finds the program."""
     program = home / "bin" / "session-memory"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
@@ -43,10 +44,14 @@ def put_program(home: Path) -> dict[str, str]:
     return {"PATH": f"{program.parent}:{os.defpath}"}
 
 
-def completed_by_bash(machine: StoreUser, source: Path, line: list[str], **environ: str) -> list[str]:
+def completed_by_bash(
+    machine: StoreUser, source: Path, line: list[str], **environ: str
+) -> list[str]:
     """Return what bash puts in place of the last word."""
     code = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_session_memory; printf "%s\\n" "${COMPREPLY[@]}"'
-    done = machine.run_command(shell("bash"), "-c", code, str(source), "session-memory", *line, **environ)
+    done = machine.run_command(
+        shell("bash"), "-c", code, str(source), "session-memory", *line, **environ
+    )
     assert done.stderr == "", line
     return [each for each in done.stdout.splitlines() if each]
 
@@ -73,18 +78,28 @@ class TypedShell:
         """Return what the terminal shows until that is in it; fail if it takes longer."""
         said, deadline = "", time.monotonic() + seconds
         while expected not in said:
-            assert select.select([self._controller], [], [], max(0, deadline - time.monotonic()))[0], said
+            assert select.select([self._controller], [], [], max(0, deadline - time.monotonic()))[
+                0
+            ], said
             said += os.read(self._controller, 65536).decode(errors="replace")
         return said
 
 
 @contextmanager
-def typed_shell(command: list[str], environ: dict[str, str], cwd: Path, setup: str) -> Iterator[TypedShell]:
+def typed_shell(
+    command: list[str], environ: dict[str, str], cwd: Path, setup: str
+) -> Iterator[TypedShell]:
     """Start an interactive shell, which runs `setup` first."""
     controller, worker = pty.openpty()
     environ = {**environ, "TERM": "dumb", "COLUMNS": "200"}
     process = subprocess.Popen(
-        command, stdin=worker, stdout=worker, stderr=worker, env=environ, cwd=cwd, start_new_session=True
+        command,
+        stdin=worker,
+        stdout=worker,
+        stderr=worker,
+        env=environ,
+        cwd=cwd,
+        start_new_session=True,
     )
     try:
         typed = TypedShell(controller)

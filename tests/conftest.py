@@ -1,4 +1,5 @@
-"""What several test modules share: fake APIs, the real programs that run against them, and scenes that many begin with."""
+"""What several test modules share: fake APIs, the real programs that run against them, and scenes
+that many begin with."""
 
 from __future__ import annotations
 
@@ -52,24 +53,40 @@ HOME = tempfile.mkdtemp(prefix="session-memory-tests-home-")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run everything, also tests marked slow, cost or client")
+    parser.addoption(
+        "--all", action="store_true", help="run everything, also tests marked slow, cost or client"
+    )
     parser.addoption("--clients", action="store_true", help="also test with the clients from npm")
     parser.addoption("--fuzz", action="store_true", help="try all odd values, and others each time")
-    parser.addoption("--queries", type=int, default=0, help="how many random searches to check (200; 1,000 with --all)")
     parser.addoption(
-        "--histories", type=int, default=0, help="how many random histories of teams to try (2; 8 with --all)"
+        "--queries",
+        type=int,
+        default=0,
+        help="how many random searches to check (200; 1,000 with --all)",
+    )
+    parser.addoption(
+        "--histories",
+        type=int,
+        default=0,
+        help="how many random histories of teams to try (2; 8 with --all)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the process that runs tests an empty HOME, but the caches of the person who runs them."""
+    """Give the process that runs tests an empty HOME, but the caches of the person who runs
+    them."""
     share.is_all = config.getoption("--all")
     share.seed = int(time.time()) if config.getoption("--fuzz") else 0
-    config.option.warn_unused_snapshots |= config.option.collectonly  # which uses none, and would fail for that
+    # which uses none, and would fail for that
+    config.option.warn_unused_snapshots |= config.option.collectonly
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     count, is_fuzz = share.some(100), config.getoption("--fuzz")
     settings.register_profile(
-        "tests", max_examples=count, deadline=None, derandomize=not is_fuzz, suppress_health_check=slow
+        "tests",
+        max_examples=count,
+        deadline=None,
+        derandomize=not is_fuzz,
+        suppress_health_check=slow,
     )
     settings.load_profile("tests")
     if not hasattr(config, "workerinput"):
@@ -77,7 +94,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption("numprocesses", None):
             return  # it only starts those that run tests
     gc.disable()
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # inherited from a shell that started this in the background
+    # inherited from a shell that started this in the background
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     stop_syncing()
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
@@ -86,7 +104,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the thousands of collected tests from the garbage collector, which has not looked at them until now either."""
+    """Keep the thousands of collected tests from the garbage collector, which has not looked at
+    them until now either."""
     gc.freeze()
     gc.enable()
 
@@ -105,18 +124,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
     left_out = ONLY_WITH_ALL - {"client"} if config.getoption("--clients") else ONLY_WITH_ALL
-    gone = {item for item in items if left_out & {mark.name for mark in item.iter_markers()}} | beyond_samples(items)
+    gone = {
+        item for item in items if left_out & {mark.name for mark in item.iter_markers()}
+    } | beyond_samples(items)
     config.hook.pytest_deselected(items=[item for item in items if item in gone])
     items[:] = [item for item in items if item not in gone]
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Name a long value by its argument: it may hold the time, and processes that number tests apart run none."""
+    """Name a long value by its argument: it may hold the time, and processes that number tests
+    apart run none."""
     return argname if isinstance(val, (str, bytes)) and len(val) > 100 else None
 
 
 def beyond_samples(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Return the cases of tests marked `sample` beyond the number it names; the kept ones are spread over all cases."""
+    """Return the cases of tests marked `sample` beyond the number it names; the kept ones are
+    spread over all cases."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("sample"):
@@ -146,7 +169,8 @@ def home_of_the_tests() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def only_sqlite_opens_databases() -> Iterator[None]:
-    """Fails a test in which the program itself opens a file of SQLite, whatever becomes of the error."""
+    """Fails a test in which the program itself opens a file of SQLite, whatever becomes of the
+    error."""
     opened_databases.clear()
     yield
     assert opened_databases == []
@@ -181,9 +205,12 @@ def api(fake_anthropic: FakeAnthropic) -> FakeAnthropic:
 
 @pytest.fixture(scope="session")
 def bundled_cli() -> None:
-    """Skips a test where claude-agent-sdk is installed without a Claude Code, which its wheels for a platform carry."""
+    """Skips a test where claude-agent-sdk is installed without a Claude Code, which its wheels for
+    a platform carry."""
     if claude_executable() is None:
-        pytest.skip("claude-agent-sdk is installed without the Claude Code that its wheels for a platform carry")
+        pytest.skip(
+            "claude-agent-sdk is installed without the Claude Code that its wheels for a platform carry"
+        )
 
 
 @pytest.fixture
@@ -201,10 +228,13 @@ def claude(bare_claude: Claude) -> Claude:
 
 @pytest.fixture
 def plugin(tmp_path: Path, bare_claude: Claude) -> ClaudePlugin:
-    """Claude Code, with a `python3` on the PATH that has no packages, and no index from which it could get some."""
+    """Claude Code, with a `python3` on the PATH that has no packages, and no index from which it
+    could get some."""
     make_bare_environment(tmp_path / "bare")
     bare_claude.environment["PATH"] = f"{tmp_path}/bare/bin:{bare_claude.environment['PATH']}"
-    bare_claude.environment.update(PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null")
+    bare_claude.environment.update(
+        PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null"
+    )
     return ClaudePlugin(bare_claude, copy_repository(tmp_path / "copy"))
 
 
@@ -284,7 +314,8 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
 
 @pytest.fixture(scope="session")
 def served(bundled_cli: None) -> Iterator[HostMachine]:
-    """One host on the real CLI for all tests: each has a group of its own, and leaves the host running."""
+    """One host on the real CLI for all tests: each has a group of its own, and leaves the host
+    running."""
     with Echo() as api, closing(HostMachine(api)) as machine:
         machine.init("main", *GROUPS, config="idle_seconds: 1\nattempts: 2\ngroups_at_once: 3\n")
         machine.start()

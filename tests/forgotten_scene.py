@@ -1,4 +1,5 @@
-"""A person with a session in whose title, prompts, answers, commands and paths stands a WORD, and what of ours holds it."""
+"""A person with a session in whose title, prompts, answers, commands and paths stands a WORD, and
+what of ours holds it."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ CLAUDE = runtime("agent-sdk")
 
 
 class Person(StoreUser):
-    """Has a session of another runtime in a repository, in whose title, prompts, answers, commands and paths stands
-    WORD, and one of Claude Code that is told of it."""
+    """Has a session of another runtime in a repository, in whose title, prompts, answers, commands
+    and paths stands WORD, and one of Claude Code that is told of it."""
 
     def __init__(self, home: Path, other: Runtime) -> None:
         super().__init__(home)
@@ -37,7 +38,9 @@ class Person(StoreUser):
         self.app = repository(home / "src" / "app", Makefile="all:\n", app="1\n")
         self.other, self.config_dir = other, Path(other.config_dir({"HOME": str(home)}))
         self.own_id = new_id()
-        self.own = Path(CLAUDE.project_dir(str(home / ".claude"), str(self.app)), f"{self.own_id}.jsonl")
+        self.own = Path(
+            CLAUDE.project_dir(str(home / ".claude"), str(self.app)), f"{self.own_id}.jsonl"
+        )
         self.own.parent.mkdir(parents=True, exist_ok=True)
         look = ("Read", {"file_path": str(self.app / "Makefile")})
         append(self.own, *exchange("look", look, cwd=str(self.app), at=time.time() - 9 * 3600))
@@ -46,8 +49,12 @@ class Person(StoreUser):
 
     def told(self, text: str) -> str:
         """Return a story with WORD in it, in this repository, an hour ago."""
-        text = text.replace("How do I deploy this?", f"Please remember that {WORD} number 0 is ripe in May")
-        text = re.sub("depl?oy", WORD, text, flags=re.IGNORECASE).replace("/srv/site", str(self.app))
+        text = text.replace(
+            "How do I deploy this?", f"Please remember that {WORD} number 0 is ripe in May"
+        )
+        text = re.sub("depl?oy", WORD, text, flags=re.IGNORECASE).replace(
+            "/srv/site", str(self.app)
+        )
         shift = self.began - BEGAN
         text = re.sub(r"2026-11-20T1\d:\d\d:\d\d\.\d{3}Z", lambda time: self._moved(time[0]), text)
         return re.sub(r"\b17951\d{8}\b", lambda time: str(int(int(time[0]) + shift * 1000)), text)
@@ -63,7 +70,9 @@ class Person(StoreUser):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.told((folder / "conversation.jsonl").read_text()))
         if own.get("names_file"):
-            (self.config_dir / own["names_file"]).write_text(self.told((folder / "names.index").read_text()))
+            (self.config_dir / own["names_file"]).write_text(
+                self.told((folder / "names.index").read_text())
+            )
 
     def _place_gemini(self) -> None:
         project = self.config_dir / "tmp" / "app"
@@ -85,7 +94,11 @@ class Person(StoreUser):
         self.ids = [story["conversation.jsonl"], story["fork.jsonl"]]  # a fork keeps what it copied
         with closing(sqlite3.connect(self.config_dir / "opencode.db")) as connection, connection:
             connection.create_function("told", 1, lambda text: text and self.told(text))
-            for table, names in (("session", ("title", "directory")), ("message", ("data",)), ("part", ("data",))):
+            for table, names in (
+                ("session", ("title", "directory")),
+                ("message", ("data",)),
+                ("part", ("data",)),
+            ):
                 shift = int((self.began - BEGAN) * 1000)
                 times = "time_created = time_created + :shift, time_updated = time_updated + :shift"
                 texts = "".join(f", {name} = told({name})" for name in names)
@@ -96,8 +109,13 @@ class Person(StoreUser):
         return run_hook(self._event("UserPromptSubmit", prompt=prompt), self.home).decode()
 
     def about_to_edit(self, path: str = "") -> str:
-        """What the session of Claude Code is told before an edit of the file, or of the Makefile."""
-        given = {"file_path": path or str(self.app / "Makefile"), "old_string": "a", "new_string": "b"}
+        """What the session of Claude Code is told before an edit of the file, or of the
+        Makefile."""
+        given = {
+            "file_path": path or str(self.app / "Makefile"),
+            "old_string": "a",
+            "new_string": "b",
+        }
         event = self._event("PreToolUse", tool_name="Edit", tool_use_id=new_id(), tool_input=given)
         return run_hook(event, self.home, "pre_tool_use").decode()
 
@@ -117,11 +135,13 @@ class Person(StoreUser):
         assert self.run("archive", "--all").returncode == 0
 
     def holding(self) -> list[str]:
-        """Return our files with WORD in their name or in their content, free pages and journals of databases too."""
+        """Return our files with WORD in their name or in their content, free pages and journals of
+        databases too."""
         place = self.home / ".session-memory"
         files = [path for path in sorted(self.home.rglob("*")) if path.is_relative_to(place)]
         return [
             str(path.relative_to(place))
             for path in files
-            if WORD in path.name.lower() or (path.is_file() and WORD.encode() in path.read_bytes().lower())
+            if WORD in path.name.lower()
+            or (path.is_file() and WORD.encode() in path.read_bytes().lower())
         ]

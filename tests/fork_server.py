@@ -1,7 +1,8 @@
-"""A process that has imported the program and forks for each command and hook that a test starts: importing it takes a
-command 0.6 s, a hook most of its time.
+"""A process that has imported the program and forks for each command and hook that a test starts:
+importing it takes a command 0.6 s, a hook most of its time.
 
-What is started runs in a process of its own all the same: with its own environment, signals, locks and connections."""
+What is started runs in a process of its own all the same: with its own environment, signals, locks
+and connections."""
 
 from __future__ import annotations
 
@@ -38,12 +39,20 @@ class Forked:
     """A process with these streams as stdin, stdout and stderr. It has what of Popen is needed."""
 
     def __init__(
-        self, words: Sequence[object], environ: Mapping[str, str], cwd: Path, module: str, streams: Sequence[IO[bytes]],
+        self,
+        words: Sequence[object],
+        environ: Mapping[str, str],
+        cwd: Path,
+        module: str,
+        streams: Sequence[IO[bytes]],
         preload: str = "",
-    ) -> None:  # fmt: skip
-        """Run the `main` of a module, or the script at the path `module`. `preload` is a library to load first."""
+    ) -> None:
+        """Run the `main` of a module, or the script at the path `module`. `preload` is a library to
+        load first."""
         self._report, reported = os.pipe()
-        asked = json.dumps([[str(word) for word in words], dict(environ), str(cwd), module]).encode()
+        asked = json.dumps(
+            [[str(word) for word in words], dict(environ), str(cwd), module]
+        ).encode()
         socket.send_fds(_server(preload), [asked], [*[one.fileno() for one in streams], reported])
         os.close(reported)
         self._code: int | None = None
@@ -72,7 +81,12 @@ class Started(Forked):
     """`session-memory WORDS`, as a process; `stdout` has what it prints to stderr too."""
 
     def __init__(
-        self, words: list[str], environ: Mapping[str, str], cwd: Path, log: Path | None = None, module: str = "cli"
+        self,
+        words: list[str],
+        environ: Mapping[str, str],
+        cwd: Path,
+        log: Path | None = None,
+        module: str = "cli",
     ) -> None:
         """Start it, or the `main` of another module. With `log`, append what it prints there."""
         out, printed = (os.open(os.devnull, os.O_RDONLY), log) if log else os.pipe()
@@ -93,9 +107,13 @@ class Started(Forked):
 
 
 def run_forked(
-    words: Sequence[object], environ: Mapping[str, str], cwd: Path, module: str = "cli", given: bytes = b"",
+    words: Sequence[object],
+    environ: Mapping[str, str],
+    cwd: Path,
+    module: str = "cli",
+    given: bytes = b"",
     preload: str = "",
-) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+) -> subprocess.CompletedProcess[bytes]:
     """Run it to its end."""
     with ExitStack() as stack:
         streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
@@ -115,9 +133,12 @@ def _server(preload: str) -> socket.socket:
     if preload:
         environ["LD_PRELOAD"] = preload
     subprocess.Popen(
-        [sys.executable, __file__, str(its.fileno())], env=environ, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL,
+        [sys.executable, __file__, str(its.fileno())],
+        env=environ,
+        pass_fds=[its.fileno()],
+        stdin=subprocess.DEVNULL,
         start_new_session=True,
-    )  # fmt: skip
+    )
     its.close()
     return own
 
@@ -155,7 +176,11 @@ def _prepare_page() -> None:
     """Do once what else each process of the page would do first."""
     from session_memory.web import jinja  # only here: it loads large packages
 
-    for name in ("anyio._backends._asyncio", "uvicorn.loops.asyncio", "uvicorn.protocols.http.h11_impl"):
+    for name in (
+        "anyio._backends._asyncio",
+        "uvicorn.loops.asyncio",
+        "uvicorn.protocols.http.h11_impl",
+    ):
         importlib.import_module(name)
     jinja.Environment = functools.partial(Environment, bytecode_cache=_Compiled())  # type: ignore[assignment,misc]
     made = jinja.environment()

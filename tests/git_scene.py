@@ -13,8 +13,19 @@ GIT_ENVIRONMENT = {**GIT, "GIT_TERMINAL_PROMPT": "0"}
 def git(directory: Path, *arguments: str) -> str:
     """What git prints."""
     # Maintenance in the background would change a repository beside the test that looks at it.
-    command = ["git", "-c", "protocol.file.allow=always", "-c", "maintenance.auto=false", "-c", "gc.auto=0", *arguments]
-    done = subprocess.run(command, cwd=directory, env=GIT_ENVIRONMENT, capture_output=True, text=True, check=False)
+    command = [
+        "git",
+        "-c",
+        "protocol.file.allow=always",
+        "-c",
+        "maintenance.auto=false",
+        "-c",
+        "gc.auto=0",
+        *arguments,
+    ]
+    done = subprocess.run(
+        command, cwd=directory, env=GIT_ENVIRONMENT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -1,4 +1,5 @@
-"""A knowledge graph, with the store and the queue that it is made from, and a model of the fake server."""
+"""A knowledge graph, with the store and the queue that it is made from, and a model of the fake
+server."""
 
 from __future__ import annotations
 
@@ -35,10 +36,16 @@ def empty_graph() -> str:
 
 
 class Machine:
-    """The store `database`, its queue, and a graph, which lies below `root`: it `has_graph` if that is made already."""
+    """The store `database`, its queue, and a graph, which lies below `root`: it `has_graph` if that
+    is made already."""
 
     def __init__(
-        self, root: Path, api: FakeOpenAI, database: Path | None = None, has_graph: bool = False, **own: Any
+        self,
+        root: Path,
+        api: FakeOpenAI,
+        database: Path | None = None,
+        has_graph: bool = False,
+        **own: Any,
     ) -> None:
         self.root = root
         if has_graph:
@@ -86,7 +93,9 @@ class Machine:
         return [fact.fact for fact in self.search(query, group)]
 
     def episodes(self, group: str = "") -> list[str]:
-        return sorted(one["name"] for one in self.in_graph(group, lambda opened: opened.episodes("")))
+        return sorted(
+            one["name"] for one in self.in_graph(group, lambda opened: opened.episodes(""))
+        )
 
     def close(self) -> None:
         self.work.close()

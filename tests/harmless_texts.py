@@ -1,4 +1,5 @@
-"""Texts that look a little like secrets and hold none: what developers and their tools write all day."""
+"""Texts that look a little like secrets and hold none: what developers and their tools write all
+day."""
 
 from __future__ import annotations
 

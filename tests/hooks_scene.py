@@ -1,7 +1,9 @@
-"""A plain user of Claude Code, and the hooks as the runtime starts them: with a clean environment, JSON on stdin.
+"""A plain user of Claude Code, and the hooks as the runtime starts them: with a clean environment,
+JSON on stdin.
 
-A hook runs in this process as if it had one of its own. One that leaves another process behind has its own, as has one
-of a copy of the program, or that is to be prepared; so do those of test_bundle, test_concurrency and test_deadline."""
+A hook runs in this process as if it had one of its own. One that leaves another process behind has
+its own, as has one of a copy of the program, or that is to be prepared; so do those of test_bundle,
+test_concurrency and test_deadline."""
 
 from __future__ import annotations
 
@@ -22,15 +24,29 @@ from session_memory.hooks import archive, main
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = (
-    "user_prompt_submit", "pre_tool_use", "post_tool_use_failure", "subagent_start", "session_start", "pre_compact", "status_line",
+    "user_prompt_submit",
+    "pre_tool_use",
+    "post_tool_use_failure",
+    "subagent_start",
+    "session_start",
+    "pre_compact",
+    "status_line",
     "pi_prompt",
-)  # fmt: skip
+)
 
 
 def run(
-    event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, arguments=(), is_process=False, **environment
-):  # fmt: skip
-    """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what it told."""
+    event,
+    home,
+    script="user_prompt_submit",
+    preexec_fn=None,
+    program=ROOT,
+    arguments=(),
+    is_process=False,
+    **environment,
+):
+    """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what
+    it told."""
     given = event if isinstance(event, bytes) else json.dumps(event).encode()
     command = [program / "hooks" / f"{script}.py", *arguments]
     environ = {"HOME": str(home), "CLAUDE_PID": "4711", **environment}
@@ -40,9 +56,14 @@ def run(
         done = run_here(hook, [str(word) for word in command], environ, given)
     else:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", *command], input=given, capture_output=True, env=environ, timeout=60,
-            preexec_fn=preexec_fn, check=False,
-        )  # fmt: skip
+            [sys.executable, "-I", "-S", *command],
+            input=given,
+            capture_output=True,
+            env=environ,
+            timeout=60,
+            preexec_fn=preexec_fn,
+            check=False,
+        )
     assert (done.returncode, done.stderr) == (0, b"")
     own_path = event.get("transcript_path") if isinstance(event, dict) else None
     if isinstance(own_path, str) and Path(own_path).is_file():
@@ -67,9 +88,11 @@ def run_here(hook, arguments, environ, given):
     handler, left = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
     try:
         with (
-            as_a_process(arguments, environ, ROOT), patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
-            patch.object(main, "os") as system, patch.object(archive, "QUIET_SECONDS", 0.02),
-        ):  # fmt: skip
+            as_a_process(arguments, environ, ROOT),
+            patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
+            patch.object(main, "os") as system,
+            patch.object(archive, "QUIET_SECONDS", 0.02),
+        ):
             system._exit = end
             hook()
     except Ended as ended:
@@ -79,7 +102,9 @@ def run_here(hook, arguments, environ, given):
         signal.signal(signal.SIGALRM, handler)
     for stream in streams:
         stream.flush()
-    return subprocess.CompletedProcess(arguments, code, *[stream.buffer.getvalue() for stream in streams[1:]])
+    return subprocess.CompletedProcess(
+        arguments, code, *[stream.buffer.getvalue() for stream in streams[1:]]
+    )
 
 
 def told(output):

@@ -1,4 +1,5 @@
-"""A host: groups with sessions, the directory that a group shares with it, and one that runs on a machine of its own."""
+"""A host: groups with sessions, the directory that a group shares with it, and one that runs on a
+machine of its own."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ class Told(HostLog):
     def __init__(self, directory: Path) -> None:
         self.events: list[str] = []
         self.faults: list[str] = []
-        super().__init__(str(directory / "host.log"), lambda line, is_fault: self._of(is_fault).append(line))
+        super().__init__(
+            str(directory / "host.log"), lambda line, is_fault: self._of(is_fault).append(line)
+        )
 
     def _of(self, is_fault: bool) -> list[str]:
         return self.faults if is_fault else self.events
@@ -103,7 +106,9 @@ class GroupDir:
         return session_id
 
     def backend(self, name: str) -> GroupBackend:
-        return GroupBackend(self.layout, name, self.sessions, administration=HostAdministration(self.layout, name))
+        return GroupBackend(
+            self.layout, name, self.sessions, administration=HostAdministration(self.layout, name)
+        )
 
     def call(self, group: str, tool: str, /, **arguments: Any) -> ToolResult:
         """Has the agent of `group` call a tool."""
@@ -112,7 +117,11 @@ class GroupDir:
     def archives(self, name: str) -> list[str]:
         """The names of the group's archives."""
         directory = self.layout.group(name).conversations_dir
-        return sorted(one for one in os.listdir(directory) if one.endswith(".md")) if os.path.isdir(directory) else []
+        return (
+            sorted(one for one in os.listdir(directory) if one.endswith(".md"))
+            if os.path.isdir(directory)
+            else []
+        )
 
 
 @contextmanager
@@ -156,7 +165,9 @@ class Box:
         return path
 
     def answer(self, backend: GroupBackend | None = None) -> int:
-        return answer_requests(self.host.layout, self.group, backend or self.host.backend(self.group))
+        return answer_requests(
+            self.host.layout, self.group, backend or self.host.backend(self.group)
+        )
 
     def response(self, request_id: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.responses / f"{request_id}.json").read_text())
@@ -174,7 +185,8 @@ Found = TypeVar("Found")
 
 
 class Echo(FakeAnthropic):
-    """A model that answers with the tokens (`m-main-7`) of the messages in front of it, unless a reply is scripted.
+    """A model that answers with the tokens (`m-main-7`) of the messages in front of it, unless a
+    reply is scripted.
 
     `think` gives the seconds that it takes for that.
     """
@@ -199,7 +211,9 @@ class Echo(FakeAnthropic):
         if group:
             self._groups.add(group)
         if kind == "main" and not script:
-            return kind, [{"text": " ".join(tokens(request.news)) or "nothing", "seconds": self._think()}]
+            return kind, [
+                {"text": " ".join(tokens(request.news)) or "nothing", "seconds": self._think()}
+            ]
         return kind, script
 
 
@@ -209,10 +223,11 @@ def tokens(text: str) -> list[str]:
 
 
 class HostMachine:
-    """A host on a machine of its own: its directory, the program that serves it, killed and started anew, a fake API.
+    """A host on a machine of its own: its directory, the program that serves it, killed and started
+    anew, a fake API.
 
-    The directory has a short path, for a socket has to fit in it. `ledger` and `sessions` look into the host's database
-    from outside.
+    The directory has a short path, for a socket has to fit in it. `ledger` and `sessions` look into
+    the host's database from outside.
     """
 
     def __init__(self, api: FakeAnthropic) -> None:
@@ -238,7 +253,8 @@ class HostMachine:
         self._opened: list[Any] = []
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """`session-memory host ...` to its end; the directory stands behind the action, as `--at`."""
+        """`session-memory host ...` to its end; the directory stands behind the action, as
+        `--at`."""
         at = [str(self.layout.root)] if words[0] == "init" else ["--at", str(self.layout.root)]
         return run_here(["host", words[0], *at, *words[1:]], self.environment, self.root)
 
@@ -274,9 +290,14 @@ class HostMachine:
         assert self.child is None
         with open(self.root / "out", "ab") as out:
             self.child = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, "host", "run", "--at", str(self.layout.root)], env=self.environment,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.root, start_new_session=True,
-            )  # fmt: skip
+                [sys.executable, "-c", PROGRAM, "host", "run", "--at", str(self.layout.root)],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.root,
+                start_new_session=True,
+            )
 
     def kill(self, *, with_runtimes: bool = False) -> None:
         """kill -9, of the host alone, whose runtimes live on, or of all that it started too."""
@@ -323,10 +344,13 @@ class HostMachine:
         return self.reply_to(group, self.say(group, text, sender)).text
 
     def wait(self, what: Callable[[], Found], name: str) -> Found:
-        """What `what` gives once that is something. Fails, with what the host said, if that takes too long."""
+        """What `what` gives once that is something. Fails, with what the host said, if that takes
+        too long."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not (found := what()):
-            assert time.monotonic() < deadline, f"no {name} within {WAIT_SECONDS} s; the host said:\n{self.output()}"
+            assert time.monotonic() < deadline, (
+                f"no {name} within {WAIT_SECONDS} s; the host said:\n{self.output()}"
+            )
             if self.child is not None:
                 assert self.child.poll() is None, f"the host ended:\n{self.output()}"
             time.sleep(0.02)
@@ -356,7 +380,11 @@ def texts(request: Request) -> list[tuple[str, str]]:
     for message in request.messages:
         content: list[Json] | str = message.get("content") or []
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        said = [b["text"] for b in blocks if b.get("type") == "text" and not b["text"].startswith("<system-reminder>")]
+        said = [
+            b["text"]
+            for b in blocks
+            if b.get("type") == "text" and not b["text"].startswith("<system-reminder>")
+        ]
         if said and message.get("role") in ("user", "assistant"):
             found.append((message["role"], "\n".join(said)))
     return found

@@ -1,4 +1,5 @@
-"""A machine to install on, with a home directory of its own, agent homes on it, and copies of the repository to install."""
+"""A machine to install on, with a home directory of its own, agent homes on it, and copies of the
+repository to install."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ RUN_SECONDS = 120
 HOUR = 3600
 # Settings of a user with a hook of their own.
 # The install says so, and leaves Codex without tools: test_servers.py.
-reads_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="before Python 3.11 the install reads no TOML")
+reads_toml = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="before Python 3.11 the install reads no TOML"
+)
 MINE = '{\n    "model": "opus",\n    "hooks": {\n        "Stop": [{"hooks": [{"type": "command", "command": "x"}]}]\n    }\n}\n'
 
 TEMPLATES = ("agent-sdk", "pi")
@@ -47,21 +50,48 @@ AGENTS = {"agent-sdk": "agent.py", "pi": "agent"}
 MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "qwen-extension.json")
 PACKAGE_OF_PLUGIN = ".claude-plugin/package"
 PARTS_OF_PLUGIN = {
-    ".claude-plugin", ".codex-plugin", ".mcp.json", "CHANGELOG.md", "LICENSE", "hooks", "qwen-extension.json", "requirements.lock",
-    "scripts", "session_memory", "skills",
-}  # fmt: skip
+    ".claude-plugin",
+    ".codex-plugin",
+    ".mcp.json",
+    "CHANGELOG.md",
+    "LICENSE",
+    "hooks",
+    "qwen-extension.json",
+    "requirements.lock",
+    "scripts",
+    "session_memory",
+    "skills",
+}
 NEXT_VERSION = "9.9.9"
 NEXT_WORDS = "What a later version says"
 _PARTS = (
-    ".agents", ".ci", ".claude-plugin", ".codex-plugin", ".mcp.json", "hooks", "scripts", "session_memory", "skills", "templates", "install.py",
-    "requirements.lock", "server.json", "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "package.json", "qwen-extension.json",
-)  # fmt: skip
+    ".agents",
+    ".ci",
+    ".claude-plugin",
+    ".codex-plugin",
+    ".mcp.json",
+    "hooks",
+    "scripts",
+    "session_memory",
+    "skills",
+    "templates",
+    "install.py",
+    "requirements.lock",
+    "server.json",
+    "pyproject.toml",
+    "LICENSE",
+    "README.md",
+    "CHANGELOG.md",
+    "package.json",
+    "qwen-extension.json",
+)
 
 
 @dataclass
 class Machine:
-    """`home` is HOME; `source` the copy of the repository that is installed from. With `keeps_program` an install puts
-    the hooks and skills of `source` there, and leaves the program as it is."""
+    """`home` is HOME; `source` the copy of the repository that is installed from. With
+    `keeps_program` an install puts the hooks and skills of `source` there, and leaves the program
+    as it is."""
 
     home: Path
     source: Path = REPOSITORY
@@ -91,18 +121,26 @@ class Machine:
             "PIP_CONFIG_FILE": os.devnull,
         }
 
-    def run(self, *words: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a command on this machine."""
         return subprocess.run(
-            words, env={**self.environ, **environ}, cwd=cwd or self.home, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
-        )  # fmt: skip
+            words,
+            env={**self.environ, **environ},
+            cwd=cwd or self.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
 
     def install(
         self, *options: str, cwd: Path | None = None, examples: bool = False, **environ: str
     ) -> subprocess.CompletedProcess[str]:
-        """Runs install.py: that of the repository in this process, which spares its start, and without the `examples`
-        unless they are asked for: each is made by a process of its own."""
+        """Runs install.py: that of the repository in this process, which spares its start, and
+        without the `examples` unless they are asked for: each is made by a process of its own."""
         script = str(self.source / "install.py")
         if self.source != REPOSITORY and not self.keeps_program:
             return self.run(PYTHON, script, *options, cwd=cwd, **environ)
@@ -113,7 +151,9 @@ class Machine:
             if self.keeps_program:
                 patched.setattr(installation, "source_dir", lambda: self.source)
                 patched.setattr(program, "ensure_app", lambda *_: False)
-            return run_here([*options], {**self.environ, **environ}, cwd or self.home, install, script)
+            return run_here(
+                [*options], {**self.environ, **environ}, cwd or self.home, install, script
+            )
 
     def installed(self, *options: str, cwd: Path | None = None) -> dict[str, Any]:
         """The JSON result of an install that has to succeed."""
@@ -122,14 +162,16 @@ class Machine:
         return dict(json.loads(done.stdout))
 
     def doctor(self, *options: str, **environ: str) -> tuple[int, dict[str, str]]:
-        """The exit code of `session-memory doctor`, and what it found wrong: what to do about it, by the finding."""
+        """The exit code of `session-memory doctor`, and what it found wrong: what to do about it,
+        by the finding."""
         done = run_here(["doctor", "--json", *options], {**self.environ, **environ}, self.home)
         assert done.stdout, done.stderr
         findings = json.loads(done.stdout)["findings"]
         return done.returncode, {f["text"]: f["mend"] for f in findings if f["state"] == "wrong"}
 
     def has_environment(self) -> Machine:
-        """Puts a private environment there, as an install with a package index leaves it, but for the packages."""
+        """Puts a private environment there, as an install with a package index leaves it, but for
+        the packages."""
         env = self.program_dir / "env"
         make_bare_environment(env)
         pins = hashlib.sha256((self.source / "requirements.lock").read_bytes()).hexdigest()
@@ -142,8 +184,8 @@ class Machine:
         return self
 
     def has_program(self, *, is_own: bool = False) -> Machine:
-        """Puts the compiled program there, as an install leaves it: compiling it takes longer than all else. Unless it
-        `is_own`, it is a link to one that all tests share."""
+        """Puts the compiled program there, as an install leaves it: compiling it takes longer than
+        all else. Unless it `is_own`, it is a link to one that all tests share."""
         self.program_dir.mkdir(parents=True, exist_ok=True)
         shared, link = (compiled_program() / "app").resolve(), self.program_dir / "app"
         link.unlink(missing_ok=True)
@@ -153,9 +195,13 @@ class Machine:
         return self
 
     def has_claude_code(self, project: str = "/srv/shop") -> Path:
-        """Two sessions of Claude Code in one project, an hour and five minutes old; returns where they lie."""
+        """Two sessions of Claude Code in one project, an hour and five minutes old; returns where
+        they lie."""
         directory = self.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", project)
-        for minutes, question, answer in ((60, "why is the cart empty?", "A cookie."), (5, "ship it", "Shipped.")):
+        for minutes, question, answer in (
+            (60, "why is the cart empty?", "A cookie."),
+            (5, "ship it", "Shipped."),
+        ):
             then = time.time() - minutes * 60
             path = directory / f"{records.new_id()}.jsonl"
             records.write(path, *records.exchange(question, answer, at=then, cwd=project))
@@ -172,19 +218,33 @@ class Machine:
     def prompt(self, project_dir: Path, session_id: str, cwd: str = "/srv/shop") -> str:
         """What the installed hook tells a prompt of a session; '' for nothing."""
         event = {
-            "session_id": session_id, "transcript_path": f"{project_dir}/{session_id}.jsonl", "cwd": cwd,
-            "hook_event_name": "UserPromptSubmit", "prompt": "hello",
-        }  # fmt: skip
+            "session_id": session_id,
+            "transcript_path": f"{project_dir}/{session_id}.jsonl",
+            "cwd": cwd,
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": "hello",
+        }
         done = subprocess.run(
-            ["/bin/sh", "-c", self.hook_command()], input=json.dumps(event), env=self.environ, cwd=self.home,
-            capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
-        )  # fmt: skip
+            ["/bin/sh", "-c", self.hook_command()],
+            input=json.dumps(event),
+            env=self.environ,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
         assert (done.returncode, done.stderr) == (0, ""), done
-        return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
+        return (
+            str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
+            if done.stdout
+            else ""
+        )
 
 
 def make_bare_environment(env: Path) -> None:
-    """Make a virtual environment without any package: a copy of one that is made once for all tests of a process."""
+    """Make a virtual environment without any package: a copy of one that is made once for all tests
+    of a process."""
     shutil.copytree(_bare_environment(), env, symlinks=True, dirs_exist_ok=True)
 
 
@@ -192,7 +252,9 @@ def make_bare_environment(env: Path) -> None:
 def _bare_environment() -> Path:
     directory = Path(tempfile.mkdtemp(prefix="session-memory-tests-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", str(directory / "env")], check=True)
+    subprocess.run(
+        [PYTHON, "-I", "-m", "venv", "--without-pip", str(directory / "env")], check=True
+    )
     return directory / "env"
 
 
@@ -203,7 +265,11 @@ def compiled_program() -> Path:
     version = ".".join(map(str, sys.version_info[:3]))
     descriptor = lock(str(directory / "lock"), RUN_SECONDS)
     try:
-        ensure_app(ProgramPaths(directory, directory / "bin"), REPOSITORY, Environment(PYTHON, version, "ready"))
+        ensure_app(
+            ProgramPaths(directory, directory / "bin"),
+            REPOSITORY,
+            Environment(PYTHON, version, "ready"),
+        )
     finally:
         os.close(descriptor)
     return directory
@@ -222,7 +288,8 @@ def tree(directory: Path) -> dict[str, Any]:
 
 
 def agent_home(root: Path, *, memory_dir: str = ".session-memory", workdir: str = "") -> Path:
-    """An agent home with the sessions main and discord, whose transcripts lie where its runtime was started."""
+    """An agent home with the sessions main and discord, whose transcripts lie where its runtime was
+    started."""
     home = records.NamedHome(root, memory_dir)
     home.session("main", *records.exchange("plan the day", "Planned.", at=time.time() - HOUR))
     home.session("discord", *records.exchange("is it up?", "It is.", at=time.time() - 60))
@@ -233,15 +300,16 @@ def agent_home(root: Path, *, memory_dir: str = ".session-memory", workdir: str 
 
 
 def used_machine(home: Path) -> Machine:
-    """A machine that has the environment and the program already, and where Claude Code was used."""
+    """A machine that has the environment and the program already, and where Claude Code was
+    used."""
     machine = Machine(home).has_environment().has_program()
     machine.has_claude_code()
     return machine
 
 
 def installed_machine(*folders: str) -> Machine:
-    """A used machine after an install, with these folders of other runtimes, at the same path for all tests of a
-    process, each time as the install left it."""
+    """A used machine after an install, with these folders of other runtimes, at the same path for
+    all tests of a process, each time as the install left it."""
     home, kept = _installed_home(*folders)
     subprocess.run(["chmod", "-R", "u+rwX", home], check=True)
     remove_tree(home)
@@ -312,15 +380,19 @@ def prepared_machine(home: Path) -> Machine:
 
 
 def mentions(directory: Path, *but: str) -> list[str]:
-    """The files below a directory that name us, in their path or content, except below the paths `but`, and below what
-    Claude Code has marked for its own removal, some days from now."""
-    but += tuple(str(mark.parent.relative_to(directory)) for mark in directory.rglob(".orphaned_at"))
+    """The files below a directory that name us, in their path or content, except below the paths
+    `but`, and below what Claude Code has marked for its own removal, some days from now."""
+    but += tuple(
+        str(mark.parent.relative_to(directory)) for mark in directory.rglob(".orphaned_at")
+    )
     found = []
     for path in sorted(directory.rglob("*")):
         relative = str(path.relative_to(directory))
         if relative.startswith(but) or (path.is_dir() and not path.is_symlink()):
             continue
-        if "session-memory" in relative or (path.is_file() and b"session-memory" in path.read_bytes()):
+        if "session-memory" in relative or (
+            path.is_file() and b"session-memory" in path.read_bytes()
+        ):
             found.append(relative)
     return found
 
@@ -340,7 +412,15 @@ def copy_repository(to: Path) -> Path:
 
 def leave_development_files(repository: Path) -> None:
     """Add what a clone has and no user of the plugin needs."""
-    for folder in ("tests", "bench", "docs", "findings", "templates", ".git", "session_memory/__pycache__"):
+    for folder in (
+        "tests",
+        "bench",
+        "docs",
+        "findings",
+        "templates",
+        ".git",
+        "session_memory/__pycache__",
+    ):
         (repository / folder).mkdir(exist_ok=True)
         (repository / folder / "development").touch()
 
@@ -350,10 +430,14 @@ def top_of(directory: Path) -> set[str]:
 
 
 def write_marketplace(repository: Path) -> Path:
-    """Write the marketplace that is published on the branch `plugin`, beside a copy of the repository."""
+    """Write the marketplace that is published on the branch `plugin`, beside a copy of the
+    repository."""
     directory = repository.with_name("marketplace")
     done = subprocess.run(
-        [PYTHON, repository / ".ci" / "plugin.py", directory], capture_output=True, text=True, check=False
+        [PYTHON, repository / ".ci" / "plugin.py", directory],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return directory
@@ -371,7 +455,9 @@ def directory_of(directory: Path, programs: dict[str, str | None]) -> Path:
 def make_next_version(copy: Path) -> None:
     """Makes a later version of a copy, which tells the same with other words."""
     for manifest in MANIFESTS:
-        (copy / manifest).write_text(json.dumps({**json.loads((copy / manifest).read_text()), "version": NEXT_VERSION}))
+        (copy / manifest).write_text(
+            json.dumps({**json.loads((copy / manifest).read_text()), "version": NEXT_VERSION})
+        )
     for name, old, new in (
         ("__init__.py", r'__version__ = ".*"', f'__version__ = "{NEXT_VERSION}"'),
         ("transcripts/entries.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),
@@ -383,18 +469,27 @@ def make_next_version(copy: Path) -> None:
 
 
 def make_index(directory: Path, lock_file: Path) -> Path:
-    """Wheels of what a plugin sets up for itself, made from the modules installed here, in pinned versions."""
+    """Wheels of what a plugin sets up for itself, made from the modules installed here, in pinned
+    versions."""
     directory.mkdir()
     pins = dict(re.findall(r"^([a-z-]+)==(\S+)", lock_file.read_text(), re.MULTILINE))
     for name in (*GROUPS["basic"], *GROUPS["store"]):
         info = f"{name}-{pins[name]}.dist-info"
         with zipfile.ZipFile(directory / f"{name}-{pins[name]}-py3-none-any.whl", "w") as wheel:
             for file in distribution(name).files or []:
-                if ".dist-info" not in str(file) and "__pycache__" not in str(file) and ".." not in file.parts:
+                if (
+                    ".dist-info" not in str(file)
+                    and "__pycache__" not in str(file)
+                    and ".." not in file.parts
+                ):
                     wheel.write(str(file.locate()), str(file))
             written = wheel.namelist()
-            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {pins[name]}\n")
-            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(
+                f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {pins[name]}\n"
+            )
+            wheel.writestr(
+                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
             names = [*written, f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"]
             wheel.writestr(f"{info}/RECORD", "".join(f"{path},,\n" for path in names))
     return directory

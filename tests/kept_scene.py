@@ -43,7 +43,9 @@ class KeptUser(StoreUser):
         take_in(store, location)
         return location, store
 
-    def keep_in(self, location: StoreLocation, store: SqliteStore, *, is_over: bool = False) -> KeepReport:
+    def keep_in(
+        self, location: StoreLocation, store: SqliteStore, *, is_over: bool = False
+    ) -> KeepReport:
         """Keep what is new, and close the store."""
         try:
             return keep_sessions(store, location, plain_environment(self.home), lambda: is_over)
@@ -53,7 +55,9 @@ class KeptUser(StoreUser):
     def kept(self) -> dict[str, dict[str, bytes]]:
         """The kept sessions by id, each with its files by path."""
         with closing(Pack(str(self.pack_file))) as pack:
-            return {one.session_id: contents(pack, one) for one in pack.sessions() if not one.is_earlier}
+            return {
+                one.session_id: contents(pack, one) for one in pack.sessions() if not one.is_earlier
+            }
 
     def sessions(self) -> list[KeptSession]:
         """The kept sessions, earlier ones too."""
@@ -67,7 +71,9 @@ class KeptUser(StoreUser):
             ((chunks, parts),) = pack.connection.execute(sql)
             return chunks, parts
 
-    def talk(self, name: str, *records: dict[str, Any], days: float = 0.0, project: str = "-srv-agent") -> Path:
+    def talk(
+        self, name: str, *records: dict[str, Any], days: float = 0.0, project: str = "-srv-agent"
+    ) -> Path:
         """A transcript that was last written so many days ago."""
         path = self.session(name, *records, project=project)
         age(path, days)

@@ -1,4 +1,5 @@
-"""A directory of memories with the conversations that they come from, and a store with the queue that works them off."""
+"""A directory of memories with the conversations that they come from, and a store with the queue
+that works them off."""
 
 from __future__ import annotations
 
@@ -25,11 +26,26 @@ DAY = 24 * 3600 * 1000
 
 
 def conversation(number: int = 12, at: int = FEBRUARY, **values: Any) -> Conversation:
-    given = {"session_id": "d58a79a7-1111-4222-8333-abcdefabcdef", "home": "", "title": "Auth", **values}
+    given = {
+        "session_id": "d58a79a7-1111-4222-8333-abcdefabcdef",
+        "home": "",
+        "title": "Auth",
+        **values,
+    }
     return Conversation(
-        number, given["session_id"], "p/x.jsonl", given["home"], "agent-sdk", "/srv/app", given["title"], at, at, 6,
-        "ready", "",
-    )  # fmt: skip
+        number,
+        given["session_id"],
+        "p/x.jsonl",
+        given["home"],
+        "agent-sdk",
+        "/srv/app",
+        given["title"],
+        at,
+        at,
+        6,
+        "ready",
+        "",
+    )
 
 
 class MemoryDirectory:
@@ -46,7 +62,9 @@ class MemoryDirectory:
         """The writer of a run."""
         directory = self._root
         return MemoryWriter(
-            self.database, lambda home: str(directory / home / "memories"), lambda one: one.session_id in self.untrusted
+            self.database,
+            lambda home: str(directory / home / "memories"),
+            lambda one: one.session_id in self.untrusted,
         )
 
     def known(self, of: Conversation, text: str, limit: int) -> list[KnownMemory]:
@@ -56,7 +74,9 @@ class MemoryDirectory:
     def close(self) -> None:
         self.index.close()
 
-    def keep(self, *memories: Memory, of: Conversation | None = None, strategy: str = "summary") -> list[str]:
+    def keep(
+        self, *memories: Memory, of: Conversation | None = None, strategy: str = "summary"
+    ) -> list[str]:
         with self.writer() as writer:
             return writer(of or conversation(), (), strategy, MemoryResult(memories))
 
@@ -90,11 +110,17 @@ class MemoryDirectory:
         return [memory.title for memory in self.index.search(query, MemoryFilter(**wanted))]
 
     def content(self) -> dict[str, str]:
-        return {str(path.relative_to(self.directory)): path.read_text() for path in self.directory.rglob("*.md")}
+        return {
+            str(path.relative_to(self.directory)): path.read_text()
+            for path in self.directory.rglob("*.md")
+        }
 
 
 def told_with_prompt(
-    directory: str | Path, prompt: str, characters: int = 500, session: prompt_memories.PromptedSession | None = None
+    directory: str | Path,
+    prompt: str,
+    characters: int = 500,
+    session: prompt_memories.PromptedSession | None = None,
 ) -> str:
     """What a prompt is told of the memories in a directory."""
     return prompt_memories.relevant(
@@ -113,7 +139,8 @@ MINUTE = 60_000
 
 
 class Scripted:
-    """A strategy that does what it is told, one after the other, and then makes an episode of everything."""
+    """A strategy that does what it is told, one after the other, and then makes an episode of
+    everything."""
 
     def __init__(self, id: str = "scripted", *script: object) -> None:
         self.id = id
@@ -154,7 +181,11 @@ class QueueScene:
         return self.stored.now + self.later
 
     def keep(
-        self, conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
+        self,
+        conversation: Conversation,
+        entries: Sequence[StoredEntry],
+        strategy: str,
+        result: MemoryResult,
     ) -> list[str]:
         if self.keep_fails:
             raise self.keep_fails.pop(0)
@@ -163,10 +194,14 @@ class QueueScene:
         return [f"memory-{len(self.kept)}"]
 
     def queue(self, **options: Any) -> Queue:
-        budget = options.pop("budget", None) or TokenBudget(self.work.accounts, 1000, 1000, self.now)
+        budget = options.pop("budget", None) or TokenBudget(
+            self.work.accounts, 1000, 1000, self.now
+        )
         return Queue(self.keep, budget, self.work, self.now, **options)
 
-    def run(self, *strategies: Scripted, ids: tuple[str, ...] = (), **options: Any) -> list[PartResult]:
+    def run(
+        self, *strategies: Scripted, ids: tuple[str, ...] = (), **options: Any
+    ) -> list[PartResult]:
         chosen = {key: options.pop(key) for key in ("limit", "statuses", "stop") if key in options}
         all_ids = ids or tuple(strategy.id for strategy in strategies)
         return list(self.queue(**options).work_off(strategies, all_ids, **chosen))

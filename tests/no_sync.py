@@ -1,5 +1,5 @@
-"""Databases that do not wait for the disk: what a test stores may be lost with the machine, and a new store is there in a
-fifth of the time."""
+"""Databases that do not wait for the disk: what a test stores may be lost with the machine, and a
+new store is there in a fifth of the time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from session_memory.system import sqlite
 
 
 def stop_syncing() -> None:
-    """Have all databases that this process opens from now on written without a sync, unless they are to be durable."""
+    """Have all databases that this process opens from now on written without a sync, unless they
+    are to be durable."""
     choose_wal = sqlite._choose_wal
 
     def chosen(connection: sqlite.Connection, patience: sqlite.Patience) -> None:

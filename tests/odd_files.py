@@ -23,4 +23,6 @@ def link_loop(path: Path) -> None:
     path.symlink_to(path)
 
 
-NO_FILES: dict[str, Callable[[Path], None]] = {made.__name__: made for made in (fifo, directory, zeros, link_loop)}
+NO_FILES: dict[str, Callable[[Path], None]] = {
+    made.__name__: made for made in (fifo, directory, zeros, link_loop)
+}

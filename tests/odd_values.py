@@ -17,10 +17,41 @@ def nested(depth: int) -> Json:
 
 
 ODD: list[Json] = [
-    "a\0b", "\ud800", "\udcff", "\u202e", "", " ", ":1", "..", "/dev/zero", "/", "x" * 1_000_000, "2026-99-99T99:99:99Z",
-    "9999-12-31T23:59:59.999Z", "0000-00-00T00:00:00Z", None, True, False, 0, -1, 1.5, 10**30, -(10**30), 1e308,
-    float("inf"), float("-inf"), float("nan"), [], {}, [[]], [None], {"a": {"b": []}}, {"": ""}, nested(90), nested(900),
-]  # fmt: skip
+    "a\0b",
+    "\ud800",
+    "\udcff",
+    "\u202e",
+    "",
+    " ",
+    ":1",
+    "..",
+    "/dev/zero",
+    "/",
+    "x" * 1_000_000,
+    "2026-99-99T99:99:99Z",
+    "9999-12-31T23:59:59.999Z",
+    "0000-00-00T00:00:00Z",
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    10**30,
+    -(10**30),
+    1e308,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": {"b": []}},
+    {"": ""},
+    nested(90),
+    nested(900),
+]
 
 
 def places(value: Json) -> list[tuple[Json, Any]]:
@@ -29,7 +60,13 @@ def places(value: Json) -> list[tuple[Json, Any]]:
     stack = [value]
     while stack:
         one = stack.pop()
-        keys = list(one) if isinstance(one, dict) else list(range(len(one))) if isinstance(one, list) else []
+        keys = (
+            list(one)
+            if isinstance(one, dict)
+            else list(range(len(one)))
+            if isinstance(one, list)
+            else []
+        )
         found += [(one, key) for key in keys]
         stack += [one[key] for key in keys]
     return found
@@ -59,7 +96,9 @@ def mutated_lines(content: bytes, chance: random.Random) -> bytes:
         records = [json.loads(line) for line in lines]
         spaced = b'": ' in lines[at]
         separators = (", ", ": ") if spaced else (",", ":")
-        lines[at] = json.dumps(mutated(records[at], records, chance), separators=separators).encode()
+        lines[at] = json.dumps(
+            mutated(records[at], records, chance), separators=separators
+        ).encode()
     elif kind < 0.9:
         lines.insert(at, lines[at])
     else:
@@ -70,5 +109,7 @@ def mutated_lines(content: bytes, chance: random.Random) -> bytes:
 def mutated_bytes(content: bytes, chance: random.Random) -> bytes:
     """Bytes of which some are others, missing, or too many."""
     at = chance.randrange(len(content) + 1)
-    odd = chance.choice([b"\0", b"\xff", b"\n", b"{", b'"', b"", b"\xed\xa0\x80", b"9" * 400, b"[" * 2000])
+    odd = chance.choice(
+        [b"\0", b"\xff", b"\n", b"{", b'"', b"", b"\xed\xa0\x80", b"9" * 400, b"[" * 2000]
+    )
     return content[:at] + odd + content[at + chance.choice([0, 1, 1, 40, len(content)]) :]

@@ -1,5 +1,5 @@
-"""OpenCode's database as a test needs it: its tables and indexes as OpenCode 1.18 makes them, without what nobody reads,
-and rows that are added and changed as it does that."""
+"""OpenCode's database as a test needs it: its tables and indexes as OpenCode 1.18 makes them,
+without what nobody reads, and rows that are added and changed as it does that."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ CREATE INDEX session_project_idx ON session (project_id);
 
 
 class OpenCodeDatabase:
-    """The database in a data directory of OpenCode. Each method is one transaction, and one step of a session."""
+    """The database in a data directory of OpenCode. Each method is one transaction, and one step of
+    a session."""
 
     def __init__(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -53,7 +54,9 @@ class OpenCodeDatabase:
         with closing(sqlite3.connect(self.path)) as connection, connection:
             connection.execute(statement, values)
 
-    def session(self, directory: Path | str, *, title: str = "", parent: str | None = None, at: float = 0.0) -> str:
+    def session(
+        self, directory: Path | str, *, title: str = "", parent: str | None = None, at: float = 0.0
+    ) -> str:
         """A new session; `at` in seconds since the epoch, now by default."""
         now = int((at or time.time()) * 1000)
         session_id = f"ses_{self._next():026d}"
@@ -61,8 +64,13 @@ class OpenCodeDatabase:
         self.run(
             "INSERT INTO session (id, project_id, parent_id, slug, directory, title, version, time_created,"
             " time_updated) VALUES (?, 'p', ?, 'neon', ?, ?, '1.18.33', ?, ?)",
-            session_id, parent, str(directory), title, now, now,
-        )  # fmt: skip
+            session_id,
+            parent,
+            str(directory),
+            title,
+            now,
+            now,
+        )
         return session_id
 
     def user(self, session_id: str, *texts: str, at: float = 0.0, told: str = "") -> str:
@@ -71,11 +79,19 @@ class OpenCodeDatabase:
         for text in texts:
             self.part(session_id, message_id, {"type": "text", "text": text}, at=at)
         if told:
-            self.part(session_id, message_id, {"type": "text", "text": told, "synthetic": True}, at=at)
+            self.part(
+                session_id, message_id, {"type": "text", "text": told, "synthetic": True}, at=at
+            )
         return message_id
 
     def assistant(
-        self, session_id: str, parent: str, *parts: dict[str, Any], finish: str = "stop", at: float = 0.0, **data: Any
+        self,
+        session_id: str,
+        parent: str,
+        *parts: dict[str, Any],
+        finish: str = "stop",
+        at: float = 0.0,
+        **data: Any,
     ) -> str:
         """A message of the model that has ended, with these parts."""
         message_id = self.begin(session_id, parent, at=at, **data)
@@ -87,38 +103,68 @@ class OpenCodeDatabase:
     def begin(self, session_id: str, parent: str, *, at: float = 0.0, **data: Any) -> str:
         """A message of the model that goes on."""
         tokens = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
-        given = {"role": "assistant", "parentID": parent, "modelID": "big-1", "providerID": "p", "tokens": tokens}
+        given = {
+            "role": "assistant",
+            "parentID": parent,
+            "modelID": "big-1",
+            "providerID": "p",
+            "tokens": tokens,
+        }
         return self.message(session_id, {**given, **data}, at=at)
 
     def end(self, message_id: str, finish: str = "stop") -> None:
         """Ends a message."""
         self.run(
             "UPDATE message SET data = json_set(data, '$.finish', ?, '$.time.completed', time_created + 500)"
-            " WHERE id = ?", finish, message_id,
-        )  # fmt: skip
+            " WHERE id = ?",
+            finish,
+            message_id,
+        )
 
     def message(self, session_id: str, data: dict[str, Any], *, at: float = 0.0) -> str:
         now = int((at or time.time()) * 1000)
         message_id = f"msg_{self._next():026d}"
         self.run(
-            "INSERT INTO message VALUES (?, ?, ?, ?, ?)", message_id, session_id, now, now,
+            "INSERT INTO message VALUES (?, ?, ?, ?, ?)",
+            message_id,
+            session_id,
+            now,
+            now,
             json.dumps({**data, "time": {"created": now}}, separators=(",", ":")),
-        )  # fmt: skip
-        self.run("UPDATE session SET time_updated = max(time_updated, ?) WHERE id = ?", now, session_id)
+        )
+        self.run(
+            "UPDATE session SET time_updated = max(time_updated, ?) WHERE id = ?", now, session_id
+        )
         return message_id
 
-    def part(self, session_id: str, message_id: str, data: dict[str, Any], *, at: float = 0.0) -> str:
+    def part(
+        self, session_id: str, message_id: str, data: dict[str, Any], *, at: float = 0.0
+    ) -> str:
         now = int((at or time.time()) * 1000)
         part_id = f"prt_{self._next():026d}"
         text = json.dumps(data, separators=(",", ":"))
-        self.run("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", part_id, message_id, session_id, now, now, text)
+        self.run(
+            "INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)",
+            part_id,
+            message_id,
+            session_id,
+            now,
+            now,
+            text,
+        )
         return part_id
 
     def change_part(self, part_id: str, data: dict[str, Any]) -> None:
         """What a row says once its part has gone on."""
-        self.run("UPDATE part SET data = ? WHERE id = ?", json.dumps(data, separators=(",", ":")), part_id)
+        self.run(
+            "UPDATE part SET data = ? WHERE id = ?",
+            json.dumps(data, separators=(",", ":")),
+            part_id,
+        )
 
-    def exchange(self, directory: Path | str, question: str, answer: str, *parts: dict[str, Any]) -> str:
+    def exchange(
+        self, directory: Path | str, question: str, answer: str, *parts: dict[str, Any]
+    ) -> str:
         """A session of a minute ago with one turn, in which these parts come before the answer."""
         at = time.time() - 60
         session_id = self.session(directory, at=at)
@@ -126,7 +172,13 @@ class OpenCodeDatabase:
         return session_id
 
     def turn(
-        self, session_id: str, question: str, answer: str, *parts: dict[str, Any], at: float = 0.0, told: str = ""
+        self,
+        session_id: str,
+        question: str,
+        answer: str,
+        *parts: dict[str, Any],
+        at: float = 0.0,
+        told: str = "",
     ) -> str:
         """A turn of a session; the id of its prompt."""
         prompt = self.user(session_id, question, at=at, told=told)
@@ -136,7 +188,9 @@ class OpenCodeDatabase:
     def fork(self, session_id: str, title: str, *, before: str = "~", at: float = 0.0) -> str:
         """A session with copies of all messages before one of them, under new ids."""
         with closing(sqlite3.connect(self.path)) as connection:
-            (directory,) = connection.execute("SELECT directory FROM session WHERE id = ?", (session_id,)).fetchone()
+            (directory,) = connection.execute(
+                "SELECT directory FROM session WHERE id = ?", (session_id,)
+            ).fetchone()
             messages = connection.execute(
                 "SELECT id, time_created, data FROM message WHERE session_id = ? AND id < ? ORDER BY id",
                 (session_id, before),
@@ -153,7 +207,14 @@ class OpenCodeDatabase:
         for message_id, created, data in messages:
             for old, new in ids.items():
                 data = data.replace(old, new)
-            self.run("INSERT INTO message VALUES (?, ?, ?, ?, ?)", ids[message_id], forked, created, now, data)
+            self.run(
+                "INSERT INTO message VALUES (?, ?, ?, ?, ?)",
+                ids[message_id],
+                forked,
+                created,
+                now,
+                data,
+            )
             for (part,) in parts[message_id]:
                 self.part(forked, ids[message_id], json.loads(part), at=at)
         return forked
@@ -170,10 +231,23 @@ class OpenCodeDatabase:
                     (session_id, at, at, merged),
                 )
                 for place, role in ((f"{number:04d}0", "user"), (f"{number:04d}1", "assistant")):
-                    data = {"role": role, "finish": "stop", "time": {"created": at, "completed": at}}
+                    data = {
+                        "role": role,
+                        "finish": "stop",
+                        "time": {"created": at, "completed": at},
+                    }
                     for kind, owner in (("old", session_id), ("own", merged)):
-                        message_id, part = f"msg_{kind}{place}", text(f"{role} {number}", at=at / 1000)
-                        values = (message_id, owner, at, at, json.dumps(data, separators=(",", ":")))
+                        message_id, part = (
+                            f"msg_{kind}{place}",
+                            text(f"{role} {number}", at=at / 1000),
+                        )
+                        values = (
+                            message_id,
+                            owner,
+                            at,
+                            at,
+                            json.dumps(data, separators=(",", ":")),
+                        )
                         connection.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", values)
                         values = (f"prt_{kind}{place}", message_id, owner, at, at, json.dumps(part))
                         connection.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", values)
@@ -190,32 +264,60 @@ class OpenCodeDatabase:
         self.run(
             "INSERT INTO session (id, project_id, parent_id, slug, directory, title, version, time_created,"
             " time_updated) VALUES (?, ?, NULL, ?, ?, ?, ?, ?, ?)",
-            info["id"], info["projectID"], info["slug"], info["directory"], info["title"], info["version"],
-            info["time"]["created"], info["time"]["updated"],
-        )  # fmt: skip
+            info["id"],
+            info["projectID"],
+            info["slug"],
+            info["directory"],
+            info["title"],
+            info["version"],
+            info["time"]["created"],
+            info["time"]["updated"],
+        )
         for one in content["messages"]:
             own = ("id", "sessionID", "messageID")
             said = {key: value for key, value in one["info"].items() if key not in own}
             at = said["time"]["created"]
-            values = (one["info"]["id"], info["id"], at, at, json.dumps(said, separators=(",", ":")))
+            values = (
+                one["info"]["id"],
+                info["id"],
+                at,
+                at,
+                json.dumps(said, separators=(",", ":")),
+            )
             self.run("INSERT INTO message VALUES (?, ?, ?, ?, ?)", *values)
             for part in one["parts"]:
-                data = json.dumps({key: value for key, value in part.items() if key not in own}, separators=(",", ":"))
+                data = json.dumps(
+                    {key: value for key, value in part.items() if key not in own},
+                    separators=(",", ":"),
+                )
                 values = (part["id"], one["info"]["id"], info["id"], at, at, data)
                 self.run("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", *values)
         return str(info["id"])
 
     def revert(self, session_id: str, message_id: str = "", part_id: str = "") -> None:
-        """Takes back all from a message on, as `/undo` does; without one nothing is taken back any more."""
-        value = {"messageID": message_id, **({"partID": part_id} if part_id else {}), "snapshot": "5eed"}
-        self.run("UPDATE session SET revert = ? WHERE id = ?", json.dumps(value) if message_id else None, session_id)
+        """Takes back all from a message on, as `/undo` does; without one nothing is taken back any
+        more."""
+        value = {
+            "messageID": message_id,
+            **({"partID": part_id} if part_id else {}),
+            "snapshot": "5eed",
+        }
+        self.run(
+            "UPDATE session SET revert = ? WHERE id = ?",
+            json.dumps(value) if message_id else None,
+            session_id,
+        )
 
     def clean_up(self, session_id: str) -> None:
         """Deletes what is taken back, as the next prompt does."""
         with closing(sqlite3.connect(self.path)) as connection:
-            (value,) = connection.execute("SELECT revert FROM session WHERE id = ?", (session_id,)).fetchone()
+            (value,) = connection.execute(
+                "SELECT revert FROM session WHERE id = ?", (session_id,)
+            ).fetchone()
         message_id = json.loads(value)["messageID"]
-        self.run("DELETE FROM part WHERE session_id = ? AND message_id >= ?", session_id, message_id)
+        self.run(
+            "DELETE FROM part WHERE session_id = ? AND message_id >= ?", session_id, message_id
+        )
         self.run("DELETE FROM message WHERE session_id = ? AND id >= ?", session_id, message_id)
         self.revert(session_id)
 
@@ -231,16 +333,25 @@ def text(said: str, *, at: float = 0.0) -> dict[str, Any]:
 
 
 def tool(
-    name: str, given: dict[str, Any], output: str = "ok", *, call_id: str = "call_1", exit_code: int | None = None,
-    at: float = 0.0, took: float = 0.1,
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    given: dict[str, Any],
+    output: str = "ok",
+    *,
+    call_id: str = "call_1",
+    exit_code: int | None = None,
+    at: float = 0.0,
+    took: float = 0.1,
+) -> dict[str, Any]:
     """A call that has ended; a command with its exit code."""
     now = int((at or time.time()) * 1000)
     state = {
-        "status": "completed", "input": given, "output": output, "title": name,
+        "status": "completed",
+        "input": given,
+        "output": output,
+        "title": name,
         "metadata": {} if exit_code is None else {"exit": exit_code, "output": output},
         "time": {"start": now, "end": now + round(took * 1000)},
-    }  # fmt: skip
+    }
     return {"type": "tool", "tool": name, "callID": call_id, "state": state}
 
 
@@ -259,7 +370,9 @@ class OpenCodeUser:
         OPENCODE.refresh(str(self.data_dir), everything)
 
     def mirror(self, session_id: str) -> Path:
-        (path,) = (self.root / ".session-memory" / "state" / "opencode").rglob(f"{session_id}.jsonl")
+        (path,) = (self.root / ".session-memory" / "state" / "opencode").rglob(
+            f"{session_id}.jsonl"
+        )
         return path
 
     def entries(self, session_id: str) -> list[Entry]:

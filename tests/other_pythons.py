@@ -1,5 +1,6 @@
-"""Runs the tests of the hook contract, of the install and of single functions on the oldest and the newest other Python of
-this machine, and says which it leaves out. `.ci/run` does so after the suite; two minutes in all."""
+"""Runs the tests of the hook contract, of the install and of single functions on the oldest and the
+newest other Python of this machine, and says which it leaves out. `.ci/run` does so after the
+suite; two minutes in all."""
 
 from __future__ import annotations
 
@@ -19,11 +20,23 @@ from session_memory.install.installers import Installers, NoInstallerError
 
 WANTED = (("3.10",), ("3.14", "3.13"))  # of each row the first that is here
 TESTS = (
-    "tests/hooks/test_hook.py", "tests/install/test_install.py", "tests/install/test_settings_file.py", "tests/settings",
+    "tests/hooks/test_hook.py",
+    "tests/install/test_install.py",
+    "tests/install/test_settings_file.py",
+    "tests/settings",
     "tests/text",
-)  # fmt: skip
+)
 # Of pyproject.toml's `dev` what these tests import.
-NEEDED = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "filelock", "jsonschema", "syrupy", "regex")
+NEEDED = (
+    "pytest",
+    "pytest-timeout",
+    "pytest-xdist",
+    "hypothesis",
+    "filelock",
+    "jsonschema",
+    "syrupy",
+    "regex",
+)
 
 
 def main() -> int:
@@ -35,7 +48,10 @@ def main() -> int:
         if this in versions and versions[0] == this:
             continue
         if not version or version == this:
-            print(f"Left out: the tests on Python {' or '.join(versions)}, which is not on this machine.", flush=True)
+            print(
+                f"Left out: the tests on Python {' or '.join(versions)}, which is not on this machine.",
+                flush=True,
+            )
             continue
         print(f"Python {version} ...", flush=True)
         failed += [version] if run(version, found[version]) else []
@@ -46,9 +62,14 @@ def interpreters(version: str) -> Iterator[str]:
     """Yield the Pythons of a version that run: on the PATH, of pyenv, of uv."""
     places = [shutil.which(f"python{version}") or ""]
     places += map(
-        str, Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv").glob(f"versions/{version}.*/bin/python3")
+        str,
+        Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv").glob(
+            f"versions/{version}.*/bin/python3"
+        ),
     )
-    places += map(str, (Path.home() / ".local/share/uv/python").glob(f"cpython-{version}.*/bin/python3"))
+    places += map(
+        str, (Path.home() / ".local/share/uv/python").glob(f"cpython-{version}.*/bin/python3")
+    )
     for python in filter(None, places):
         done = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)
         if re.match(rf"Python {re.escape(version)}\.\d+\s*$", done.stdout):
@@ -71,7 +92,9 @@ def run(version: str, python: str) -> int:
         print(done.stdout + done.stderr, flush=True)
         return 1
     options = ["-n", "2", "-p", "no:cacheprovider", *sys.argv[1:]]
-    return subprocess.run([its_python, "-m", "pytest", *options, *TESTS], cwd=ROOT, check=False).returncode
+    return subprocess.run(
+        [its_python, "-m", "pytest", *options, *TESTS], cwd=ROOT, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

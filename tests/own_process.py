@@ -1,7 +1,9 @@
-"""Runs a command of ours in this process, as if it had one of its own: environment, directory, streams, arguments.
+"""Runs a command of ours in this process, as if it had one of its own: environment, directory,
+streams, arguments.
 
-A process takes 0.3 s and more to start and import; a command takes a tenth of that. Tests of exit by a signal, of locks
-between processes and of files that nobody closed need a process all the same."""
+A process takes 0.3 s and more to start and import; a command takes a tenth of that. Tests of exit
+by a signal, of locks between processes and of files that nobody closed need a process all the
+same."""
 
 from __future__ import annotations
 
@@ -29,15 +31,24 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def plain_environment(home: Path) -> dict[str, str]:
     """Return the environment of a person whose HOME is `home`, with nothing else set."""
-    return {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "TZ": "UTC"}
+    return {
+        "HOME": str(home),
+        "PATH": os.defpath,
+        "PYTHONPATH": str(ROOT),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+    }
 
 
 def run_here(
-    words: list[str], environ: Mapping[str, str], cwd: Path, main: Callable[[list[str]], int] = main,
+    words: list[str],
+    environ: Mapping[str, str],
+    cwd: Path,
+    main: Callable[[list[str]], int] = main,
     name: str = "session-memory",
-) -> subprocess.CompletedProcess[str]:  # fmt: skip
-    """Return what `session-memory WORDS`, or another `main`, prints and its exit code. Not for threads: the process is
-    theirs too."""
+) -> subprocess.CompletedProcess[str]:
+    """Return what `session-memory WORDS`, or another `main`, prints and its exit code. Not for
+    threads: the process is theirs too."""
     assert threading.current_thread() is threading.main_thread()
     with ExitStack() as stack:
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
@@ -97,7 +108,9 @@ def _streams(out: int, err: int) -> Iterator[None]:
             os.dup2(target, number)
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", write_through=True)
-        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+        sys.stderr = io.TextIOWrapper(
+            io.FileIO(2, "w", closefd=False), "utf-8", "backslashreplace", write_through=True
+        )
         yield
     finally:
         sys.stdin, sys.stdout, sys.stderr = before

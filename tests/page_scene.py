@@ -1,4 +1,5 @@
-"""What the tests of the page set up: the real command in a process of its own, and a visitor without a browser."""
+"""What the tests of the page set up: the real command in a process of its own, and a visitor
+without a browser."""
 
 from __future__ import annotations
 
@@ -15,11 +16,33 @@ from text_scene import PIECES
 
 WAIT_SECONDS = 60
 BREAKERS = [
-    '" onmouseover="alert(1)', "' onfocus='alert(1)' autofocus='", "</script>", "</textarea>", "</title>", "</pre></code>",
-    "<img src=x onerror=alert(1)>", "<svg/onload=alert(1)>", "{{ 7*7 }}", "{% raw %}", "{#", "javascript:alert(1)",
-    "\u202e", "\u2028", "\x00", "\x1b[31m", "&quot;&gt;", "<a href=//x.example>", "%2e%2e/", "../../etc/passwd", "?a=b#c",
-    "<style>@import '//x'</style>", "<base href=//x>", "<meta http-equiv=refresh content=0>", "<iframe srcdoc=x>", "]]>",
-]  # fmt: skip
+    '" onmouseover="alert(1)',
+    "' onfocus='alert(1)' autofocus='",
+    "</script>",
+    "</textarea>",
+    "</title>",
+    "</pre></code>",
+    "<img src=x onerror=alert(1)>",
+    "<svg/onload=alert(1)>",
+    "{{ 7*7 }}",
+    "{% raw %}",
+    "{#",
+    "javascript:alert(1)",
+    "\u202e",
+    "\u2028",
+    "\x00",
+    "\x1b[31m",
+    "&quot;&gt;",
+    "<a href=//x.example>",
+    "%2e%2e/",
+    "../../etc/passwd",
+    "?a=b#c",
+    "<style>@import '//x'</style>",
+    "<base href=//x>",
+    "<meta http-equiv=refresh content=0>",
+    "<iframe srcdoc=x>",
+    "]]>",
+]
 
 
 def hostile(source: random.Random) -> str:
@@ -36,12 +59,16 @@ class Answer:
 
 
 class ServedPage:
-    """`session-memory page`, running for `user`. `root` is the path below which it lies, `cookie` what a visitor has who
-    came by the link."""
+    """`session-memory page`, running for `user`. `root` is the path below which it lies, `cookie`
+    what a visitor has who came by the link."""
 
     def __init__(self, user: StoreUser, *words: str, **environ: str) -> None:
-        self.process = Started(["page", "--no-browser", *words], {**user.environment, **environ}, user.home)
-        found = re.search(r"http://127\.0\.0\.1:(\d+)(/[^/]+)(/enter\?token=\S+)", self.process.stdout.readline())
+        self.process = Started(
+            ["page", "--no-browser", *words], {**user.environment, **environ}, user.home
+        )
+        found = re.search(
+            r"http://127\.0\.0\.1:(\d+)(/[^/]+)(/enter\?token=\S+)", self.process.stdout.readline()
+        )
         assert found, self.process.stdout.read()
         self.port, self.root, self.entrance = int(found[1]), found[2], found[2] + found[3]
         self.link = found[0]
@@ -52,7 +79,12 @@ class ServedPage:
         self.enter()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.end()
 
     def enter(self) -> Answer:
@@ -64,7 +96,11 @@ class ServedPage:
     def ask(self, path: str, *, method: str = "GET", body: str = "", **headers: str) -> Answer:
         """One request, for a whole path; a header whose value is '' is left out."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
-        sent = {"Host": self.host, "Cookie": self.cookie, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        sent = {
+            "Host": self.host,
+            "Cookie": self.cookie,
+            **{k.replace("_", "-"): v for k, v in headers.items()},
+        }
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in sent.items():

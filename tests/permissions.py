@@ -10,7 +10,8 @@ _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 1, 2
 
 
 def bind_permissions() -> None:
-    """For `preexec_fn`: takes from root what lets it read and write whatever the permissions say."""
+    """For `preexec_fn`: takes from root what lets it read and write whatever the permissions
+    say."""
     if os.geteuid() == 0:
         libc = ctypes.CDLL(None, use_errno=True)
         for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):

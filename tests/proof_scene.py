@@ -1,4 +1,5 @@
-"""Invented pairs of sessions on one file: one reads it, the other edits it, and the first goes on, told of that or not."""
+"""Invented pairs of sessions on one file: one reads it, the other edits it, and the first goes on,
+told of that or not."""
 
 from __future__ import annotations
 
@@ -49,10 +50,10 @@ class Scene:
     def told(self, path: str, at: float, by: str = "discord") -> dict[str, Any]:
         """The record of an update with a line about a file."""
         name = path.removeprefix(f"{CWD}/")
-        text = (
-            f'{INTRODUCTION}[Session Activity]\n! {name}: edited 5m ago by "{by}", after you read it\n- "{by}" (5m ago)'
+        text = f'{INTRODUCTION}[Session Activity]\n! {name}: edited 5m ago by "{by}", after you read it\n- "{by}" (5m ago)'
+        return record(
+            "attachment", attachment={"type": "hook_additional_context", "content": [text]}, at=at
         )
-        return record("attachment", attachment={"type": "hook_additional_context", "content": [text]}, at=at)
 
     def pair(self, begin: float, *, is_told: bool, moments: int = 1) -> tuple[str, str]:
         """Two sessions, and so many moments of the first; their names."""
@@ -70,7 +71,9 @@ class Scene:
             if action == "read":
                 mine += self.call("Read", at + 410, file_path=path, result=f"1\tsecond of {path}")
             elif action == "diff":
-                mine += self.call("Bash", at + 410, command=f"git diff -- {path.removeprefix(f'{CWD}/')}")
+                mine += self.call(
+                    "Bash", at + 410, command=f"git diff -- {path.removeprefix(f'{CWD}/')}"
+                )
             if action != "nothing":
                 mine += self.call("Edit", at + 420, file_path=path, old_string="b", new_string="c")
         self.machine.session(own, *mine)

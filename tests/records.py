@@ -18,7 +18,9 @@ _numbers = itertools.count(1)
 
 def stamp(seconds: float) -> str:
     """A point in time as transcripts write it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03}Z"
+    return (
+        time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03}Z"
+    )
 
 
 def new_id() -> str:
@@ -27,7 +29,13 @@ def new_id() -> str:
 
 
 def record(kind: str, *, at: float | None = None, **fields: Any) -> dict[str, Any]:
-    envelope = {"parentUuid": None, "isSidechain": False, "userType": "external", "cwd": CWD, "version": "2.1.329"}
+    envelope = {
+        "parentUuid": None,
+        "isSidechain": False,
+        "userType": "external",
+        "cwd": CWD,
+        "version": "2.1.329",
+    }
     when = stamp(time.time() if at is None else at)
     return {**envelope, "type": kind, "uuid": new_id(), "timestamp": when, **fields}
 
@@ -37,9 +45,15 @@ def user(content: Any, **fields: Any) -> dict[str, Any]:
 
 
 def assistant(*blocks: Any, message_id: str = "", **fields: Any) -> dict[str, Any]:
-    """An assistant record; a string stands for a text block, a pair (name, input) for a tool use."""
+    """An assistant record; a string stands for a text block, a pair (name, input) for a tool
+    use."""
     content = [_block(block) for block in blocks]
-    message = {"id": message_id or f"msg_{new_id()}", "role": "assistant", "model": "claude-x", "content": content}
+    message = {
+        "id": message_id or f"msg_{new_id()}",
+        "role": "assistant",
+        "model": "claude-x",
+        "content": content,
+    }
     return record("assistant", message={**message, **fields.pop("message", {})}, **fields)
 
 
@@ -59,7 +73,9 @@ def tool_result(content: Any = "done", **fields: Any) -> dict[str, Any]:
 def line(value: dict[str, Any]) -> bytes:
     """A line as its runtime writes it; that of a mirror as we do, with spaces."""
     is_mirrored = value.get("type") in ("part", "step")
-    return json.dumps(value, separators=(", ", ": ") if is_mirrored else (",", ":")).encode() + b"\n"
+    return (
+        json.dumps(value, separators=(", ", ": ") if is_mirrored else (",", ":")).encode() + b"\n"
+    )
 
 
 def lines(*records: dict[str, Any]) -> bytes:
@@ -75,7 +91,12 @@ def write(path: Path, *records: dict[str, Any]) -> Path:
 def append(path: Path, *records: dict[str, Any]) -> None:
     """Adds records, which go on from the last one that is there."""
     content = path.read_bytes() if path.exists() else b""
-    found = [value for line in content.splitlines()[-3:] for value in decode_line(line)[0] if isinstance(value, dict)]
+    found = [
+        value
+        for line in content.splitlines()[-3:]
+        for value in decode_line(line)[0]
+        if isinstance(value, dict)
+    ]
     ids = [value.get("uuid") or value.get("id") for value in found]
     with path.open("ab") as file:
         file.write(lines(*_linked(records, next((one for one in reversed(ids) if one), None))))
@@ -91,14 +112,22 @@ def _linked(records: Iterable[dict[str, Any]], last: str | None) -> Iterator[dic
 
 
 def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
-    """Adds to a transcript what the runtime records of a hook's answer to a prompt, the text that it told the agent,
-    and that the agent begins to think about it if it `is_answered`."""
+    """Adds to a transcript what the runtime records of a hook's answer to a prompt, the text that
+    it told the agent, and that the agent begins to think about it if it `is_answered`."""
     answer = json.loads(printed or b"{}")
     output = answer.get("hookSpecificOutput", {})
     thinking = {"type": "thinking", "thinking": "hm"}
-    if output.get("hookEventName") == "UserPromptSubmit" and b'"payload":' in path.read_bytes()[:400]:
-        shown = [codex_message("developer", output["additionalContext"]), codex_message("assistant", "hm")]
-    elif output.get("hookEventName") == "UserPromptSubmit" and b'"parts":' in path.read_bytes()[:600]:
+    if (
+        output.get("hookEventName") == "UserPromptSubmit"
+        and b'"payload":' in path.read_bytes()[:400]
+    ):
+        shown = [
+            codex_message("developer", output["additionalContext"]),
+            codex_message("assistant", "hm"),
+        ]
+    elif (
+        output.get("hookEventName") == "UserPromptSubmit" and b'"parts":' in path.read_bytes()[:600]
+    ):
         text = output["additionalContext"].replace("<", "&lt;").replace(">", "&gt;")
         told = {"displayText": "go on", "hookContext": text}
         shown = [qwen_record("user", "go on", systemPayload=told), qwen_record("assistant", "hm")]
@@ -109,13 +138,19 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
         told = copilot_message("user", "go on", told=answer["additionalContext"])
         shown = [told, copilot_message("assistant", "hm")]
     elif output.get("hookEventName") == "BeforeAgent":
-        shown = [gemini_message("user", "go on", told=output["additionalContext"]), gemini_message("gemini", "hm")]
+        shown = [
+            gemini_message("user", "go on", told=output["additionalContext"]),
+            gemini_message("gemini", "hm"),
+        ]
     elif "text" in answer:
         told = opencode_part("user", "go on", told=answer["text"])
         shown = [told, {**opencode_part("assistant", "hm"), "parent": told["message"]}]
     elif "message" in answer:
         message = {"role": "assistant", "content": [thinking]}
-        kinds = [{"type": "custom_message", **answer["message"]}, {"type": "message", "message": message}]
+        kinds = [
+            {"type": "custom_message", **answer["message"]},
+            {"type": "message", "message": message},
+        ]
         shown = [{**kind, "id": uuid.uuid4().hex[:8], "parentId": None} for kind in kinds]
     else:
         return
@@ -134,7 +169,9 @@ def codex_line(kind: str, payload: dict[str, Any], *, at: float | None = None) -
 
 def codex_item(item: dict[str, Any], *, at: float | None = None) -> dict[str, Any]:
     """What a person saw of a turn in Codex."""
-    return codex_line("event_msg", {"type": "item_completed", "turn_id": "01a1fb3f-0001", "item": item}, at=at)
+    return codex_line(
+        "event_msg", {"type": "item_completed", "turn_id": "01a1fb3f-0001", "item": item}, at=at
+    )
 
 
 def codex_message(role: str, text: str, *, at: float | None = None) -> dict[str, Any]:
@@ -143,56 +180,91 @@ def codex_message(role: str, text: str, *, at: float | None = None) -> dict[str,
     return codex_line("response_item", {"type": "message", "role": role, "content": content}, at=at)
 
 
-def codex_exchange(question: str, answer: str, *, cwd: str = CWD, at: float | None = None) -> list[dict[str, Any]]:
+def codex_exchange(
+    question: str, answer: str, *, cwd: str = CWD, at: float | None = None
+) -> list[dict[str, Any]]:
     """A turn, with the directory that it was in."""
     asked = {"type": "UserMessage", "id": new_id(), "content": [{"type": "text", "text": question}]}
-    said = {"type": "AgentMessage", "id": f"msg_{next(_numbers)}", "content": [{"type": "Text", "text": answer}]}
+    said = {
+        "type": "AgentMessage",
+        "id": f"msg_{next(_numbers)}",
+        "content": [{"type": "Text", "text": answer}],
+    }
     turn = codex_line("turn_context", {"turn_id": "01a1fb3f-0001", "cwd": cwd}, at=at)
     shown = [codex_message("user", question, at=at), codex_message("assistant", answer, at=at)]
     return [turn, codex_item(asked, at=at), shown[0], codex_item(said, at=at), shown[1]]
 
 
-def qwen_record(kind: str, text: str, *, cwd: str = CWD, at: float | None = None, **fields: Any) -> dict[str, Any]:
+def qwen_record(
+    kind: str, text: str, *, cwd: str = CWD, at: float | None = None, **fields: Any
+) -> dict[str, Any]:
     """A record of a chat of Qwen Code: a user's or the assistant's message."""
     role, provenance = ("user", "real_user") if kind == "user" else ("model", "assistant_output")
     when = stamp(time.time() if at is None else at)
-    envelope = {"uuid": new_id(), "parentUuid": None, "sessionId": "", "timestamp": when, "type": kind}
+    envelope = {
+        "uuid": new_id(),
+        "parentUuid": None,
+        "sessionId": "",
+        "timestamp": when,
+        "type": kind,
+    }
     message = {"role": role, "parts": [{"text": text}]}
     return {**envelope, "provenance": provenance, "cwd": cwd, "message": message, **fields}
 
 
-def qwen_exchange(question: str, answer: str, *, cwd: str = CWD, at: float | None = None) -> list[dict[str, Any]]:
-    return [qwen_record("user", question, cwd=cwd, at=at), qwen_record("assistant", answer, cwd=cwd, at=at)]
+def qwen_exchange(
+    question: str, answer: str, *, cwd: str = CWD, at: float | None = None
+) -> list[dict[str, Any]]:
+    return [
+        qwen_record("user", question, cwd=cwd, at=at),
+        qwen_record("assistant", answer, cwd=cwd, at=at),
+    ]
 
 
 def copilot_message(
     role: str, text: str, *, told: str = "", at: float | None = None, **fields: Any
-) -> dict[str, Any]:  # fmt: skip
-    """An event of a session of Copilot: a user's message, behind which a hook may have `told` something, or the
-    assistant's."""
+) -> dict[str, Any]:
+    """An event of a session of Copilot: a user's message, behind which a hook may have `told`
+    something, or the assistant's."""
     when = stamp(time.time() if at is None else at)
     data: dict[str, Any] = {"content": text, **fields}
     if role == "user":
         reminder = f"\n\n<system_reminder>\n{told}\n</system_reminder>" if told else ""
-        data["transformedContent"] = f"<current_datetime>{when}</current_datetime>\n\n{text}{reminder}"
-    return {"type": f"{role}.message", "data": data, "id": new_id(), "timestamp": when, "parentId": None}
+        data["transformedContent"] = (
+            f"<current_datetime>{when}</current_datetime>\n\n{text}{reminder}"
+        )
+    return {
+        "type": f"{role}.message",
+        "data": data,
+        "id": new_id(),
+        "timestamp": when,
+        "parentId": None,
+    }
 
 
-def copilot_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+def copilot_exchange(
+    question: str, answer: str, *, at: float | None = None
+) -> list[dict[str, Any]]:
     return [copilot_message("user", question, at=at), copilot_message("assistant", answer, at=at)]
 
 
 def copilot_start(session_id: str, cwd: str, *, at: float) -> dict[str, Any]:
     """What a session of Copilot begins with."""
     data = {"sessionId": session_id, "startTime": stamp(at), "context": {"cwd": cwd}}
-    return {"type": "session.start", "data": data, "id": new_id(), "timestamp": stamp(at), "parentId": None}
+    return {
+        "type": "session.start",
+        "data": data,
+        "id": new_id(),
+        "timestamp": stamp(at),
+        "parentId": None,
+    }
 
 
 def gemini_message(
     kind: str, text: str, *, told: str = "", at: float | None = None, **fields: Any
-) -> dict[str, Any]:  # fmt: skip
-    """A line of a chat of Gemini: a message of the `user`, behind which a hook may have `told` something, or of
-    `gemini`."""
+) -> dict[str, Any]:
+    """A line of a chat of Gemini: a message of the `user`, behind which a hook may have `told`
+    something, or of `gemini`."""
     when = stamp(time.time() if at is None else at)
     content: Any = [{"text": text}] if kind == "user" else text
     shown = {"displayContent": content} if told else {}
@@ -204,42 +276,57 @@ def gemini_message(
 def atif_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
     """The steps of a trajectory for a question and its answer."""
     said = (("user", question), ("agent", answer))
-    return [{"source": source, "timestamp": stamp(at or time.time()), "message": text} for source, text in said]
+    return [
+        {"source": source, "timestamp": stamp(at or time.time()), "message": text}
+        for source, text in said
+    ]
 
 
 def gemini_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
     return [gemini_message("user", question, at=at), gemini_message("gemini", answer, at=at)]
 
 
-def opencode_part(role: str, text: str, *, told: str = "", at: float | None = None) -> dict[str, Any]:
-    """A line of our mirror of a session of OpenCode: what was said, or what our plugin put behind it."""
+def opencode_part(
+    role: str, text: str, *, told: str = "", at: float | None = None
+) -> dict[str, Any]:
+    """A line of our mirror of a session of OpenCode: what was said, or what our plugin put behind
+    it."""
     data = {"type": "text", "text": told or text, **({"synthetic": True} if told else {})}
     when = int((time.time() if at is None else at) * 1000)
     numbers = {"id": f"prt_{next(_numbers):026d}", "message": f"msg_{next(_numbers):026d}"}
     return {"type": "part", **numbers, "role": role, "time": when, "cwd": CWD, "data": data}
 
 
-def opencode_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+def opencode_exchange(
+    question: str, answer: str, *, at: float | None = None
+) -> list[dict[str, Any]]:
     asked, said = opencode_part("user", question, at=at), opencode_part("assistant", answer, at=at)
     return [asked, {**said, "parent": asked["message"]}]
 
 
 class PiSession:
-    """The records of one session file. Each new one is a child of the last, or of the one that `back_to` named."""
+    """The records of one session file. Each new one is a child of the last, or of the one that
+    `back_to` named."""
 
-    def __init__(self, *, version: int = 3, cwd: str = CWD, at: float | None = None, **header: Any) -> None:
+    def __init__(
+        self, *, version: int = 3, cwd: str = CWD, at: float | None = None, **header: Any
+    ) -> None:
         self.version = version
         self.id = f"01a1fb41-0ca6-71d2-ae2a-{next(_numbers):012x}"
         self.leaf: str | None = None
         when = stamp(time.time() if at is None else at)
         marked = {"version": version} if version > 1 else {}
-        self.records = [{"type": "session", **marked, "id": self.id, "timestamp": when, "cwd": cwd, **header}]
+        self.records = [
+            {"type": "session", **marked, "id": self.id, "timestamp": when, "cwd": cwd, **header}
+        ]
 
     def add(self, kind: str, *, at: float | None = None, **fields: Any) -> str:
         """Adds a record; its id, which before version 2 it has not."""
         entry_id = f"{next(_numbers):08x}"
         link = {"id": entry_id, "parentId": self.leaf} if self.version > 1 else {}
-        self.records.append({"type": kind, **link, "timestamp": stamp(time.time() if at is None else at), **fields})
+        self.records.append(
+            {"type": kind, **link, "timestamp": stamp(time.time() if at is None else at), **fields}
+        )
         self.leaf = entry_id
         return entry_id
 
@@ -251,14 +338,18 @@ class PiSession:
 
     def assistant(self, *blocks: Any, at: float | None = None, stop: str = "stop") -> str:
         """A string stands for a text block, a pair (name, arguments) for a tool call."""
-        return self.message("assistant", at=at, content=[_pi_block(block) for block in blocks], stopReason=stop)
+        return self.message(
+            "assistant", at=at, content=[_pi_block(block) for block in blocks], stopReason=stop
+        )
 
     def exchange(self, question: str, answer: str, *, at: float | None = None) -> str:
         self.user(question, at=at)
         return self.assistant(answer, at=at)
 
     def tool_result(self, text: str = "done") -> str:
-        return self.message("toolResult", toolCallId="toolu_1", content=[{"type": "text", "text": text}])
+        return self.message(
+            "toolResult", toolCallId="toolu_1", content=[{"type": "text", "text": text}]
+        )
 
     def bash(self, command: str, **fields: Any) -> str:
         return self.message("bashExecution", command=command, output="", exitCode=0, **fields)
@@ -308,7 +399,12 @@ def _pi_block(block: Any) -> dict[str, Any]:
     if isinstance(block, str):
         return {"type": "text", "text": block}
     if isinstance(block, tuple):
-        return {"type": "toolCall", "id": f"toolu_{next(_numbers)}", "name": block[0], "arguments": block[1]}
+        return {
+            "type": "toolCall",
+            "id": f"toolu_{next(_numbers)}",
+            "name": block[0],
+            "arguments": block[1],
+        }
     assert isinstance(block, dict)
     return block
 
@@ -316,24 +412,31 @@ def _pi_block(block: Any) -> dict[str, Any]:
 def spaced(content: bytes) -> bytes:
     """A line as a program other than pi would write it: with blanks, and the ids at its end."""
     record = json.loads(content)
-    ordered = {key: record[key] for key in sorted(record, key=lambda key: key in ("id", "parentId"))}
+    ordered = {
+        key: record[key] for key in sorted(record, key=lambda key: key in ("id", "parentId"))
+    }
     return json.dumps(ordered).encode() + b"\n"
 
 
 def register(home: Path, person: Path) -> None:
-    """Notes an agent home in the ledger of the person whose HOME is `person`, as an install does."""
+    """Notes an agent home in the ledger of the person whose HOME is `person`, as an install
+    does."""
     path = person / ".local/share/session-memory/installed.json"
-    ledger = json.loads(path.read_text()) if path.exists() else {"format": 2, "homes": {}, "made": []}
+    ledger = (
+        json.loads(path.read_text()) if path.exists() else {"format": 2, "homes": {}, "made": []}
+    )
     ledger["homes"][str(home)] = {"settings_file": f"{home}/.claude/settings.json"}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(ledger))
 
 
 class NamedHome:
-    """An agent home with named sessions, whose transcripts lie in its own Claude directory; registered by the person
-    whose HOME is `person`, if one is given."""
+    """An agent home with named sessions, whose transcripts lie in its own Claude directory;
+    registered by the person whose HOME is `person`, if one is given."""
 
-    def __init__(self, root: Path, memory_dir: str = ".session-memory", person: Path | None = None) -> None:
+    def __init__(
+        self, root: Path, memory_dir: str = ".session-memory", person: Path | None = None
+    ) -> None:
         if person:
             register(root, person)
         self.root = root

@@ -23,13 +23,19 @@ class Work:
         self.root = repository(path / "repo", **{"cart.py": "price = 1\n"})
         self._calls = 0
 
-    def said(self, text: str, session: str, role: str = "user", minute: float = 0) -> dict[str, object]:
+    def said(
+        self, text: str, session: str, role: str = "user", minute: float = 0
+    ) -> dict[str, object]:
         make = user if role == "user" else assistant
         return make(text, sessionId=session, cwd=str(self.root), at=self.began + 60 * minute)
 
-    def edit(self, session: str, after: str, path: str = "cart.py", minute: float = 1) -> dict[str, object]:
+    def edit(
+        self, session: str, after: str, path: str = "cart.py", minute: float = 1
+    ) -> dict[str, object]:
         given = {"file_path": f"{self.root}/{path}", "old_string": "price = 1", "new_string": after}
-        return assistant(("Edit", given), sessionId=session, cwd=str(self.root), at=self.began + 60 * minute)
+        return assistant(
+            ("Edit", given), sessionId=session, cwd=str(self.root), at=self.began + 60 * minute
+        )
 
     def session(self, name: str, *records: dict[str, object]) -> None:
         self.user.session(name, *records)

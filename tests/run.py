@@ -1,7 +1,8 @@
 """Sets up a virtual environment in `.venv` with everything the tests need, and runs them.
 
-Without `--all` it leaves out the longest tests, those of time and memory, and those with the clients from npm (Claude Code,
-Pi, Codex, Qwen Code, Copilot CLI, OpenCode, Gemini CLI), which `--clients` adds. All arguments go to pytest.
+Without `--all` it leaves out the longest tests, those of time and memory, and those with the
+clients from npm (Claude Code, Pi, Codex, Qwen Code, Copilot CLI, OpenCode, Gemini CLI), which
+`--clients` adds. All arguments go to pytest.
 
 Needs Python >= 3.10 with pip or uv, and a package index the first time."""
 
@@ -23,7 +24,8 @@ from session_memory.install.installers import Installers, NoInstallerError, pack
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = ENVIRONMENT / "session-memory-tests"  # what was installed: see `wanted`
-# The validator of ATIF alone: its models need none of what Harbor depends on, nor Python 3.12. Without it a test skips.
+# The validator of ATIF alone: its models need none of what Harbor depends on, nor Python 3.12.
+# Without it a test skips.
 HARBOR = ["--no-deps", "--ignore-requires-python", "harbor==0.26.0"]
 
 
@@ -36,11 +38,16 @@ def main() -> int:
         if not is_made:  # so that the next run begins anew, with what is there by then
             shutil.rmtree(ENVIRONMENT, ignore_errors=True)
         sys.exit(f"The packages that the tests need cannot be installed: {problem}")
-    processes = 2 * (os.cpu_count() or 1)  # half of a test's time it waits, for a client, a server or a disk
+    # half of a test's time it waits, for a client, a server or a disk
+    processes = 2 * (os.cpu_count() or 1)
     options = ["-n", str(processes), "--dist", "worksteal", *sys.argv[1:]]
     # Hundreds of processes import the package: each would compile it.
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return subprocess.run([PYTHON, "-m", "pytest", *options], cwd=ROOT, env=environ, check=False).returncode
+    environ = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+    return subprocess.run(
+        [PYTHON, "-m", "pytest", *options], cwd=ROOT, env=environ, check=False
+    ).returncode
 
 
 def make_environment() -> None:
@@ -50,7 +57,9 @@ def make_environment() -> None:
         if subprocess.run(command, check=False, capture_output=True).returncode == 0:
             return
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
-    sys.exit(f"python3 -m venv fails here; what is missing: {package_for(base_python()) or 'the module venv'}")
+    sys.exit(
+        f"python3 -m venv fails here; what is missing: {package_for(base_python()) or 'the module venv'}"
+    )
 
 
 def install_packages() -> str:

@@ -1,7 +1,8 @@
 """A table at the end of a test run: what was shown to work, on which real runtime.
 
-A test says so itself, right behind the assertion that shows it: `shown("Codex, plugin", "hook fires")`. Registered in
-conftest.py, since with xdist the tests' own process is not the one that prints.
+A test says so itself, right behind the assertion that shows it: `shown("Codex, plugin", "hook
+fires")`. Registered in conftest.py, since with xdist the tests' own process is not the one that
+prints.
 """
 
 from __future__ import annotations

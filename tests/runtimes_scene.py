@@ -36,17 +36,29 @@ WAYS = (EDIT, SHELL)
 # The tools of each runtime, and the key of what is given to it; Codex has one tool for scripts.
 TOOLS = {
     "atif": {READ: ("read_file", "path"), EDIT: ("edit_file", "path"), SHELL: ("bash", "command")},
-    "claude-code": {READ: ("Read", "file_path"), EDIT: ("Edit", "file_path"), SHELL: ("Bash", "command")},
+    "claude-code": {
+        READ: ("Read", "file_path"),
+        EDIT: ("Edit", "file_path"),
+        SHELL: ("Bash", "command"),
+    },
     "copilot": {READ: ("view", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
     "gemini": {
-        READ: ("read_file", "file_path"), EDIT: ("replace", "file_path"), SHELL: ("run_shell_command", "command"),
+        READ: ("read_file", "file_path"),
+        EDIT: ("replace", "file_path"),
+        SHELL: ("run_shell_command", "command"),
     },
-    "opencode": {READ: ("read", "filePath"), EDIT: ("edit", "filePath"), SHELL: ("bash", "command")},
+    "opencode": {
+        READ: ("read", "filePath"),
+        EDIT: ("edit", "filePath"),
+        SHELL: ("bash", "command"),
+    },
     "pi": {READ: ("read", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
     "qwen-code": {
-        READ: ("read_file", "file_path"), EDIT: ("edit", "file_path"), SHELL: ("run_shell_command", "command"),
+        READ: ("read_file", "file_path"),
+        EDIT: ("edit", "file_path"),
+        SHELL: ("run_shell_command", "command"),
     },
-}  # fmt: skip
+}
 
 
 class Person:
@@ -55,7 +67,13 @@ class Person:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.app = repository(root / "src" / "app", src__app="1\n")
-        self.ids = {"claude": new_id(), "codex": new_id(), "qwen": new_id(), "copilot": new_id(), "gemini": new_id()}
+        self.ids = {
+            "claude": new_id(),
+            "codex": new_id(),
+            "qwen": new_id(),
+            "copilot": new_id(),
+            "gemini": new_id(),
+        }
         for directory in (".claude", ".codex", ".qwen", ".copilot"):
             (root / directory).mkdir()
         self.opencode = OpenCodeDatabase(root / ".local" / "share" / "opencode")
@@ -65,9 +83,15 @@ class Person:
         path = self.root / ".claude" / "projects" / encode_cwd(str(directory)) / f"{new_id()}.jsonl"
         return write(path, *exchange(question, "Done.", cwd=str(directory)))
 
-    def codex_session(self, directory: Path, question: str, *, session_id: str = "", parent: str = "") -> Path:
+    def codex_session(
+        self, directory: Path, question: str, *, session_id: str = "", parent: str = ""
+    ) -> Path:
         session_id = session_id or new_id()
-        header: dict[str, Any] = {"id": session_id, "session_id": parent or session_id, "cwd": str(directory)}
+        header: dict[str, Any] = {
+            "id": session_id,
+            "session_id": parent or session_id,
+            "cwd": str(directory),
+        }
         header["thread_source"] = "subagent" if parent else "user"
         header["base_instructions"] = {"text": "Be kind. " * 2500}  # as long as they are
         path = self.rollout(session_id)
@@ -80,11 +104,23 @@ class Person:
 
     def rollout(self, session_id: str) -> Path:
         day = datetime.now().strftime("%Y/%m/%d")
-        return self.root / ".codex" / "sessions" / day / f"rollout-2026-11-20T10-00-00-{session_id}.jsonl"
+        return (
+            self.root
+            / ".codex"
+            / "sessions"
+            / day
+            / f"rollout-2026-11-20T10-00-00-{session_id}.jsonl"
+        )
 
     def read_in_claude(self) -> None:
         """A session of Claude Code has read `src/app.py`, which was changed since."""
-        own = self.root / ".claude" / "projects" / encode_cwd(str(self.app)) / f"{self.ids['claude']}.jsonl"
+        own = (
+            self.root
+            / ".claude"
+            / "projects"
+            / encode_cwd(str(self.app))
+            / f"{self.ids['claude']}.jsonl"
+        )
         read = ("Read", {"file_path": self.edited})
         write(own, *exchange("look at it", read, cwd=str(self.app), at=time.time() - 600))
         Path(self.edited).write_text("2\n")
@@ -125,7 +161,9 @@ class Person:
 
     def qwen_session(self, directory: Path, question: str) -> Path:
         path = self.chats(directory) / f"{new_id()}.jsonl"
-        return write(path, *qwen_exchange(question, "Done.", cwd=str(directory), at=time.time() - 60))
+        return write(
+            path, *qwen_exchange(question, "Done.", cwd=str(directory), at=time.time() - 60)
+        )
 
     def chats(self, directory: Path) -> Path:
         return self.root / ".qwen" / "projects" / encode_cwd(str(directory)) / "chats"
@@ -144,21 +182,29 @@ class Person:
         if text:
             write(own, *qwen_exchange("hi", "ok"))
             own.write_bytes(
-                own.read_bytes().replace(b'"message"', b'"systemPayload":' + payload(text) + b',"message"', 1)
+                own.read_bytes().replace(
+                    b'"message"', b'"systemPayload":' + payload(text) + b',"message"', 1
+                )
             )
         return text
 
     def copilot_session(self, directory: Path, question: str, *, session_id: str = "") -> Path:
         session_id = session_id or new_id()
         start = copilot_start(session_id, str(directory), at=time.time() - 61)
-        return write(self.events(session_id), start, *copilot_exchange(question, "Done.", at=time.time() - 60))
+        return write(
+            self.events(session_id),
+            start,
+            *copilot_exchange(question, "Done.", at=time.time() - 60),
+        )
 
     def events(self, session_id: str) -> Path:
         return self.root / ".copilot" / "session-state" / session_id / "events.jsonl"
 
-    def prompt_in_copilot(self, directory: Path, *arguments: str, at: str = "", **fields: str) -> str:
-        """What a prompt is told by our hook for Copilot, which has the argument `copilot`; without any by that in the
-        settings of Claude Code."""
+    def prompt_in_copilot(
+        self, directory: Path, *arguments: str, at: str = "", **fields: str
+    ) -> str:
+        """What a prompt is told by our hook for Copilot, which has the argument `copilot`; without
+        any by that in the settings of Claude Code."""
         event = {
             "hook_event_name": "UserPromptSubmit",
             "session_id": self.ids["copilot"],
@@ -171,7 +217,11 @@ class Person:
         text = json.loads(output)["additionalContext"] if output else ""
         if text:
             told = [copilot_message("user", "hi", told=text), copilot_message("assistant", "ok")]
-            write(self.events(self.ids["copilot"]), copilot_start("", str(directory), at=time.time()), *told)
+            write(
+                self.events(self.ids["copilot"]),
+                copilot_start("", str(directory), at=time.time()),
+                *told,
+            )
         return text
 
     def prompt_in_opencode(self, prompt: str = "hi") -> str:
@@ -195,23 +245,40 @@ class Person:
         if not chat.exists():
             chat.parent.mkdir(parents=True, exist_ok=True)
             (project / ".project_root").write_text(str(directory))
-            header = {"sessionId": session_id, "projectHash": "0" * 64, "startTime": "", "kind": "main"}
+            header = {
+                "sessionId": session_id,
+                "projectHash": "0" * 64,
+                "startTime": "",
+                "kind": "main",
+            }
             chat.write_bytes(lines(header))
         with chat.open("ab") as file:
             file.write(lines(*records))
         return chat
 
     def gemini_session(self, directory: Path, question: str) -> Path:
-        return self.gemini_chat(directory, new_id(), *gemini_exchange(question, "Done.", at=time.time() - 60))
+        return self.gemini_chat(
+            directory, new_id(), *gemini_exchange(question, "Done.", at=time.time() - 60)
+        )
 
     def trajectory(self, directory: Path, *steps: dict[str, Any], name: str = "") -> Path:
         """Write a trajectory anew, as its agent does when it grows."""
         name = name or new_id()
         path = self.root / ".atif" / name / "trajectory.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        agent = {"name": "own-agent", "version": "1", "model_name": "big-1", "extra": {"cwd": str(directory)}}
+        agent = {
+            "name": "own-agent",
+            "version": "1",
+            "model_name": "big-1",
+            "extra": {"cwd": str(directory)},
+        }
         numbered = [{"step_id": number, **step} for number, step in enumerate(steps, 1)]
-        document = {"schema_version": "ATIF-v1.7", "session_id": name, "agent": agent, "steps": numbered}
+        document = {
+            "schema_version": "ATIF-v1.7",
+            "session_id": name,
+            "agent": agent,
+            "steps": numbered,
+        }
         path.write_text(json.dumps(document, indent=1))
         return path
 

@@ -36,7 +36,15 @@ FOUND = {
     "grep -ril": ".md",
     "grep -rin": QUESTION,
 }
-NEEDS_A_STORE = ('search "kyoto', "show", "conversations --since", "memories search", "errors", "patterns", "why")
+NEEDS_A_STORE = (
+    'search "kyoto',
+    "show",
+    "conversations --since",
+    "memories search",
+    "errors",
+    "patterns",
+    "why",
+)
 _PACKAGES = ("apsw", "orjson", "yaml")
 
 
@@ -45,8 +53,11 @@ def past(cwd: str) -> list[dict[str, Any]]:
     then = {"at": time.time() - 1800, "cwd": cwd}
     call = records.assistant(("Bash", {"command": "node app.js"}), **then)
     block = {
-        "type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "is_error": True, "content": ERROR,
-    }  # fmt: skip
+        "type": "tool_result",
+        "tool_use_id": call["message"]["content"][0]["id"],
+        "is_error": True,
+        "content": ERROR,
+    }
     return [*records.exchange(QUESTION, ANSWER, **then), call, records.user([block], **then)]
 
 
@@ -67,14 +78,19 @@ def make_past(claude: Claude, cwd: Path | None = None) -> None:
 
 
 def commands_in(skill: str) -> list[str]:
-    """The commands that a skill teaches: the lines of its code blocks, but for what is shown as an example."""
+    """The commands that a skill teaches: the lines of its code blocks, but for what is shown as an
+    example."""
     lines = [line[4:] for line in skill.splitlines() if line.startswith("    ")]
     return [line for line in lines if not line.startswith(("[", "- "))]
 
 
 def expected(command: str) -> str:
     """What a command of a skill has to print."""
-    return next(words for part, words in FOUND.items() if re.search(rf"(^|\s){re.escape(part)}(\s|$)", command))
+    return next(
+        words
+        for part, words in FOUND.items()
+        if re.search(rf"(^|\s){re.escape(part)}(\s|$)", command)
+    )
 
 
 def skill_texts(directory: Path) -> list[str]:
@@ -82,27 +98,36 @@ def skill_texts(directory: Path) -> list[str]:
 
 
 def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
-    """Runs every command, the one that shows a hit with what the search has found, and looks at what they print. Without
-    a store, of those that need one only the first."""
+    """Runs every command, the one that shows a hit with what the search has found, and looks at
+    what they print. Without a store, of those that need one only the first."""
     assert len({expected(command) for command in commands}) == len(set(FOUND.values()))
     searches = [command for command in commands if not re.search(r"\bshow \d", command)]
     if not has_store:
-        lacking = [command for command in searches if any(f" {part}" in command for part in NEEDS_A_STORE)]
+        lacking = [
+            command for command in searches if any(f" {part}" in command for part in NEEDS_A_STORE)
+        ]
         searches = [command for command in searches if command not in lacking[1:]]
     printed = dict(zip(searches, run(searches)))
     for command, said in printed.items():
-        wanted = expected(command) if has_store or command not in lacking else "apsw is needed for this"
+        wanted = (
+            expected(command) if has_store or command not in lacking else "apsw is needed for this"
+        )
         assert wanted in said, f"{command}\n{said}"
     if has_store:
         (taught,) = (command for command in commands if command not in searches)
-        found = next(said for command, said in printed.items() if " search " in command and "memories" not in command)
+        found = next(
+            said
+            for command, said in printed.items()
+            if " search " in command and "memories" not in command
+        )
         follow = [line.strip() for line in found.splitlines() if " show " in line]
         assert {_program(line) for line in follow} == {_program(taught)}, found
         assert any(ANSWER in said for said in run(follow))
 
 
 def _program(command: str) -> str:
-    """Return the name of the program that shows a hit, of which a template's skills give a path in the agent's home."""
+    """Return the name of the program that shows a hit, of which a template's skills give a path in
+    the agent's home."""
     return Path(shlex.split(command)[-4]).name
 
 
@@ -116,7 +141,8 @@ def link_packages(env: Path) -> None:
 def shown_by_skills(
     claude: Claude, skills: Iterable[str], *options: str, commands: Iterable[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Each skill as the model gets it, and what the tool Bash returns for each command in the same turn."""
+    """Each skill as the model gets it, and what the tool Bash returns for each command in the same
+    turn."""
     bash = [{"name": "Bash", "input": {"command": one}} for one in commands]
     _call(claude, [*bash, *[{"name": "Skill", "input": {"skill": one}} for one in skills]], options)
     request = claude.api.prompts()[-1]
@@ -124,7 +150,8 @@ def shown_by_skills(
 
 
 def run_in_claude(claude: Claude, commands: list[str], *options: str) -> list[str]:
-    """What the tool Bash of the real Claude Code returns for each command, in one turn of the model."""
+    """What the tool Bash of the real Claude Code returns for each command, in one turn of the
+    model."""
     _call(claude, [{"name": "Bash", "input": {"command": one}} for one in commands], options)
     return results_in(claude.api.prompts()[-1])
 
@@ -138,14 +165,24 @@ def _call(claude: Claude, calls: list[dict[str, Any]], options: Iterable[str]) -
 def results_in(request: Request) -> list[str]:
     """What the tools that a conversation has called returned, in the order of the calls."""
     blocks = [block for message in request.messages for block in blocks_of(message)]
-    results = {block["tool_use_id"]: as_text(block["content"]) for block in blocks if "tool_use_id" in block}
+    results = {
+        block["tool_use_id"]: as_text(block["content"])
+        for block in blocks
+        if "tool_use_id" in block
+    }
     return [results[block["id"]] for block in blocks if block.get("type") == "tool_use"]
 
 
 def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message["content"]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return (
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    )
 
 
 def as_text(content: Any) -> str:
-    return content if isinstance(content, str) else "\n".join(block.get("text", json.dumps(block)) for block in content)
+    return (
+        content
+        if isinstance(content, str)
+        else "\n".join(block.get("text", json.dumps(block)) for block in content)
+    )

@@ -1,5 +1,5 @@
-"""What the tests of the store set up: a store beside transcripts (`Scene`), entries put into it by hand (`put`), and a user
-with transcripts who runs the commands (`StoreUser`)."""
+"""What the tests of the store set up: a store beside transcripts (`Scene`), entries put into it by
+hand (`put`), and a user with transcripts who runs the commands (`StoreUser`)."""
 
 from __future__ import annotations
 
@@ -88,23 +88,38 @@ class Scene:
 
 
 def state(name: str = "a", home: str = "", **fields: object) -> FileState:
-    known = FileState(home, f"-srv-agent/{name}.jsonl", "/root", "claude-code", name, cwd="/srv/agent")
+    known = FileState(
+        home, f"-srv-agent/{name}.jsonl", "/root", "claude-code", name, cwd="/srv/agent"
+    )
     return known._replace(**fields)
 
 
 def said(
-    text: str, minute: float = 0, role: str = "user", key: str = "", message: int = 0, **fields: object
+    text: str,
+    minute: float = 0,
+    role: str = "user",
+    key: str = "",
+    message: int = 0,
+    **fields: object,
 ) -> NewEntry:
     when = START + round(minute * MINUTE)
-    return NewEntry(key_of(key or text), message, 0, role, text, when, "/srv/agent")._replace(**fields)
+    return NewEntry(key_of(key or text), message, 0, role, text, when, "/srv/agent")._replace(
+        **fields
+    )
 
 
 def tool(argument: str, ended: ToolOutcome | None = None, call: str = "") -> NewTool:
-    return NewTool(key_of(f"tool {argument}"), key_of(call or argument), "Bash", "command", argument, ended)
+    return NewTool(
+        key_of(f"tool {argument}"), key_of(call or argument), "Bash", "command", argument, ended
+    )
 
 
 def put(
-    scene: Scene, before: FileState | None, after: FileState, *entries: NewEntry, outcomes: object = ()
+    scene: Scene,
+    before: FileState | None,
+    after: FileState,
+    *entries: NewEntry,
+    outcomes: object = (),
 ) -> FileState:
     [stored] = scene.store.write([Batch(before, after, list(entries), list(outcomes))])
     assert stored is not None
@@ -137,20 +152,32 @@ class StoreUser:
     def environment(self) -> dict[str, str]:
         return {**plain_environment(self.home), "PYTHONUNBUFFERED": "1"}
 
-    def run(self, *words: object, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: object, cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run a subcommand to its end, in this process."""
         return run_here([*map(str, words)], {**self.environment, **environ}, cwd or self.home)
 
-    def run_process(self, *words: object, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    def run_process(
+        self, *words: object, cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run a subcommand to its end in a process of its own."""
         return self.run_command(sys.executable, "-c", COMMAND, *map(str, words), cwd=cwd, **environ)
 
-    def run_command(self, *command: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    def run_command(
+        self, *command: str, cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """Runs any command to its end."""
         return subprocess.run(
-            command, capture_output=True, text=True, cwd=cwd or self.home, env={**self.environment, **environ},
-            stdin=subprocess.DEVNULL, timeout=WAIT_SECONDS, check=False,
-        )  # fmt: skip
+            command,
+            capture_output=True,
+            text=True,
+            cwd=cwd or self.home,
+            env={**self.environment, **environ},
+            stdin=subprocess.DEVNULL,
+            timeout=WAIT_SECONDS,
+            check=False,
+        )
 
     def result(self, *words: object, code: int = 0, **options: Any) -> Any:
         """The JSON of a command that has to succeed, or to end with another exit `code`."""
@@ -165,7 +192,11 @@ class StoreUser:
         store = SqliteStore(str(self.database))
         try:
             talks = store.conversations(Filter(limit=1000))
-            return [entry.text for talk in sorted(talks, key=lambda one: one.id) for entry in store.entries(talk.id)]
+            return [
+                entry.text
+                for talk in sorted(talks, key=lambda one: one.id)
+                for entry in store.entries(talk.id)
+            ]
         finally:
             store.close()
 
@@ -217,7 +248,12 @@ class Watcher:
 def trip() -> list[dict[str, Any]]:
     """A conversation with tool uses, one of which failed."""
     call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "npm test"}}
-    failed = {"tool_use_id": "toolu_1", "type": "tool_result", "is_error": True, "content": "Exit code 1\n3 failed"}
+    failed = {
+        "tool_use_id": "toolu_1",
+        "type": "tool_result",
+        "is_error": True,
+        "content": "Exit code 1\n3 failed",
+    }
     return [
         user("plan a trip to <b>Japan</b>", at=MONDAY),
         assistant("Gladly. The cherry blossom is in April.", at=MONDAY + 5, message_id="m1"),

@@ -1,4 +1,5 @@
-"""A store with conversations in it, entry by entry, without transcripts: what tests of what is made of them need."""
+"""A store with conversations in it, entry by entry, without transcripts: what tests of what is made
+of them need."""
 
 from __future__ import annotations
 
@@ -19,33 +20,50 @@ _keys = itertools.count(1)
 
 
 class Stored:
-    """A store. Conversations that are added are finished: silent for longer than the gap, and ready."""
+    """A store. Conversations that are added are finished: silent for longer than the gap, and
+    ready."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = str(path)
         self.store = SqliteStore(self.path, **options)
         self.now = START
 
-    def add(self, *said: object, name: str = "", home: str = "", at: int | None = None, ready: bool = True) -> int:
-        """Adds entries to the file `name`, a minute apart, from `at` on; the id of the conversation that they are in.
+    def add(
+        self,
+        *said: object,
+        name: str = "",
+        home: str = "",
+        at: int | None = None,
+        ready: bool = True,
+    ) -> int:
+        """Adds entries to the file `name`, a minute apart, from `at` on; the id of the conversation
+        that they are in.
 
-        A string is said by the user or, behind `> `, by the assistant; a tuple is a tool use: name, kind, argument,
-        and, if it failed, the error.
+        A string is said by the user or, behind `> `, by the assistant; a tuple is a tool use: name,
+        kind, argument, and, if it failed, the error.
         """
         key = f"{name or f'session-{next(_keys)}'}.jsonl"
         before = self.store.file_states(home).get(key)
-        state = before or FileState(home, key, "/root", "claude-code", key.removesuffix(".jsonl"), cwd=CWD)
+        state = before or FileState(
+            home, key, "/root", "claude-code", key.removesuffix(".jsonl"), cwd=CWD
+        )
         when = START if at is None else at
         entries = []
         for number, one in enumerate(said):
             entries.append(_entry(one, state.offset + number, when + number * 60_000))
         last = entries[-1].timestamp
-        after = state._replace(offset=state.offset + len(said), last_entry_timestamp=last, next_ordinal=0)
+        after = state._replace(
+            offset=state.offset + len(said), last_entry_timestamp=last, next_ordinal=0
+        )
         self.store.write([Batch(before, after, entries, [])])
         self.now = max(self.now, (last or START) + 2 * HOUR)
         if ready:
             self.store.mark_ready(self.now)
-        wanted = [c for c in self.store.conversations(Filter(limit=10_000)) if c.source_file == key and c.home == home]
+        wanted = [
+            c
+            for c in self.store.conversations(Filter(limit=10_000))
+            if c.source_file == key and c.home == home
+        ]
         return max(wanted, key=lambda conversation: conversation.id).id
 
     def status(self, conversation_id: int) -> tuple[str, str]:
@@ -61,8 +79,12 @@ class Stored:
 def talk(topic: str) -> tuple[str, ...]:
     """A conversation that is long enough."""
     return (
-        f"Please look into {topic} for me", f"> I looked into {topic}.", "And what now?", "> Now it works.", "Thank you!",
-    )  # fmt: skip
+        f"Please look into {topic} for me",
+        f"> I looked into {topic}.",
+        "And what now?",
+        "> Now it works.",
+        "Thank you!",
+    )
 
 
 def _entry(one: object, offset: int, when: int) -> NewEntry:

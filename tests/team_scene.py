@@ -23,9 +23,17 @@ from session_memory.store.sqlite.tool_uses import StoredFile
 from session_memory.store.team_push import SharedAs, TeamPushReport, push_new
 
 TABLES = (
-    "machine", "session", "segment", "item", "posting", "conversation", "changed_file", "handoff", "memory",
+    "machine",
+    "session",
+    "segment",
+    "item",
+    "posting",
+    "conversation",
+    "changed_file",
+    "handoff",
+    "memory",
     "memory_posting",
-)  # fmt: skip
+)
 PROJECT = "example.org/acme/app"
 ORIGIN = "https://ann:token@example.org/acme/app.git"
 
@@ -38,11 +46,18 @@ class Member(StoreUser):
         self.clone = home / "work" / "app"
         self.clone.mkdir(parents=True)
         for command in (["init", "-q"], ["remote", "add", "origin", origin]):
-            subprocess.run(["git", *command], cwd=self.clone, check=True, env={"PATH": os.defpath, "HOME": str(home)})
+            subprocess.run(
+                ["git", *command],
+                cwd=self.clone,
+                check=True,
+                env={"PATH": os.defpath, "HOME": str(home)},
+            )
 
     def says(self, session: str, text: str, below: str = "", cwd: str = "") -> Path:
         directory = cwd or f"{self.clone}{below}"
-        return self.session(session, *exchange(text, "All right.", at=MONDAY, cwd=directory), project=session)
+        return self.session(
+            session, *exchange(text, "All right.", at=MONDAY, cwd=directory), project=session
+        )
 
     def joins(self, team: Team, name: str, *rules: str) -> None:
         """Has joined as a member, on the machine `laptop`; `rules` are lines of its settings."""
@@ -58,8 +73,12 @@ class Team:
         self.name = name = server.database
         self.admin_url = server.url_of(name)
         emptied = [f"DELETE FROM {table}" for table in TABLES]  # a third of the time of TRUNCATE
-        restarted = [f"ALTER SEQUENCE {one}_seq RESTART" for one in ("session_id", "segment_id", "memory_number")]
-        members = ", ".join([f"('{member}')" for member in MEMBERS])  # an earlier test may have removed one
+        restarted = [
+            f"ALTER SEQUENCE {one}_seq RESTART"
+            for one in ("session_id", "segment_id", "memory_number")
+        ]
+        # an earlier test may have removed one
+        members = ", ".join([f"('{member}')" for member in MEMBERS])
         added = (
             f"SELECT add_member(name) FROM (VALUES {members}) AS member (name) "
             "WHERE NOT has_table_privilege(name, 'session', 'SELECT')"
@@ -82,7 +101,9 @@ class Team:
             cursor = connection.execute(sql, values)  # type: ignore[arg-type]
             return cursor.fetchall() if cursor.description else []
 
-    def push(self, scene: Scene, member: str = "ann", machine: str = "laptop", **options: Any) -> TeamPushReport:
+    def push(
+        self, scene: Scene, member: str = "ann", machine: str = "laptop", **options: Any
+    ) -> TeamPushReport:
         """Pushes a machine's store as a member; everything with the team, unless told otherwise."""
         return push(self.url(member), scene, machine, **options)
 
@@ -90,16 +111,32 @@ class Team:
 def memory(title: str, id: str, *, share: str = "team", **values: Any) -> MemoryPush:
     """A decision about the harbour, drawn from the session `plan`."""
     given = MemoryPush(
-        "", id, PROJECT, share, "decision", title, "", "harbour", "", 1_760_000_000_000, "plan", 1, "summary", PROJECT,
+        "",
+        id,
+        PROJECT,
+        share,
+        "decision",
+        title,
+        "",
+        "harbour",
+        "",
+        1_760_000_000_000,
+        "plan",
+        1,
+        "summary",
+        PROJECT,
         (),
-    )  # fmt: skip
+    )
     return given._replace(**values)
 
 
 def push(
-    url: str, scene: Scene, machine: str = "laptop", shared_as: Callable[[StoredFile, SharedSession | None], SharedAs | None] | None = None,
+    url: str,
+    scene: Scene,
+    machine: str = "laptop",
+    shared_as: Callable[[StoredFile, SharedSession | None], SharedAs | None] | None = None,
     **options: Any,
-) -> TeamPushReport:  # fmt: skip
+) -> TeamPushReport:
     with closing(TeamPush(url, machine)) as pushing:
         return push_new(scene.store, pushing, shared_as or (lambda *_: AS_IT_IS), **options)
 
@@ -117,7 +154,8 @@ AS_IT_IS = _AsItIs(PROJECT, "team", "/nowhere")
 
 
 class TeamScene(Scene):
-    """As `Scene`, but what is read is read from a team, to which all that was written is pushed before."""
+    """As `Scene`, but what is read is read from a team, to which all that was written is pushed
+    before."""
 
     def __init__(self, path: Path, team: Team, **options: Any) -> None:
         super().__init__(path, **options)

@@ -28,19 +28,25 @@ def names_of_tests(path: Path) -> set[str]:
         if isinstance(node, ast.FunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+            found |= {
+                f"{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)
+            }
     return found
 
 
 def test_every_test_that_the_threat_model_names_is_there() -> None:
     named = NAMED_TEST.findall((ROOT / "docs" / "inside" / "security.md").read_text())
     assert len(named) > 20
-    assert [f"{path}::{test}" for path, test in named if test not in names_of_tests(ROOT / path)] == []
+    assert [
+        f"{path}::{test}" for path, test in named if test not in names_of_tests(ROOT / path)
+    ] == []
 
 
 def test_every_row_of_the_threat_model_names_a_test() -> None:
     rows = [
-        line for line in (ROOT / "docs" / "inside" / "security.md").read_text().splitlines() if line.startswith("| to ")
+        line
+        for line in (ROOT / "docs" / "inside" / "security.md").read_text().splitlines()
+        if line.startswith("| to ")
     ]
     assert rows
     assert [row for row in rows if not NAMED_TEST.search(row)] == []
@@ -54,7 +60,10 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 
 def links_of(page: Path) -> list[Path]:
     """Return the files that a page links to, pictures left out."""
-    return [(page.parent / link).resolve() for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#:\s]+)", page.read_text())]
+    return [
+        (page.parent / link).resolve()
+        for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#:\s]+)", page.read_text())
+    ]
 
 
 def test_every_page_of_the_documentation_is_reached_from_readme() -> None:
@@ -69,7 +78,12 @@ def test_readme_has_at_most_15_links() -> None:
 
 def figures() -> list[str]:
     """The figures in the table of docs/measured/figures.md."""
-    rows = (ROOT / "docs" / "measured" / "figures.md").read_text().partition("|---|---|---|\n")[2].splitlines()
+    rows = (
+        (ROOT / "docs" / "measured" / "figures.md")
+        .read_text()
+        .partition("|---|---|---|\n")[2]
+        .splitlines()
+    )
     return [row.split(" | ")[0].removeprefix("| ") for row in rows]
 
 
@@ -79,16 +93,23 @@ def test_every_figure_in_readme_has_a_row_that_says_where_it_comes_from() -> Non
     costs = readme.partition("## What it costs")[2].partition("\n## ")[0]
     for figure in sorted(figures(), key=len, reverse=True):
         costs = costs.replace(figure, "")
-    assert re.findall(r"\d[\d.,]* (?:to [\d.]+ )?(?:ms|MB|GB|%|times|characters|tokens)", costs) == []
+    assert (
+        re.findall(r"\d[\d.,]* (?:to [\d.]+ )?(?:ms|MB|GB|%|times|characters|tokens)", costs) == []
+    )
 
 
 def test_the_figures_that_are_settings_constants_or_counted_are_those_of_the_code() -> None:
     skills = [path.read_text() for path in (ROOT / "skills").glob("*/SKILL.md")]
     described = sum(
-        len(one) for text in skills for one in re.findall(r"^(?:name|description): (.*)$", text, re.MULTILINE)
+        len(one)
+        for text in skills
+        for one in re.findall(r"^(?:name|description): (.*)$", text, re.MULTILINE)
     )
     assert (len(skills), 50 * round(described / 50)) == (2, 750)
-    listed = [{"name": one.name, "description": one.description, "inputSchema": one.schema} for one in TOOLS]
+    listed = [
+        {"name": one.name, "description": one.description, "inputSchema": one.schema}
+        for one in TOOLS
+    ]
     assert f"{round(len(json.dumps(listed)), -2):,} characters" in figures()
     assert (Settings.max_characters.default, INTERVAL_SECONDS, CPU_SECONDS) == (500, 600, 60)
     assert f"{HOOK_MILLISECONDS} ms" in figures()
@@ -101,16 +122,30 @@ def test_where_others_are_ahead_stands_first_in_the_comparison() -> None:
 
 def test_a_page_that_states_times_names_what_measures_them() -> None:
     states = re.compile(r"\b\d[\d.,]* (?:ms|MB/s|x)\b")
-    pages = {page: page.read_text() for page in (ROOT / "docs").rglob("*.md") if page.name != "figures.md"}
+    pages = {
+        page: page.read_text()
+        for page in (ROOT / "docs").rglob("*.md")
+        if page.name != "figures.md"
+    }
     measured = re.compile(r"python -m bench|performance\.md|session-memory proof")
-    assert [page for page, text in pages.items() if states.search(text) and not measured.search(text)] == []
+    assert [
+        page for page, text in pages.items() if states.search(text) and not measured.search(text)
+    ] == []
 
 
 def test_every_benchmark_is_told_of() -> None:
     told = "".join(page.read_text() for page in PAGES)
-    programs = [path for path in (ROOT / "bench").rglob("*.py") if '__name__ == "__main__"' in path.read_text()]
-    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__") for path in programs}
-    names -= {"bench.corpus", "bench.launcher", "bench.public.tools"}  # they make or start what others measure
+    programs = [
+        path
+        for path in (ROOT / "bench").rglob("*.py")
+        if '__name__ == "__main__"' in path.read_text()
+    ]
+    names = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+        for path in programs
+    }
+    # they make or start what others measure
+    names -= {"bench.corpus", "bench.launcher", "bench.public.tools"}
     assert len(names) > 20
     assert sorted(name for name in names if f"python -m {name}" not in told) == []
 
@@ -127,12 +162,17 @@ MECHANISMS = {
 
 
 def test_the_page_on_systems_lists_every_module_that_depends_on_one() -> None:
-    rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", (ROOT / "docs/inside/systems.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| (`[^|]+`) \| ([^|]+) \|", (ROOT / "docs/inside/systems.md").read_text(), re.MULTILINE
+    )
     listed = {mechanism: set(re.findall(r"`([\w/]+\.py)`", modules)) for mechanism, modules in rows}
     package = ROOT / "session_memory"
-    texts = {path.relative_to(package).as_posix(): path.read_text() for path in package.rglob("*.py")}
+    texts = {
+        path.relative_to(package).as_posix(): path.read_text() for path in package.rglob("*.py")
+    }
     assert listed == {
-        name: {path for path, text in texts.items() if re.search(pattern, text)} for name, pattern in MECHANISMS.items()
+        name: {path for path, text in texts.items() if re.search(pattern, text)}
+        for name, pattern in MECHANISMS.items()
     }
     named = set(re.findall(r"/proc/self/\w+", "".join(texts.values())))
     assert {f"`{path}`" for path in named} <= {*MECHANISMS, "`/proc/self`"}

@@ -1,5 +1,5 @@
-"""Every command that stands in README, docs/ and the skills is one: its words parse, its modules, files and options are
-there, and what neither serves nor installs runs in a home with sessions."""
+"""Every command that stands in README, docs/ and the skills is one: its words parse, its modules,
+files and options are there, and what neither serves nor installs runs in a home with sessions."""
 
 from __future__ import annotations
 
@@ -25,18 +25,21 @@ COMMAND = r"(?:session-memory|python3?|\.venv/bin/python)(?: [^`\n]+)?"
 IN_BLOCK = re.compile(rf"^    ({COMMAND})$", re.MULTILINE)
 IN_TEXT = re.compile(rf"`({COMMAND})`")
 ENDS = {"|", ">", "&", ";", "&&"}
-# They go on until they are stopped, or change the machine, or ask another one: the tests of their rooms run them.
+# They go on until they are stopped, or change the machine, or ask another one: the tests of their
+# rooms run them.
 NOT_RUN = {"watch", "page", "host", "mcp", "team", "install", "uninstall", "new", "doctor", "graph"}
 
 
 def commands_in(pages: list[Path], pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
-    """The words of each command on the pages that stands as the pattern says, once: without comments, and without what
-    follows it in a shell."""
+    """The words of each command on the pages that stands as the pattern says, once: without
+    comments, and without what follows it in a shell."""
     seen = set()
     for page in pages:
         for line in pattern.findall(page.read_text().replace("${CLAUDE_PLUGIN_ROOT}/", "")):
             words = shlex.split(line, comments=True)
-            end = min((number for number, word in enumerate(words) if word in ENDS), default=len(words))
+            end = min(
+                (number for number, word in enumerate(words) if word in ENDS), default=len(words)
+            )
             seen.add(tuple(words[:end]))
     yield from sorted(seen)
 
@@ -67,7 +70,9 @@ def test_a_command_in_a_block_parses_as_it_stands(words: tuple[str, ...]) -> Non
     parser_of(words[0]).parse_args(words[1:])
 
 
-def test_a_command_in_a_text_is_one_with_options_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_in_a_text_is_one_with_options_that_it_has(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     wrong = []
     for words in filter(None, map(as_our_command, IN_TEXTS)):
         try:
@@ -82,9 +87,13 @@ def test_a_command_in_a_text_is_one_with_options_that_it_has(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    "words", [words for words in IN_BLOCKS + IN_TEXTS if not as_our_command(words) and len(words) > 1], ids=" ".join
+    "words",
+    [words for words in IN_BLOCKS + IN_TEXTS if not as_our_command(words) and len(words) > 1],
+    ids=" ".join,
 )
-def test_a_module_or_file_that_python_is_told_to_run_is_there_with_its_options(words: tuple[str, ...]) -> None:
+def test_a_module_or_file_that_python_is_told_to_run_is_there_with_its_options(
+    words: tuple[str, ...],
+) -> None:
     _, *rest = words
     if rest[0] == "-m":
         found = importlib.util.find_spec(rest[1])
@@ -93,7 +102,9 @@ def test_a_module_or_file_that_python_is_told_to_run_is_there_with_its_options(w
             module = f"{rest[1]}.__main__" if found.submodule_search_locations else rest[1]
             command.parser_of(importlib.import_module(module).main).parse_args(rest[2:])
     missing = [
-        word for word in rest if re.fullmatch(r"(tests|scripts)/[\w/]+\.py", word) and not (ROOT / word).exists()
+        word
+        for word in rest
+        if re.fullmatch(r"(tests|scripts)/[\w/]+\.py", word) and not (ROOT / word).exists()
     ]
     assert missing == []
 
@@ -102,8 +113,12 @@ def test_a_module_or_file_that_python_is_told_to_run_is_there_with_its_options(w
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with two sessions and an error; it is the process's, and has what the pages name."""
     user = StoreUser(tmp_path)
-    user.session("discord", *exchange("which cherry blossom spots near the kyoto temples?", "Maruyama Park."))
-    user.session("diary", *exchange("Cannot find module: ECONNREFUSED 127.0.0.1:5432", "Start the database."))
+    user.session(
+        "discord", *exchange("which cherry blossom spots near the kyoto temples?", "Maruyama Park.")
+    )
+    user.session(
+        "diary", *exchange("Cannot find module: ECONNREFUSED 127.0.0.1:5432", "Start the database.")
+    )
     for name in list(os.environ):
         if name.startswith(("CLAUDE", "SESSION_MEMORY", "ANTHROPIC")):
             monkeypatch.delenv(name)
@@ -112,12 +127,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_neither_serves_nor_installs_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_neither_serves_nor_installs_runs(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     wrong = []
     for words in OURS:
         if words[0] not in NOT_RUN:
             code = main([*words])
             said = capsys.readouterr()
-            if code not in (0, 1) or (code == 1 and not said.err and not said.out) or "Traceback" in said.err:
+            if (
+                code not in (0, 1)
+                or (code == 1 and not said.err and not said.out)
+                or "Traceback" in said.err
+            ):
                 wrong.append((words, code, said.err))
     assert wrong == []

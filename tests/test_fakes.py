@@ -1,4 +1,5 @@
-"""The fake servers leave the streams of the test's process alone, which commands run in it have as theirs."""
+"""The fake servers leave the streams of the test's process alone, which commands run in it have as
+theirs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The house: imports point down, nothing imports in a circle, names are unique, the map shows every room and its layer,
-and the page of commands every command.
+"""The house: imports point down, nothing imports in a circle, names are unique, the map shows every
+room and its layer, and the page of commands every command.
 
 `.venv/bin/python tests/test_house.py` writes the table in docs/use/commands.md.
 """
@@ -23,7 +23,8 @@ MAP = ROOT / "docs" / "architecture.md"
 COMMANDS_PAGE = ROOT / "docs" / "use" / "commands.md"
 TABLE_HEAD = "| Command | What it does |\n|---|---|\n"
 
-# The lowest first. A room imports from the layers below its own; rooms of LOWER also from each other.
+# The lowest first. A room imports from the layers below its own; rooms of LOWER also from each
+# other.
 LOWER = (("errors", "named_tuple", "text", "system"), ("settings", "runtimes", "transcripts"))
 UPPER = (
     ("activity", "archives"),
@@ -37,11 +38,28 @@ UPPER = (
 )
 LAYERS = {room: number for number, rooms in enumerate(LOWER + UPPER) for room in rooms}
 
-# Rooms whose docstrings are in plain English: add a room once none of its docstrings begins with a clause.
+# Rooms whose docstrings are in plain English: add a room once none of its docstrings begins with a
+# clause.
 PLAIN_ROOMS = (
-    "activity", "archives", "commands", "hooks", "host", "install", "memories", "patterns", "runtimes", "settings", "store",
-    "system", "testing", "text", "tools", "transcripts", "upkeep", "web",
-)  # fmt: skip
+    "activity",
+    "archives",
+    "commands",
+    "hooks",
+    "host",
+    "install",
+    "memories",
+    "patterns",
+    "runtimes",
+    "settings",
+    "store",
+    "system",
+    "testing",
+    "text",
+    "tools",
+    "transcripts",
+    "upkeep",
+    "web",
+)
 CLAUSES = {
     "as",
     "how",
@@ -60,7 +78,8 @@ CLAUSES = {
 
 
 def name_of(path: Path) -> str:
-    """The dotted name of a module, without that of the package: `store.search.query`; '' for the package itself."""
+    """The dotted name of a module, without that of the package: `store.search.query`; '' for the
+    package itself."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -78,18 +97,23 @@ def tree_of(source: str) -> ast.Module:
 
 
 def imports_in(source: str, path: Path) -> set[str]:
-    """The modules of the package that `source`, which lies at `path`, imports, at its head or later. What only a type
-    checker reads does not count, nor does the import of a package that a module lies in."""
+    """The modules of the package that `source`, which lies at `path`, imports, at its head or
+    later. What only a type checker reads does not count, nor does the import of a package that a
+    module lies in."""
     own = path.relative_to(PACKAGE).with_suffix("").parts if path.is_relative_to(PACKAGE) else ()
     found = set()
     for node in statements(tree_of(source)):
         if isinstance(node, ast.Import):
             found |= {
-                alias.name.removeprefix("session_memory").lstrip(".") for alias in node.names if is_ours(alias.name)
+                alias.name.removeprefix("session_memory").lstrip(".")
+                for alias in node.names
+                if is_ours(alias.name)
             }
         elif isinstance(node, ast.ImportFrom) and (node.level or is_ours(node.module or "")):
             above = list(own[: len(own) - node.level]) if node.level else []
-            named = (node.module or "").split(".") if node.level else (node.module or "").split(".")[1:]
+            named = (
+                (node.module or "").split(".") if node.level else (node.module or "").split(".")[1:]
+            )
             base = ".".join([*above, *(part for part in named if part)])
             for alias in node.names:
                 inner = f"{base}.{alias.name}".lstrip(".")
@@ -102,10 +126,15 @@ def is_ours(module: str) -> bool:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the statements of a tree, at any depth, without the blocks that only a type checker reads."""
+    """Yield the statements of a tree, at any depth, without the blocks that only a type checker
+    reads."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
         for node in getattr(tree, field, ()):
-            if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            if not (
+                isinstance(node, ast.If)
+                and isinstance(node.test, ast.Name)
+                and node.test.id == "TYPE_CHECKING"
+            ):
                 yield node
                 yield from statements(node)
 
@@ -146,7 +175,9 @@ def test_an_import_that_points_up_would_be_found() -> None:
 
 
 def test_the_installer_knows_a_runtime_by_what_all_of_them_offer() -> None:
-    folders = tuple([f"runtimes.{path.parent.name}." for path in (PACKAGE / "runtimes").glob("*/__init__.py")])
+    folders = tuple(
+        [f"runtimes.{path.parent.name}." for path in (PACKAGE / "runtimes").glob("*/__init__.py")]
+    )
     assert len(folders) > 1
     named = [
         (module, one)
@@ -196,14 +227,20 @@ def test_the_map_shows_every_room_and_none_that_is_gone() -> None:
 
 
 def test_the_map_shows_the_layers_as_they_are() -> None:
-    lines = re.findall(r"^\d+\. (.*)$", MAP.read_text().partition("## Layers")[2].partition("\n## ")[0], re.MULTILINE)
+    lines = re.findall(
+        r"^\d+\. (.*)$",
+        MAP.read_text().partition("## Layers")[2].partition("\n## ")[0],
+        re.MULTILINE,
+    )
     assert [tuple(re.findall(r"`(\w+)`", line)) for line in lines] == [*LOWER, *UPPER]
 
 
 def test_every_file_that_the_map_names_is_there() -> None:
     named = re.findall(r"`(\w+/[\w/]+\.py)`", MAP.read_text())
     assert named
-    missing = [name for name in named if not (PACKAGE / name).exists() and not (ROOT / name).exists()]
+    missing = [
+        name for name in named if not (PACKAGE / name).exists() and not (ROOT / name).exists()
+    ]
     assert missing == []
 
 
@@ -217,20 +254,32 @@ def test_a_process_that_a_test_starts_with_an_environment_gets_a_home() -> None:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         source = path.read_text()
         for node in ast.walk(ast.parse(source)) if "env={" in source else ():
-            if isinstance(node, ast.keyword) and node.arg == "env" and isinstance(node.value, ast.Dict):
-                names = {key.value if isinstance(key, ast.Constant) else None for key in node.value.keys}
+            if (
+                isinstance(node, ast.keyword)
+                and node.arg == "env"
+                and isinstance(node.value, ast.Dict)
+            ):
+                names = {
+                    key.value if isinstance(key, ast.Constant) else None for key in node.value.keys
+                }
                 if not names & {"HOME", "SESSION_MEMORY_DIR", None}:
                     without.append(f"{path.relative_to(ROOT)}:{node.value.lineno}")
     assert without == []
 
 
 def test_every_command_stands_in_the_documentation_with_what_it_does() -> None:
-    assert command_table() in COMMANDS_PAGE.read_text(), f"run .venv/bin/python {Path(__file__).relative_to(ROOT)}"
+    assert command_table() in COMMANDS_PAGE.read_text(), (
+        f"run .venv/bin/python {Path(__file__).relative_to(ROOT)}"
+    )
 
 
 def command_table() -> str:
     """A row for each command, as docs/use/commands.md shows them."""
-    return TABLE_HEAD + "".join([f"| `{name}` | {parser_of(name).description} |\n" for name in COMMANDS]) + "\n"
+    return (
+        TABLE_HEAD
+        + "".join([f"| `{name}` | {parser_of(name).description} |\n" for name in COMMANDS])
+        + "\n"
+    )
 
 
 def write_command_table() -> None:
@@ -239,7 +288,11 @@ def write_command_table() -> None:
     COMMANDS_PAGE.write_text(before + command_table() + rest.partition("\n\n")[2])
 
 
-ENTRIES = [path for path in (*ROOT.glob("hooks/*.py"), *ROOT.glob("scripts/*.py")) if path.name != "old_python.py"]
+ENTRIES = [
+    path
+    for path in (*ROOT.glob("hooks/*.py"), *ROOT.glob("scripts/*.py"))
+    if path.name != "old_python.py"
+]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.stem)
@@ -247,7 +300,13 @@ def test_an_entry_imports_one_module(entry: Path) -> None:
     imported = imports_in(entry.read_text(), entry)
     assert len(imported) == (0 if "from entry import run" in entry.read_text() else 1)
     through = {"system.terminal"}  # whose main_of imports the rest
-    assert {room_of(one) for one in imported - through} <= {"hooks", "upkeep", "install", "commands", "cli"}
+    assert {room_of(one) for one in imported - through} <= {
+        "hooks",
+        "upkeep",
+        "install",
+        "commands",
+        "cli",
+    }
 
 
 if __name__ == "__main__":

@@ -41,7 +41,13 @@ both = pytest.mark.parametrize("kind", [Quick, Usual])
 @both
 def test_it_is_a_tuple_with_names_and_defaults(kind: type[Usual]) -> None:
     place = kind("a.py", 7)
-    assert place == ("a.py", 7, 1) == kind(line=7, file="a.py") == kind("a.py", column=1, line=7) == kind._make(place)
+    assert (
+        place
+        == ("a.py", 7, 1)
+        == kind(line=7, file="a.py")
+        == kind("a.py", column=1, line=7)
+        == kind._make(place)
+    )
     assert (place.file, place.line, place.column, place.shown) == ("a.py", 7, 1, "a.py:7")
     assert place._replace(line=8) == ("a.py", 8, 1)
     assert place._asdict() == {"file": "a.py", "line": 7, "column": 1}
@@ -69,9 +75,17 @@ def test_a_pattern_takes_it_apart(kind: type[Usual]) -> None:
 @both
 @pytest.mark.parametrize(
     ("values", "named"),
-    [((), {}), (("a",), {}), (("a", 1, 2, 3), {}), (("a", 1), {"file": "b"}), (("a", 1), {"page": 2})],
+    [
+        ((), {}),
+        (("a",), {}),
+        (("a", 1, 2, 3), {}),
+        (("a", 1), {"file": "b"}),
+        (("a", 1), {"page": 2}),
+    ],
 )
-def test_a_wrong_field_is_an_error(kind: type[Usual], values: tuple[str, ...], named: dict[str, typing.Any]) -> None:
+def test_a_wrong_field_is_an_error(
+    kind: type[Usual], values: tuple[str, ...], named: dict[str, typing.Any]
+) -> None:
     with pytest.raises(TypeError):
         kind(*values, **named)
 

@@ -26,10 +26,26 @@ def test_three():
 def run(directory: Path, *words: str) -> str:
     (directory / "test_sums.py").write_text(SOURCE)
     (directory / "conftest.py").write_text('pytest_plugins = ["progress"]\n')
-    environ = {"PATH": os.defpath, "HOME": str(directory), "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"}
+    environ = {
+        "PATH": os.defpath,
+        "HOME": str(directory),
+        "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}",
+    }
     environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "--rootdir", str(directory), *words]
-    done = subprocess.run(command, cwd=directory, env=environ, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "xdist",
+        "--rootdir",
+        str(directory),
+        *words,
+    ]
+    done = subprocess.run(
+        command, cwd=directory, env=environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 

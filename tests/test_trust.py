@@ -1,4 +1,5 @@
-"""The page on trust says what is true: which hooks an install adds, and that nothing connects to a network."""
+"""The page on trust says what is true: which hooks an install adds, and that nothing connects to a
+network."""
 
 from __future__ import annotations
 
@@ -33,12 +34,18 @@ def installed_events() -> set[tuple[str, str]]:
     declared = (REPOSITORY / "hooks/hooks.json").read_text()
     events = set()
     for runtime in all_runtimes():
-        events |= {(runtime.TITLE, hook.event) for hook in runtime.install.wanted_hooks(declared, "python3", "/app")}
+        events |= {
+            (runtime.TITLE, hook.event)
+            for hook in runtime.install.wanted_hooks(declared, "python3", "/app")
+        }
         for path, text in runtime.install.wanted_files(declared, "python3", "/app").items():
             if path.endswith(".json"):
                 events |= {(runtime.TITLE, event) for event in json.loads(text)["hooks"]}
     for title, (path, pattern) in EXTENSIONS.items():
-        events |= {(title, event) for event in re.findall(pattern, (REPOSITORY / path).read_text(), re.MULTILINE)}
+        events |= {
+            (title, event)
+            for event in re.findall(pattern, (REPOSITORY / path).read_text(), re.MULTILINE)
+        }
     return events
 
 
@@ -58,17 +65,51 @@ def test_no_command_and_no_hook_connects_to_a_network(machine: Machine, tmp_path
     [project_dir] = (machine.claude / "projects").iterdir()
     transcript = project_dir / f"{SESSION}.jsonl"
     records.write(transcript, *records.exchange("name the cookie", "crumb", cwd="/srv/shop"))
-    event = {"session_id": SESSION, "cwd": "/srv/shop", "prompt": "Go on", "hook_event_name": "UserPromptSubmit"}
+    event = {
+        "session_id": SESSION,
+        "cwd": "/srv/shop",
+        "prompt": "Go on",
+        "hook_event_name": "UserPromptSubmit",
+    }
     event["transcript_path"] = str(transcript)
-    python = [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())"]
+    python = [
+        sys.executable,
+        "-c",
+        "import sys; from session_memory.cli import main; sys.exit(main())",
+    ]
     hook = [sys.executable, "-I", "-S", str(REPOSITORY / "hooks/user_prompt_submit.py")]
-    upkeep = [sys.executable, str(REPOSITORY / "hooks/upkeep.py"), str(machine.home / ".session-memory")]
+    upkeep = [
+        sys.executable,
+        str(REPOSITORY / "hooks/upkeep.py"),
+        str(machine.home / ".session-memory"),
+    ]
     environ = {"HOME": str(machine.home), "PATH": os.defpath, "LANG": "C.UTF-8"}
     trace = tmp_path / "trace"
-    for command in ([*python], *([*python, *words.split()] for words in COMMANDS.split(";")), hook, upkeep):
-        traced = ["strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmsg", "-o", str(trace), "-A", *command]
+    for command in (
+        [*python],
+        *([*python, *words.split()] for words in COMMANDS.split(";")),
+        hook,
+        upkeep,
+    ):
+        traced = [
+            "strace",
+            "-f",
+            "-qq",
+            "-e",
+            "trace=connect,sendto,sendmsg",
+            "-o",
+            str(trace),
+            "-A",
+            *command,
+        ]
         done = subprocess.run(
-            traced, env=environ, input=json.dumps(event), text=True, capture_output=True, check=False, cwd=REPOSITORY
+            traced,
+            env=environ,
+            input=json.dumps(event),
+            text=True,
+            capture_output=True,
+            check=False,
+            cwd=REPOSITORY,
         )
         assert "usage:" not in done.stderr, done.stderr
         assert "Traceback" not in done.stderr, done.stderr
@@ -79,6 +120,17 @@ def test_no_command_and_no_hook_connects_to_a_network(machine: Machine, tmp_path
 def test_strace_shows_a_connection_if_there_is_one(tmp_path: Path) -> None:
     code = "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"
     trace = tmp_path / "trace"
-    command = ["strace", "-f", "-qq", "-e", "trace=connect", "-o", str(trace), sys.executable, "-c", code]
+    command = [
+        "strace",
+        "-f",
+        "-qq",
+        "-e",
+        "trace=connect",
+        "-o",
+        str(trace),
+        sys.executable,
+        "-c",
+        code,
+    ]
     subprocess.run(command, check=True)
     assert "AF_INET" in trace.read_text()

@@ -31,7 +31,8 @@ ALPHABETS = {
     "url": string.digits + string.ascii_letters + "-_",
 }
 SLOT = re.compile(r"\{((?!SSHA)\w+)(?::(\d+))?\}")
-# A key without a digit in its beginning is not looked for where only a name speaks for it: none is made here.
+# A key without a digit in its beginning is not looked for where only a name speaks for it: none is
+# made here.
 SURE = 10
 BEGINNING = 40
 EXAMPLES_FILE = Path(__file__).parent / "text" / "secrets.txt"
@@ -52,7 +53,8 @@ class Sample(NamedTuple):
 
 
 def samples(seed: int) -> Iterator[Sample]:
-    """Yield one sample of every template, of tokens one with each prefix; the same for the same seed."""
+    """Yield one sample of every template, of tokens one with each prefix; the same for the same
+    seed."""
     source = random.Random(seed)
     for rule in RULES:
         for template in templates(rule):
@@ -67,13 +69,16 @@ def templates(rule: SecretRule) -> list[str]:
 
 
 def read_examples() -> list[list[str]]:
-    """Read the examples of each rule. Raise ValueError for those of a rule that is another one now."""
+    """Read the examples of each rule. Raise ValueError for those of a rule that is another one
+    now."""
     blocks = re.split(r"\n(?!\t)", EXAMPLES_FILE.read_text().partition("\n\n")[2].strip("\n"))
     found = []
     for rule, block in zip(RULES, blocks, strict=True):
         head, *examples = block.split("\n\t")
         if head.split("\t")[:2] != [rule.form, rule.kind] or not examples:
-            raise ValueError(f"{EXAMPLES_FILE}: examples of {head!r}, not of the {rule.form} {rule.kind!r}")
+            raise ValueError(
+                f"{EXAMPLES_FILE}: examples of {head!r}, not of the {rule.form} {rule.kind!r}"
+            )
         found.append([example.replace("⏎", "\n") for example in examples])
     return found
 
@@ -82,15 +87,22 @@ def sample(rule: SecretRule, template: str, source: random.Random) -> Sample:
     filled = SLOT.sub(lambda slot: fill(slot[1], int(slot[2] or 0), source), template)
     before, _, rest = filled.partition("«") if "«" in filled else ("", "", filled)
     secret, _, after = rest.partition("»")
-    return Sample(rule.number, rule.kind, before + secret + after, len(before), len(before) + len(secret))
+    return Sample(
+        rule.number, rule.kind, before + secret + after, len(before), len(before) + len(secret)
+    )
 
 
 def fill(name: str, size: int, source: random.Random) -> str:
-    """`size` characters of an alphabet, a UUID, or as many lines of a PEM block (`pemjson`: with escaped line feeds)."""
+    """`size` characters of an alphabet, a UUID, or as many lines of a PEM block (`pemjson`: with
+    escaped line feeds)."""
     if name.lower() == "uuid":
-        return "-".join(fill("HEX" if name == "UUID" else "hex", part, source) for part in (8, 4, 4, 4, 12))
+        return "-".join(
+            fill("HEX" if name == "UUID" else "hex", part, source) for part in (8, 4, 4, 4, 12)
+        )
     if name in ("pem", "pemjson"):
-        lines = [fill("b64", 64, source) for _ in range(size)] + [fill("b64", source.randint(4, 60), source) + "=="]
+        lines = [fill("b64", 64, source) for _ in range(size)] + [
+            fill("b64", source.randint(4, 60), source) + "=="
+        ]
         return ("\n" if name == "pem" else "\\n").join(lines)
     if name == "card":
         return card_number(size, source)
@@ -103,7 +115,8 @@ def fill(name: str, size: int, source: random.Random) -> str:
 
 
 def card_number(form: int, source: random.Random) -> str:
-    """Digits that pass the check of Luhn: 16, 15 as of American Express, or (4) 16 in groups of four."""
+    """Digits that pass the check of Luhn: 16, 15 as of American Express, or (4) 16 in groups of
+    four."""
     size, first = (15, "37") if form == 15 else (16, "45")
     digits = first + fill("dig", size - 3, source)
     for last in string.digits:
@@ -116,17 +129,97 @@ def card_number(form: int, source: random.Random) -> str:
 
 EXAMPLES = read_examples()
 
-# Pieces that mean something to Markdown, to HTML or to an archive: random rows of them are where escapes go wrong.
+# Pieces that mean something to Markdown, to HTML or to an archive: random rows of them are where
+# escapes go wrong.
 PIECES = [
-    "`", "``", "```", "~~~", "~~~~", "<b>", "</b>", "<!--", "-->", "<script>alert(1)</script>", "<div", "<?php", "<![CDATA[",
-    "\\", "\n", "\n\n", "    ", "  ", "   ", "\t", " ", "a", "word ", "é", "- ", "* ", "+ ", "1. ", "12) ", "> ", "#", "# ", "## ",
-    "---", "===", "***", "___", "* * *", "- - -", "|", "| a | b |", "|---|---|", ":-:|", "[a](javascript:x)", "[a](https://x.org)",
-    "![a](data:image/png;base64,x)", "](", "[x]: data:x", "]:", "![", "[", "(data:text/html,x)", "&lt;", "&#58;", "&", "&amp",
-    "<javascript:x>", "<https://x.org>", "**User**: hi", "**G2**:", "__User__:", "**Tool**: x", "](java\nscript:1)", "](\njavascript:1)",
-    "](<javascript:x>)", "](docs/x.md)", "](#top)", "*Compacted here", '"', "'", ")", "<!-- session-memory {} -->", "Archived: x",
-    "**User:** hi", "***User***: hi", "**user** (2026-02-21 03:39:07Z): hi", "## User", "__G2:__", "**Us", "er:**", "[**", "**Root cause:** x",
-    "User:** hi", "\nG2: x", "  \nUser:", "**bold", "__bold",
-]  # fmt: skip
+    "`",
+    "``",
+    "```",
+    "~~~",
+    "~~~~",
+    "<b>",
+    "</b>",
+    "<!--",
+    "-->",
+    "<script>alert(1)</script>",
+    "<div",
+    "<?php",
+    "<![CDATA[",
+    "\\",
+    "\n",
+    "\n\n",
+    "    ",
+    "  ",
+    "   ",
+    "\t",
+    " ",
+    "a",
+    "word ",
+    "é",
+    "- ",
+    "* ",
+    "+ ",
+    "1. ",
+    "12) ",
+    "> ",
+    "#",
+    "# ",
+    "## ",
+    "---",
+    "===",
+    "***",
+    "___",
+    "* * *",
+    "- - -",
+    "|",
+    "| a | b |",
+    "|---|---|",
+    ":-:|",
+    "[a](javascript:x)",
+    "[a](https://x.org)",
+    "![a](data:image/png;base64,x)",
+    "](",
+    "[x]: data:x",
+    "]:",
+    "![",
+    "[",
+    "(data:text/html,x)",
+    "&lt;",
+    "&#58;",
+    "&",
+    "&amp",
+    "<javascript:x>",
+    "<https://x.org>",
+    "**User**: hi",
+    "**G2**:",
+    "__User__:",
+    "**Tool**: x",
+    "](java\nscript:1)",
+    "](\njavascript:1)",
+    "](<javascript:x>)",
+    "](docs/x.md)",
+    "](#top)",
+    "*Compacted here",
+    '"',
+    "'",
+    ")",
+    "<!-- session-memory {} -->",
+    "Archived: x",
+    "**User:** hi",
+    "***User***: hi",
+    "**user** (2026-02-21 03:39:07Z): hi",
+    "## User",
+    "__G2:__",
+    "**Us",
+    "er:**",
+    "[**",
+    "**Root cause:** x",
+    "User:** hi",
+    "\nG2: x",
+    "  \nUser:",
+    "**bold",
+    "__bold",
+]
 
 
 def random_text(source: random.Random) -> str:
@@ -141,7 +234,8 @@ _SPEAKER_IN_CELL = re.compile(r"\s*(User|G2|Tool|Sentinel)\b[\s\0]*(?::|\(\d)", 
 
 
 class Judge:
-    """Parses a document with a title, `text` as a message, and a message behind it, and says what is wrong with it."""
+    """Parses a document with a title, `text` as a message, and a message behind it, and says what
+    is wrong with it."""
 
     def __init__(self) -> None:
         self._parser = MarkdownIt("commonmark", {"html": True}).enable("table")
@@ -167,7 +261,9 @@ class Judge:
             headings += token.type == "heading_open" and token.tag == "h1"
             if token.type == "image":
                 return "an image"
-            if not re.match(r"(https?://|mailto:)", str(token.attrs.get("href", "https://")), re.IGNORECASE):
+            if not re.match(
+                r"(https?://|mailto:)", str(token.attrs.get("href", "https://")), re.IGNORECASE
+            ):
                 return f"a link to {token.attrs['href']!r}"
         if headings != 1:
             return "a first-level heading"
@@ -179,7 +275,8 @@ class Judge:
         return "" if shown == ["User", "Sentinel"] else f"somebody speaks: {shown}"
 
     def speakers(self, tokens: list[Token]) -> list[str]:
-        """Who speaks, for somebody who reads the page: names in bold type, or in headings, at the beginning of a line."""
+        """Who speaks, for somebody who reads the page: names in bold type, or in headings, at the
+        beginning of a line."""
         found = []
         for before, token in itertools.pairwise(tokens):
             if token.type != "inline" or (before.type == "heading_open" and before.tag == "h1"):

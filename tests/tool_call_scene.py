@@ -1,4 +1,5 @@
-"""A user's repository with two sessions, one of which is about to call a tool; the hook runs as a process."""
+"""A user's repository with two sessions, one of which is about to call a tool; the hook runs as a
+process."""
 
 from __future__ import annotations
 
@@ -29,7 +30,12 @@ class Project:
     def edited(self, name: str = "app", transcript: Path | None = None) -> None:
         """Another session edits a file, now."""
         path = self.directory / name
-        call = {"type": "tool_use", "id": f"toolu_{time.time_ns()}", "name": "Edit", "input": {"file_path": str(path)}}
+        call = {
+            "type": "tool_use",
+            "id": f"toolu_{time.time_ns()}",
+            "name": "Edit",
+            "input": {"file_path": str(path)},
+        }
         append(transcript or self.other, assistant(call, cwd=self.cwd))
         path.write_text(path.read_text() + "x\n")
         result = {"tool_use_id": call["id"], "type": "tool_result", "content": "Done."}
@@ -38,11 +44,20 @@ class Project:
     def output(self, name: str = "app", **fields: Any) -> bytes:
         """What the hook prints as the agent is about to edit a file."""
         event = {
-            "hook_event_name": "PreToolUse", "cwd": self.cwd, "tool_name": "Edit", "tool_use_id": "toolu_9",
-            "tool_input": {"file_path": str(self.directory / name), "old_string": "1", "new_string": "2"},
-        }  # fmt: skip
+            "hook_event_name": "PreToolUse",
+            "cwd": self.cwd,
+            "tool_name": "Edit",
+            "tool_use_id": "toolu_9",
+            "tool_input": {
+                "file_path": str(self.directory / name),
+                "old_string": "1",
+                "new_string": "2",
+            },
+        }
         preexec = fields.pop("preexec_fn", None)
-        return bytes(run(self.user.event(**{**event, **fields}), self.user.root, "pre_tool_use", preexec))
+        return bytes(
+            run(self.user.event(**{**event, **fields}), self.user.root, "pre_tool_use", preexec)
+        )
 
     def told(self, name: str = "app", **fields: Any) -> str:
         """The text in it; '' for none."""

@@ -29,7 +29,8 @@ class FakeAdministration:
 
 
 class FakeBackend:
-    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked, also of a host."""
+    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked, also of a
+    host."""
 
     def __init__(self, *sessions: ListedSession, fails: Exception | None = None) -> None:
         self._sessions = [*sessions]
@@ -45,7 +46,9 @@ class FakeBackend:
     def session_behind(self, word: str) -> None:
         self._fail()
 
-    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+    def search(
+        self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
+    ) -> list[SearchResult]:
         self._fail()
         return []
 
@@ -57,7 +60,9 @@ class FakeBackend:
         self._fail()
         return []
 
-    def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+    def search_team(
+        self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
+    ) -> list[SearchResult]:
         return self.search(query, limit, limits)
 
     def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
@@ -96,7 +101,10 @@ class Home(NamedHome):
         self.own = ""
 
     def ask(self, tool: str, /, **arguments: Any) -> ToolResult:
-        environ = {"CLAUDE_CONFIG_DIR": str(self.root / ".claude"), "SESSION_MEMORY_HOME": str(self.root)}
+        environ = {
+            "CLAUDE_CONFIG_DIR": str(self.root / ".claude"),
+            "SESSION_MEMORY_HOME": str(self.root),
+        }
         if self.own:
             environ["CLAUDE_CODE_SESSION_ID"] = self.session_id(self.own)
         return call(HomeBackend(None, environ), tool, arguments)
@@ -104,5 +112,6 @@ class Home(NamedHome):
 
 def some_sessions(count: int) -> list[ListedSession]:
     return [
-        ListedSession(f"id-{number}", f"session number {number}", f"id-{number}", MONDAY) for number in range(count)
+        ListedSession(f"id-{number}", f"session number {number}", f"id-{number}", MONDAY)
+        for number in range(count)
     ]

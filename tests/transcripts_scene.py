@@ -18,15 +18,27 @@ def write_transcript(group: Group, session_id: str, text: str = "plan the garden
     records = [
         {"type": "user", "uuid": f"{session_id}-u", "message": {"role": "user", "content": text}},
         {
-            "type": "assistant", "uuid": f"{session_id}-a",
-            "message": {"id": "m1", "role": "assistant", "content": [{"type": "text", "text": "Beans."}]},
+            "type": "assistant",
+            "uuid": f"{session_id}-a",
+            "message": {
+                "id": "m1",
+                "role": "assistant",
+                "content": [{"type": "text", "text": "Beans."}],
+            },
         },
-    ]  # fmt: skip
-    lines = [{**record, "timestamp": BEGAN, "sessionId": session_id, "cwd": group.root} for record in records]
+    ]
+    lines = [
+        {**record, "timestamp": BEGAN, "sessionId": session_id, "cwd": group.root}
+        for record in records
+    ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
-def state(sessions: SessionManager, group: str = "main") -> tuple[str | None, list[tuple[str, str]]]:
+def state(
+    sessions: SessionManager, group: str = "main"
+) -> tuple[str | None, list[tuple[str, str]]]:
     """The group's pointer, and session and name of each entry of its history."""
-    return sessions.get(group), [(entry.session_id, entry.name) for entry in sessions.get_history(group)]
+    return sessions.get(group), [
+        (entry.session_id, entry.name) for entry in sessions.get_history(group)
+    ]

@@ -1,4 +1,5 @@
-"""Realistic transcripts of Claude Code and other runtimes, of any size, the same for the same seed and arguments.
+"""Realistic transcripts of Claude Code and other runtimes, of any size, the same for the same seed
+and arguments.
 
 60 to 80% of a Claude Code transcript's bytes are tool results, as in real ones.
 """
@@ -24,12 +25,17 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circ
 
 
 FORMATS: dict[str, Format] = {
-    "agent-sdk": Claude(), "pi": Pi(), "codex": Codex(), "qwen": Qwen(), "copilot": Copilot()
-}  # fmt: skip
+    "agent-sdk": Claude(),
+    "pi": Pi(),
+    "codex": Codex(),
+    "qwen": Qwen(),
+    "copilot": Copilot(),
+}
 
 
 def write_session(path: Path, author: Author, format: str = "agent-sdk") -> Counter[str]:
-    """Writes a transcript of `author.size` bytes or a little more, its mtime the session's end; bytes by kind."""
+    """Writes a transcript of `author.size` bytes or a little more, its mtime the session's end;
+    bytes by kind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return _write(path, "wb", author, FORMATS[format])
 
@@ -44,8 +50,8 @@ def append_turns(path: Path, author: Author, format: str = "agent-sdk") -> Count
 
 
 def write_chat(config_dir: Path, author: Author) -> Path:
-    """Write a chat of Gemini CLI, and beside it what tells its directory: it is in none of FORMATS, since no transcript
-    of it is read without a mirror."""
+    """Write a chat of Gemini CLI, and beside it what tells its directory: it is in none of FORMATS,
+    since no transcript of it is read without a mirror."""
     project = config_dir / "tmp" / Path(author.cwd).name
     (project / "chats").mkdir(parents=True, exist_ok=True)
     (project / ".project_root").write_text(author.cwd)

@@ -1,12 +1,13 @@
-"""`python -m bench.corpus OUT`: writes a corpus of transcripts in the layout of Claude Code and of Pi.
+"""`python -m bench.corpus OUT`: writes a corpus of transcripts in the layout of Claude Code and of
+Pi.
 
-OUT/projects/-home-dev-<project>/<session id>.jsonl                            Claude Code
-OUT/projects/-home-dev-<project>/<session id>/subagents/agent-<id>.jsonl       sub-agents of the first sessions
-OUT/pi/--home-dev-<project>--/<time>_<session id>.jsonl                        Pi
+OUT/projects/-home-dev-<project>/<session id>.jsonl Claude Code
+OUT/projects/-home-dev-<project>/<session id>/subagents/agent-<id>.jsonl sub-agents of the first
+sessions OUT/pi/--home-dev-<project>--/<time>_<session id>.jsonl Pi
 
-`--sizes` and `--pi` are the megabytes of each session, `--small` is the number of further ones of 50 to 400 KB,
-`--subagents` that of those with a sub-agent; `--append BYTES` only adds so much to each session of Claude Code.
-"""
+`--sizes` and `--pi` are the megabytes of each session, `--small` is the number of further ones of
+50 to 400 KB, `--subagents` that of those with a sub-agent; `--append BYTES` only adds so much to
+each session of Claude Code."""
 
 from __future__ import annotations
 
@@ -24,9 +25,16 @@ PROJECTS = ("alpha", "beta", "gamma-service", "delta-web", "epsilon")
 
 
 def main(
-    out: Path, *, seed: int = 7, sizes: str = SIZES, small: int = 30, subagents: int = 6, pi: str = "100,10,1",
-    end: str = "2026-06-30T18:00:00+00:00", append: int = 0,
-) -> None:  # fmt: skip
+    out: Path,
+    *,
+    seed: int = 7,
+    sizes: str = SIZES,
+    small: int = 30,
+    subagents: int = 6,
+    pi: str = "100,10,1",
+    end: str = "2026-06-30T18:00:00+00:00",
+    append: int = 0,
+) -> None:
     begun = time.perf_counter()
     written = Corpus(out, seed, datetime.fromisoformat(end).timestamp())
     if append:
@@ -56,7 +64,12 @@ class Corpus:
             self._count(write_session(folder / f"{author.session_id}.jsonl", author))
             if number < subagents:
                 subagent = self._author(f"{number}-subagent", number, 400_000)
-                path = folder / author.session_id / "subagents" / f"agent-{subagent.session_id[:7]}.jsonl"
+                path = (
+                    folder
+                    / author.session_id
+                    / "subagents"
+                    / f"agent-{subagent.session_id[:7]}.jsonl"
+                )
                 subagent.session_id, subagent.is_subagent = author.session_id, True
                 self._count(write_session(path, subagent))
         for number, size in enumerate(pi):
@@ -71,7 +84,9 @@ class Corpus:
             self._count(append_turns(path, author))
 
     def _author(self, seed: str, number: int, size: float) -> Author:
-        return Author(self._texts, f"{self._seed}-{seed}", PROJECTS[number % len(PROJECTS)], size, self._end)
+        return Author(
+            self._texts, f"{self._seed}-{seed}", PROJECTS[number % len(PROJECTS)], size, self._end
+        )
 
     def _count(self, written: Counter[str]) -> None:
         self.bytes_by_kind.update(written)

@@ -16,16 +16,21 @@ ACTIVE_HOURS_PER_BREAK = 3
 
 
 class Clock:
-    """The time at which a share of a transcript was written: steadily, but for a few breaks of hours.
+    """The time at which a share of a transcript was written: steadily, but for a few breaks of
+    hours.
 
-    All of it is written at `end` (seconds since the epoch); where it began follows from its size in bytes.
-    """
+    All of it is written at `end` (seconds since the epoch); where it began follows from its size in
+    bytes."""
 
     def __init__(self, random: Random, size: float, end: float) -> None:
         self.end = end
         self.active_seconds = size / 1024 * SECONDS_PER_KILOBYTE
-        number_of_breaks = int(self.active_seconds / 3600 / ACTIVE_HOURS_PER_BREAK + random.random())
-        self.breaks = [(random.random(), random.uniform(1, 14) * 3600) for _ in range(number_of_breaks)]
+        number_of_breaks = int(
+            self.active_seconds / 3600 / ACTIVE_HOURS_PER_BREAK + random.random()
+        )
+        self.breaks = [
+            (random.random(), random.uniform(1, 14) * 3600) for _ in range(number_of_breaks)
+        ]
 
     def at(self, share: float) -> float:
         """Seconds since the epoch when `share` (0 to 1) was written."""
@@ -35,7 +40,8 @@ class Clock:
 
 
 class Author:
-    """One session being written: who writes its lines counts their bytes in `written`, its records keep `parent_id`."""
+    """One session being written: who writes its lines counts their bytes in `written`, its records
+    keep `parent_id`."""
 
     def __init__(self, texts: Texts, seed: str, project: str, size: float, end: float) -> None:
         self.texts = texts

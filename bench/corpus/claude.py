@@ -1,4 +1,5 @@
-"""The records that Claude Code 2.1 writes: one content block a line, and every tool result twice."""
+"""The records that Claude Code 2.1 writes: one content block a line, and every tool result
+twice."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ class Claude(Format):
     def take_up(self, author: Author, record: Record) -> bool:
         if "uuid" not in record:
             return False
-        author.parent_id, author.session_id, author.cwd = record["uuid"], record["sessionId"], record["cwd"]
+        author.parent_id, author.session_id, author.cwd = (
+            record["uuid"],
+            record["sessionId"],
+            record["cwd"],
+        )
         return True
 
     def kind(self, record: Record) -> str:
@@ -41,28 +46,43 @@ class Claude(Format):
                 yield _queued_prompt(author)
         answer = author.prose(author.spread(735, 0.8, most=9000))
         yield _assistant(author, author.token("msg_01"), {"type": "text", "text": answer})
-        yield _linked(author, **_SYSTEM, subtype="turn_duration", durationMs=author.random.randrange(300_000))
+        yield _linked(
+            author, **_SYSTEM, subtype="turn_duration", durationMs=author.random.randrange(300_000)
+        )
         if author.chance(0.5):
-            yield {"type": "last-prompt", "lastPrompt": prompt[:200], "sessionId": author.session_id}
+            yield {
+                "type": "last-prompt",
+                "lastPrompt": prompt[:200],
+                "sessionId": author.session_id,
+            }
         if author.chance(0.03):
             yield from _compaction(author)
 
 
 def _prompt(author: Author, text: str) -> Iterator[Record]:
     content = text if author.chance(0.7) else [{"type": "text", "text": text}]
-    yield _linked(author, type="user", message={"role": "user", "content": content}, permissionMode="default", todos=[])
+    yield _linked(
+        author,
+        type="user",
+        message={"role": "user", "content": content},
+        permissionMode="default",
+        todos=[],
+    )
     if author.chance(0.3):
         attachment = {"type": "hook_additional_context", "content": [author.prose(400)]}
         yield _linked(author, attachment=attachment, type="attachment")
 
 
 def _step(author: Author) -> Iterator[Record]:
-    """One answer of the API: perhaps thoughts and a remark, then one or two tools and what they gave."""
+    """One answer of the API: perhaps thoughts and a remark, then one or two tools and what they
+    gave."""
     message_id = author.token("msg_01")
     if author.chance(0.35):
         signature = b64encode(author.random.randbytes(author.random.randrange(150, 900))).decode()
         thought = author.prose(author.spread(490, 0.9, most=6000))
-        yield _assistant(author, message_id, {"type": "thinking", "thinking": thought, "signature": signature})
+        yield _assistant(
+            author, message_id, {"type": "thinking", "thinking": thought, "signature": signature}
+        )
     if author.chance(0.4):
         remark = author.prose(author.random.randrange(40, 400))
         yield _assistant(author, message_id, {"type": "text", "text": remark})
@@ -83,7 +103,11 @@ def _tool_use(author: Author, message_id: str) -> Iterator[Record]:
 def _progress(author: Author, used: Call, use_id: str) -> Iterator[Record]:
     """What is shown while a tool runs: much of it for commands and sub-agents."""
     if author.chance(0.5):
-        report: Record = {"type": "hook_progress", "hookEvent": "PostToolUse", "command": "callback"}
+        report: Record = {
+            "type": "hook_progress",
+            "hookEvent": "PostToolUse",
+            "command": "callback",
+        }
         yield _linked(author, type="progress", data=report, toolUseID=use_id)
     if used.name == "Bash" and author.chance(0.3):
         for _ in range(author.random.randrange(1, 6)):
@@ -92,7 +116,11 @@ def _progress(author: Author, used: Call, use_id: str) -> Iterator[Record]:
             yield _linked(author, type="progress", data=report, parentToolUseID=use_id)
     if used.name == "Task":
         for _ in range(author.random.randrange(4, 20)):
-            result = {"type": "tool_result", "tool_use_id": author.token("toolu_01"), "content": call(author).result}
+            result = {
+                "type": "tool_result",
+                "tool_use_id": author.token("toolu_01"),
+                "content": call(author).result,
+            }
             message: Record = {"type": "user", "message": {"role": "user", "content": [result]}}
             report = {"message": message, "type": "agent_progress", "agentId": "a1b2c3d"}
             yield _linked(author, type="progress", data=report, parentToolUseID=use_id)
@@ -112,21 +140,36 @@ def _tool_result(author: Author, used: Call, use_id: str, asked_by: str | None) 
 def _assistant(author: Author, message_id: str, block: Record) -> Record:
     random = author.random
     usage = {
-        "input_tokens": random.randrange(1, 12), "cache_creation_input_tokens": random.randrange(9_000),
+        "input_tokens": random.randrange(1, 12),
+        "cache_creation_input_tokens": random.randrange(9_000),
         "cache_read_input_tokens": random.randrange(180_000),
-        "cache_creation": {"ephemeral_5m_input_tokens": random.randrange(9_000), "ephemeral_1h_input_tokens": 0},
-        "output_tokens": 300, "service_tier": "standard",
-    }  # fmt: skip
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": random.randrange(9_000),
+            "ephemeral_1h_input_tokens": 0,
+        },
+        "output_tokens": 300,
+        "service_tier": "standard",
+    }
     message = {
-        "model": MODEL, "id": message_id, "type": "message", "role": "assistant", "content": [block],
-        "stop_reason": None, "stop_sequence": None, "usage": usage,
-    }  # fmt: skip
+        "model": MODEL,
+        "id": message_id,
+        "type": "message",
+        "role": "assistant",
+        "content": [block],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
     return _linked(author, message=message, requestId=author.token("req_011C"), type="assistant")
 
 
 def _queued_prompt(author: Author) -> Record:
     """Return what a person typed while the agent was working."""
-    queued: Record = {"type": "queued_command", "prompt": author.prose(120), "commandMode": "prompt"}
+    queued: Record = {
+        "type": "queued_command",
+        "prompt": author.prose(120),
+        "commandMode": "prompt",
+    }
     return _linked(author, attachment={**queued, "origin": {"kind": "human"}}, type="attachment")
 
 
@@ -136,7 +179,9 @@ def _compaction(author: Author) -> Iterator[Record]:
     yield _linked(author, **_SYSTEM, subtype="compact_boundary", **told)
     text = "This session is being continued from a previous conversation. " + author.prose(9000)
     message = {"role": "user", "content": text}
-    yield _linked(author, type="user", message=message, isVisibleInTranscriptOnly=True, isCompactSummary=True)
+    yield _linked(
+        author, type="user", message=message, isVisibleInTranscriptOnly=True, isCompactSummary=True
+    )
 
 
 def _file_history_snapshot(author: Author) -> Record:
@@ -144,18 +189,33 @@ def _file_history_snapshot(author: Author) -> Record:
     files = author.random.sample(author.texts.files, min(40, int(author.random.expovariate(0.15))))
     time = author.timestamp()
     backups = {
-        file: {"backupFileName": f"{author.random.getrandbits(64):016x}@v2", "version": 2, "backupTime": time}
+        file: {
+            "backupFileName": f"{author.random.getrandbits(64):016x}@v2",
+            "version": 2,
+            "backupTime": time,
+        }
         for file in files
     }
     snapshot = {"messageId": message_id, "trackedFileBackups": backups, "timestamp": time}
-    return {"type": "file-history-snapshot", "messageId": message_id, "snapshot": snapshot, "isSnapshotUpdate": False}
+    return {
+        "type": "file-history-snapshot",
+        "messageId": message_id,
+        "snapshot": snapshot,
+        "isSnapshotUpdate": False,
+    }
 
 
 def _linked(author: Author, **fields: object) -> Record:
-    """A record in the envelope that user, assistant, system, attachment and progress records share, in its order."""
+    """A record in the envelope that user, assistant, system, attachment and progress records share,
+    in its order."""
     envelope: Record = {
-        "parentUuid": author.parent_id, "isSidechain": author.is_subagent, "userType": "external", "cwd": author.cwd,
-        "sessionId": author.session_id, "version": "2.1.37", "gitBranch": "main",
-    }  # fmt: skip
+        "parentUuid": author.parent_id,
+        "isSidechain": author.is_subagent,
+        "userType": "external",
+        "cwd": author.cwd,
+        "sessionId": author.session_id,
+        "version": "2.1.37",
+        "gitBranch": "main",
+    }
     author.parent_id = author.uuid()
     return {**envelope, **fields, "uuid": author.parent_id, "timestamp": author.timestamp()}

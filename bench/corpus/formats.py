@@ -1,4 +1,5 @@
-"""The records of each runtime but Claude Code, as they write them. A turn: a question, uses of tools, an answer."""
+"""The records of each runtime but Claude Code, as they write them. A turn: a question, uses of
+tools, an answer."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class Format:
         yield from self.question(author, author.prose(200))
         for _ in range(int(author.random.expovariate(1 / 8)) + 1):
             used, call_id = call(author), author.token(self.CALL_ID)
-            yield from self.use(author, used, call_id, used.result if isinstance(used.result, str) else "image")
+            yield from self.use(
+                author, used, call_id, used.result if isinstance(used.result, str) else "image"
+            )
         yield from self.answer(author, author.prose(700))
 
     def opening(self, author: Author) -> Iterator[Record]:
@@ -55,7 +58,8 @@ class Format:
 
 
 class Codex(Format):
-    """What the model sees of a turn beside what a person sees of it: the output of a tool is recorded twice."""
+    """What the model sees of a turn beside what a person sees of it: the output of a tool is
+    recorded twice."""
 
     ID = "timestamp"
 
@@ -65,7 +69,11 @@ class Codex(Format):
 
     def opening(self, author: Author) -> Iterator[Record]:
         header = {"id": author.session_id, "session_id": author.session_id, "cwd": author.cwd}
-        yield self._line(author, "session_meta", {**header, "originator": "codex-tui", "base": author.prose(20_000)})
+        yield self._line(
+            author,
+            "session_meta",
+            {**header, "originator": "codex-tui", "base": author.prose(20_000)},
+        )
 
     def turn(self, author: Author) -> Iterator[Record]:
         author.turn_id = author.uuid()
@@ -81,7 +89,9 @@ class Codex(Format):
         called = {"type": "custom_tool_call", "name": "exec", "call_id": call_id, "input": command}
         yield self._line(author, "response_item", called)
         ran = {"command": ["bash", "-lc", command], "cwd": f"file://{author.cwd}", "exit_code": 0}
-        yield self._item(author, "CommandExecution", **ran, status="completed", aggregated_output=output)
+        yield self._item(
+            author, "CommandExecution", **ran, status="completed", aggregated_output=output
+        )
         given = {"type": "custom_tool_call_output", "call_id": call_id, "output": output}
         yield self._line(author, "response_item", given)
 
@@ -95,10 +105,19 @@ class Codex(Format):
 
     def _item(self, author: Author, kind: str, **item: object) -> Record:
         shown = {"type": kind, "id": author.uuid(), **item}
-        return self._line(author, "event_msg", {"type": "item_completed", "turn_id": author.turn_id, "item": shown})
+        return self._line(
+            author,
+            "event_msg",
+            {"type": "item_completed", "turn_id": author.turn_id, "item": shown},
+        )
 
     def _line(self, author: Author, kind: str, payload: Record) -> Record:
-        return {"timestamp": author.timestamp(), "ordinal": author.written, "type": kind, "payload": payload}
+        return {
+            "timestamp": author.timestamp(),
+            "ordinal": author.written,
+            "type": kind,
+            "payload": payload,
+        }
 
 
 class Copilot(Format):
@@ -115,18 +134,30 @@ class Copilot(Format):
     def use(self, author: Author, used: Call, call_id: str, output: str) -> Iterator[Record]:
         name = used.name.lower()
         asked = {"toolCallId": call_id, "name": name, "arguments": used.arguments}
-        yield self._event(author, "assistant.message", messageId=author.uuid(), content="", toolRequests=[asked])
+        yield self._event(
+            author, "assistant.message", messageId=author.uuid(), content="", toolRequests=[asked]
+        )
         begun = {"toolCallId": call_id, "toolName": name, "arguments": used.arguments}
         yield self._event(author, "tool.execution_start", **begun)
         result = {"content": output, "detailedContent": output}
-        yield self._event(author, "tool.execution_complete", toolCallId=call_id, success=True, result=result)
+        yield self._event(
+            author, "tool.execution_complete", toolCallId=call_id, success=True, result=result
+        )
 
     def answer(self, author: Author, text: str) -> Iterator[Record]:
-        yield self._event(author, "assistant.message", messageId=author.uuid(), content=text, toolRequests=[])
+        yield self._event(
+            author, "assistant.message", messageId=author.uuid(), content=text, toolRequests=[]
+        )
 
     def _event(self, author: Author, kind: str, **data: object) -> Record:
         parent, author.parent_id = author.parent_id, author.uuid()
-        return {"type": kind, "data": data, "id": author.parent_id, "timestamp": author.timestamp(), "parentId": parent}
+        return {
+            "type": kind,
+            "data": data,
+            "id": author.parent_id,
+            "timestamp": author.timestamp(),
+            "parentId": parent,
+        }
 
 
 class Pi(Format):
@@ -140,7 +171,13 @@ class Pi(Format):
 
     def opening(self, author: Author) -> Iterator[Record]:
         time = author.timestamp()
-        yield {"type": "session", "version": 3, "id": author.session_id, "timestamp": time, "cwd": author.cwd}
+        yield {
+            "type": "session",
+            "version": 3,
+            "id": author.session_id,
+            "timestamp": time,
+            "cwd": author.cwd,
+        }
         yield self._entry(author, "model_change", provider="anthropic", modelId="claude-opus-4-5")
 
     def question(self, author: Author, text: str) -> Iterator[Record]:
@@ -150,12 +187,20 @@ class Pi(Format):
         content: list[Record] = []
         name = used.name.lower()
         if author.chance(0.35):
-            content.append({"type": "thinking", "thinking": author.prose(500), "thinkingSignature": "x" * 300})
+            content.append(
+                {"type": "thinking", "thinking": author.prose(500), "thinkingSignature": "x" * 300}
+            )
         if author.chance(0.4):
             content.append({"type": "text", "text": author.prose(120)})
-        content.append({"type": "toolCall", "id": call_id, "name": name, "arguments": used.arguments})
+        content.append(
+            {"type": "toolCall", "id": call_id, "name": name, "arguments": used.arguments}
+        )
         yield self._assistant(author, content, "toolUse")
-        fields: Record = {"toolCallId": call_id, "toolName": name, "content": [{"type": "text", "text": output}]}
+        fields: Record = {
+            "toolCallId": call_id,
+            "toolName": name,
+            "content": [{"type": "text", "text": output}],
+        }
         fields["details"] = {"diff": author.text("diff", 600)} if used.name == "Edit" else None
         yield self._message(author, "toolResult", **fields, isError=False)
 
@@ -166,14 +211,29 @@ class Pi(Format):
         random = author.random
         model = {"api": "anthropic-messages", "provider": "anthropic", "model": "claude-opus-4-5"}
         usage = {
-            "input": random.randrange(9_000), "output": random.randrange(900), "cacheRead": random.randrange(99_999),
-            "cacheWrite": random.randrange(9_000), "totalTokens": 9_000,
-            "cost": {"input": 0.013875, "output": 0.003525, "cacheRead": 0.1, "cacheWrite": 0, "total": 0.1174},
-        }  # fmt: skip
-        return self._message(author, "assistant", content=content, **model, usage=usage, stopReason=stop_reason)
+            "input": random.randrange(9_000),
+            "output": random.randrange(900),
+            "cacheRead": random.randrange(99_999),
+            "cacheWrite": random.randrange(9_000),
+            "totalTokens": 9_000,
+            "cost": {
+                "input": 0.013875,
+                "output": 0.003525,
+                "cacheRead": 0.1,
+                "cacheWrite": 0,
+                "total": 0.1174,
+            },
+        }
+        return self._message(
+            author, "assistant", content=content, **model, usage=usage, stopReason=stop_reason
+        )
 
     def _message(self, author: Author, role: str, **fields: object) -> Record:
-        return self._entry(author, "message", message={"role": role, **fields, "timestamp": int(author.now() * 1000)})
+        return self._entry(
+            author,
+            "message",
+            message={"role": role, **fields, "timestamp": int(author.now() * 1000)},
+        )
 
     def _entry(self, author: Author, type: str, **fields: object) -> Record:
         parent, author.parent_id = author.parent_id, f"{author.random.getrandbits(32):08x}"
@@ -193,27 +253,47 @@ class Qwen(Format):
         yield self._record(author, "user", "user", "real_user", {"text": text})
 
     def use(self, author: Author, used: Call, call_id: str, output: str) -> Iterator[Record]:
-        called = {"functionCall": {"id": call_id, "name": used.name.lower(), "args": used.arguments}}
+        called = {
+            "functionCall": {"id": call_id, "name": used.name.lower(), "args": used.arguments}
+        }
         yield self._record(author, "assistant", "model", "assistant_output", called)
         yield self._telemetry(author)
-        yield self._record(author, "tool_result", "user", "tool_output", _response(used, call_id, output))
+        yield self._record(
+            author, "tool_result", "user", "tool_output", _response(used, call_id, output)
+        )
 
     def answer(self, author: Author, text: str) -> Iterator[Record]:
         yield self._record(author, "assistant", "model", "assistant_output", {"text": text})
         yield self._telemetry(author)
 
     def _telemetry(self, author: Author) -> Record:
-        event = {"event.name": "qwen-code.api_response", "duration_ms": 812, "response_text": author.text("json", 400)}
-        return {**self._envelope(author, "system"), "subtype": "ui_telemetry", "systemPayload": {"uiEvent": event}}
+        event = {
+            "event.name": "qwen-code.api_response",
+            "duration_ms": 812,
+            "response_text": author.text("json", 400),
+        }
+        return {
+            **self._envelope(author, "system"),
+            "subtype": "ui_telemetry",
+            "systemPayload": {"uiEvent": event},
+        }
 
-    def _record(self, author: Author, kind: str, role: str, provenance: str, part: Record) -> Record:
+    def _record(
+        self, author: Author, kind: str, role: str, provenance: str, part: Record
+    ) -> Record:
         message = {"role": role, "parts": [part]}
         return {**self._envelope(author, kind), "provenance": provenance, "message": message}
 
     def _envelope(self, author: Author, kind: str) -> Record:
         parent, author.parent_id = author.parent_id, author.uuid()
         link = {"uuid": author.parent_id, "parentUuid": parent, "sessionId": author.session_id}
-        return {**link, "timestamp": author.timestamp(), "type": kind, "cwd": author.cwd, "version": "0.24.4"}
+        return {
+            **link,
+            "timestamp": author.timestamp(),
+            "type": kind,
+            "cwd": author.cwd,
+            "version": "0.24.4",
+        }
 
 
 class Gemini(Format):
@@ -221,7 +301,11 @@ class Gemini(Format):
 
     def opening(self, author: Author) -> Iterator[Record]:
         checksum = sha256(author.cwd.encode()).hexdigest()
-        header = {"sessionId": author.session_id, "projectHash": checksum, "startTime": author.timestamp()}
+        header = {
+            "sessionId": author.session_id,
+            "projectHash": checksum,
+            "startTime": author.timestamp(),
+        }
         yield {**header, "kind": "main"}
 
     def question(self, author: Author, text: str) -> Iterator[Record]:
@@ -245,10 +329,19 @@ class OpenCode(Format):
     _SAID = {"role": "assistant", "modelID": "big-1", "providerID": "p"}
 
     def question(self, author: Author, text: str) -> Iterator[Record]:
-        yield {"message": {"role": "user", "agent": "build"}, "parts": [{"type": "text", "text": text}]}
+        yield {
+            "message": {"role": "user", "agent": "build"},
+            "parts": [{"type": "text", "text": text}],
+        }
 
     def use(self, author: Author, used: Call, call_id: str, output: str) -> Iterator[Record]:
-        state = {"status": "completed", "input": used.arguments, "output": output, "title": used.name, "metadata": {}}
+        state = {
+            "status": "completed",
+            "input": used.arguments,
+            "output": output,
+            "title": used.name,
+            "metadata": {},
+        }
         part = {"type": "tool", "tool": used.name.lower(), "callID": call_id, "state": state}
         yield {"message": {**self._SAID, "finish": "tool-calls"}, "parts": [part]}
 
@@ -258,4 +351,10 @@ class OpenCode(Format):
 
 
 def _response(used: Call, call_id: str, output: str) -> Record:
-    return {"functionResponse": {"id": call_id, "name": used.name.lower(), "response": {"output": output}}}
+    return {
+        "functionResponse": {
+            "id": call_id,
+            "name": used.name.lower(),
+            "response": {"output": output},
+        }
+    }

@@ -1,4 +1,5 @@
-"""The text that transcripts are filled with: prose, code, logs, listings, all in one invented vocabulary."""
+"""The text that transcripts are filled with: prose, code, logs, listings, all in one invented
+vocabulary."""
 
 from __future__ import annotations
 
@@ -34,12 +35,15 @@ class Texts:
         self.files = fields.files
         self._fields = fields
         self._pools = {
-            kind: "\n".join([fields.random.choice(one["forms"]).format_map(fields) for _ in range(one["lines"])])
+            kind: "\n".join(
+                [fields.random.choice(one["forms"]).format_map(fields) for _ in range(one["lines"])]
+            )
             for kind, one in TEMPLATES.items()
         }
 
     def cut(self, kind: str, length: int, random: Random) -> str:
-        """About `length` characters of a kind in TEMPLATES, from the beginning of a line on, with new ids in it."""
+        """About `length` characters of a kind in TEMPLATES, from the beginning of a line on, with
+        new ids in it."""
         pool = self._pools[kind]
         start = pool.find("\n", random.randrange(len(pool) - length)) + 1
         return pool[start : start + length].replace("@ID@", f"{random.getrandbits(40):010x}")
@@ -50,14 +54,17 @@ class Texts:
 
 
 class _Fields:
-    """The fields of a template, by name: `"{name}".format_map(fields)` asks for a new one each time."""
+    """The fields of a template, by name: `"{name}".format_map(fields)` asks for a new one each
+    time."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.vocabulary = _vocabulary(random)
         frequencies = [1 / (rank + 2.7) ** 1.05 for rank in range(VOCABULARY_WORDS)]
         self.running = random.choices(self.vocabulary, frequencies, k=RUNNING_WORDS)
-        self.han = "".join(random.choices(_han_words(random), frequencies[:HAN_WORDS], k=RUNNING_WORDS))
+        self.han = "".join(
+            random.choices(_han_words(random), frequencies[:HAN_WORDS], k=RUNNING_WORDS)
+        )
         self.files = [self._file() for _ in range(FILES)]
 
     def __getitem__(self, field: str) -> object:
@@ -77,16 +84,25 @@ class _Fields:
 
     def _identifier(self) -> str:
         words = self.words(self.random.choice((1, 1, 2, 2, 3)), self.random)
-        return words.replace(" ", "_") if self.random.random() < 0.6 else capwords(words).replace(" ", "")
+        return (
+            words.replace(" ", "_")
+            if self.random.random() < 0.6
+            else capwords(words).replace(" ", "")
+        )
 
     def _file(self) -> str:
-        directory = self.random.choice(("src", "lib", "tests", "pkg/core", "internal", "app", "docs", "scripts"))
-        extension = self.random.choice(("py", "ts", "tsx", "go", "rs", "md", "json", "yaml", "sql", "sh"))
+        directory = self.random.choice(
+            ("src", "lib", "tests", "pkg/core", "internal", "app", "docs", "scripts")
+        )
+        extension = self.random.choice(
+            ("py", "ts", "tsx", "go", "rs", "md", "json", "yaml", "sql", "sh")
+        )
         return f"{directory}/{self.random.choice(self.vocabulary[60:3000])}_{self._identifier()}.{extension}"
 
 
 class _Words:
-    """A field whose width counts words (`words`, capitalised `Words`) or Chinese characters (`han`)."""
+    """A field whose width counts words (`words`, capitalised `Words`) or Chinese characters
+    (`han`)."""
 
     def __init__(self, fields: _Fields, field: str) -> None:
         self.fields = fields
@@ -115,7 +131,8 @@ def _han_words(random: Random) -> list[str]:
     characters = [chr(0x4E00 + number) for number in range(HAN_CHARACTERS)]
     frequencies = [1 / (rank + 10) for rank in range(HAN_CHARACTERS)]
     return [
-        "".join(random.choices(characters, frequencies, k=random.choice((1, 2, 2, 2, 3)))) for _ in range(HAN_WORDS)
+        "".join(random.choices(characters, frequencies, k=random.choice((1, 2, 2, 2, 3))))
+        for _ in range(HAN_WORDS)
     ]
 
 

@@ -1,1 +1,2 @@
-"""Labels of what rules found in public sessions, and of what a reader found worth keeping (README.md)."""
+"""Labels of what rules found in public sessions, and of what a reader found worth keeping
+(README.md)."""

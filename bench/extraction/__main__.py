@@ -1,4 +1,5 @@
-"""`python -m bench.extraction [REPOSITORY...]`: what rules without a model kept, by rule; the labels are in labels.tsv.
+"""`python -m bench.extraction [REPOSITORY...]`: what rules without a model kept, by rule; the
+labels are in labels.tsv.
 
 With clones of the repositories, also prints each labelled sentence: none stands in this project.
 """
@@ -37,11 +38,18 @@ def labels() -> list[dict[str, str]]:
 
 
 def scores() -> str:
-    """Return a table: of each rule in each set, how many it kept, how many of these are worth it, and how many of what
-    the reader marked it found."""
-    lines = ["| set | rule | kept | worth keeping | of what the reader marked |", "|---|---|---|---|---|"]
+    """Return a table: of each rule in each set, how many it kept, how many of these are worth it,
+    and how many of what the reader marked it found."""
+    lines = [
+        "| set | rule | kept | worth keeping | of what the reader marked |",
+        "|---|---|---|---|---|",
+    ]
     for name in dict.fromkeys(row["set"] for row in labels()):
-        rows = [(row["found by"].split("|"), row["label"] == "keep") for row in labels() if row["set"] == name]
+        rows = [
+            (row["found by"].split("|"), row["label"] == "keep")
+            for row in labels()
+            if row["set"] == name
+        ]
         marked = [rules for rules, _ in rows if READER in rules]
         kept = Counter(rule for rules, _ in rows for rule in rules if rule != READER)
         right = Counter(rule for rules, keep in rows if keep for rule in rules)
@@ -52,7 +60,8 @@ def scores() -> str:
 
 
 def texts(repository: Path) -> Iterator[tuple[str, str]]:
-    """Yield session and text of each message that a person sent, of a repository that keeps its sessions in git."""
+    """Yield session and text of each message that a person sent, of a repository that keeps its
+    sessions in git."""
     try:
         checkpoints = Checkpoints(repository)
     except SetError:
@@ -68,7 +77,9 @@ def texts(repository: Path) -> Iterator[tuple[str, str]]:
 
 
 def _histories(repository: Path) -> Iterator[tuple[str, str]]:
-    for name in filter(None, _git(repository, "ls-tree", "-r", "-z", "--name-only", "HEAD", HISTORY).split("\0")):
+    for name in filter(
+        None, _git(repository, "ls-tree", "-r", "-z", "--name-only", "HEAD", HISTORY).split("\0")
+    ):
         parts = _SPEAKER.split(_git(repository, "show", f"HEAD:{name}"))
         for speaker, text in zip(parts[1::2], parts[2::2]):
             if speaker == "User":
@@ -76,7 +87,9 @@ def _histories(repository: Path) -> Iterator[tuple[str, str]]:
 
 
 def _git(repository: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, check=False)
+    done = subprocess.run(
+        ["git", "-C", str(repository), *arguments], capture_output=True, check=False
+    )
     return done.stdout.decode(errors="replace")
 
 
@@ -88,7 +101,10 @@ def main(*repositories: Path) -> int:
             for sentence in sentences_of(text):
                 row = wanted.pop((session, short_hash(sentence)), None)
                 if row:
-                    print(f"{row['label']:4}  {row['found by']:24}  {row['repository']}  {session}\n      {sentence}")
+                    print(
+                        f"{row['label']:4}  {row['found by']:24}  {row['repository']}  "
+                        f"{session}\n      {sentence}"
+                    )
     return 0
 
 

@@ -1,10 +1,11 @@
-"""`python -m bench.prompt_memories`: how often a prompt gets the memory that it is about, and nothing where it is about
-none; and what it costs the prompt hook to look.
+"""`python -m bench.prompt_memories`: how often a prompt gets the memory that it is about, and
+nothing where it is about none; and what it costs the prompt hook to look.
 
-Each set of labelled prompts is asked with the memories of both. What users typed in real transcripts is about none of
-them, whatever project it is asked in. The cost is that of a prompt where nothing else is new, with 5,000 memories,
-less that of the same prompt with none, in starts of a bare interpreter. Exits with 1 where any is not what is aimed at.
-`--faults` also prints which prompts got something else, `--runs 0` leaves out the cost, `--cpu` counts the time of the
+Each set of labelled prompts is asked with the memories of both. What users typed in real
+transcripts is about none of them, whatever project it is asked in. The cost is that of a prompt
+where nothing else is new, with 5,000 memories, less that of the same prompt with none, in starts of
+a bare interpreter. Exits with 1 where any is not what is aimed at. `--faults` also prints which
+prompts got something else, `--runs 0` leaves out the cost, `--cpu` counts the time of the
 processor, for a machine that is busy.
 """
 
@@ -22,7 +23,9 @@ from .prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Answer, ask, read, rea
 LEAST_RIGHT, LEAST_SILENT = 0.70, 0.99
 
 
-def main(faults: bool = False, transcripts: Path = TRANSCRIPTS, runs: int = 60, cpu: bool = False) -> int:
+def main(
+    faults: bool = False, transcripts: Path = TRANSCRIPTS, runs: int = 60, cpu: bool = False
+) -> int:
     sets = {path.stem: read(path) for path in SETS}
     memories = [memory for found, _ in sets.values() for memory in found]
     passed = True
@@ -41,7 +44,10 @@ def main(faults: bool = False, transcripts: Path = TRANSCRIPTS, runs: int = 60, 
 
 def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
     """Prints how many of the answers are right, and returns whether these are enough."""
-    by_sign = {sign: [one for one in answers if one.prompt.sign == sign] for sign in (ABOUT, OTHER_FORMS, UNRELATED)}
+    by_sign = {
+        sign: [one for one in answers if one.prompt.sign == sign]
+        for sign in (ABOUT, OTHER_FORMS, UNRELATED)
+    }
     about = [one for one in answers if one.prompt.memory]
     shares = []
     for words, found in (
@@ -52,14 +58,19 @@ def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
         if found:
             right = sum(one.is_right for one in found)
             share = right / len(found)
-            shares.append(share >= (LEAST_SILENT if words == "about nothing remembered" else LEAST_RIGHT))
+            shares.append(
+                share >= (LEAST_SILENT if words == "about nothing remembered" else LEAST_RIGHT)
+            )
             print(f"{title:18} {words:40} {right:4} of {len(found):4}  {share:.3f}")
     others = sum(id != one.prompt.memory for one in about for id in one.ids)
     if about:
         print(f"{title:18} {'other memories told with them':40} {others:4}")
     for one in answers if with_faults else ():
         if not one.is_right:
-            print(f"  {one.prompt.sign} {one.prompt.text[:100]!r} got {one.told.text.partition(chr(10))[2]!r}")
+            print(
+                f"  {one.prompt.sign} {one.prompt.text[:100]!r} got "
+                f"{one.told.text.partition(chr(10))[2]!r}"
+            )
     return all(shares)
 
 

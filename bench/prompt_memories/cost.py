@@ -23,12 +23,17 @@ _UNRELATED = "the footer should show the current year"
 _ABOUT = "tried redis for the sessions, dropped it because the hosting has no persistent volume"
 
 
-def added_by_memories(memories: Sequence[IndexedMemory], runs: int, *, of_processor: bool) -> dict[str, float]:
-    """What a prompt takes more with memories than without, in starts of a bare interpreter, by what it is about.
-    `memories` are among the 5,000; `of_processor`: the processor's time counts, for a machine that is busy."""
+def added_by_memories(
+    memories: Sequence[IndexedMemory], runs: int, *, of_processor: bool
+) -> dict[str, float]:
+    """What a prompt takes more with memories than without, in starts of a bare interpreter, by what
+    it is about. `memories` are among the 5,000; `of_processor`: the processor's time counts, for a
+    machine that is busy."""
     with scratch_directory() as root, Stopwatch(of_processor=of_processor) as stopwatch:
         app = install(root / "program")
-        own, without = [Scene(root / name, app, generated(SEED), SESSIONS) for name in ("with", "without")]
+        own, without = [
+            Scene(root / name, app, generated(SEED), SESSIONS) for name in ("with", "without")
+        ]
         for scene in (own, without):
             scene.settle(stopwatch)
         return _measure(own, without, memories, runs, stopwatch)
@@ -56,7 +61,9 @@ def _measure(
     ):
         own.event["prompt"] = without.event["prompt"] = prompt
         before()
-        if prompt != long and (b"Remembered" in stopwatch.run(own.hook()).stdout) != (prompt == _ABOUT):
+        if prompt != long and (b"Remembered" in stopwatch.run(own.hook()).stdout) != (
+            prompt == _ABOUT
+        ):
             raise CommandError(f"the hook tells the wrong thing with {prompt!r}")
         slower, quicker = stopwatch.compare(own.hook(), without.hook(), runs, before)
         _, bare = stopwatch.compare(own.hook(), own.bare(), runs, before)
@@ -68,6 +75,8 @@ def _measure(
 def _others(number: int, texts: Texts, random: Random) -> list[IndexedMemory]:
     """Memories of 40 to 160 characters of prose."""
     return [
-        IndexedMemory("", "", f"m{at}", "fact", texts.cut("prose", random.randrange(40, 160), random))
+        IndexedMemory(
+            "", "", f"m{at}", "fact", texts.cut("prose", random.randrange(40, 160), random)
+        )
         for at in range(number)
     ]

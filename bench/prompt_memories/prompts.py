@@ -6,9 +6,9 @@
     ~ show the dated invoice
     - fix the failing test
 
-`@` begins what belongs to a directory; `*` is a memory: its kind and title, with further text behind ` :: `; `?` is a
-prompt about the memory above it, `~` one in other forms of its words, `-` one about nothing that is remembered.
-"""
+`@` begins what belongs to a directory; `*` is a memory: its kind and title, with further text
+behind ` :: `; `?` is a prompt about the memory above it, `~` one in other forms of its words, `-`
+one about nothing that is remembered."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ CHARACTERS = 200
 
 
 class Prompt(NamedTuple):
-    """A prompt of a session in a directory: its sign, and the id of the memory that it is about, '' for none."""
+    """A prompt of a session in a directory: its sign, and the id of the memory that it is about, ''
+    for none."""
 
     sign: str
     directory: str
@@ -77,19 +78,29 @@ def read(path: Path) -> tuple[list[IndexedMemory], list[Prompt]]:
     return memories, prompts
 
 
-def ask(memories: Sequence[IndexedMemory], prompts: Iterable[Prompt], directory: Path) -> list[Answer]:
+def ask(
+    memories: Sequence[IndexedMemory], prompts: Iterable[Prompt], directory: Path
+) -> list[Answer]:
     """What each prompt gets where these memories are kept in `directory`."""
     (directory / PROMPT_INDEX).write_bytes(content(memories, {}))
     return [
-        Answer(prompt, relevant(str(directory), prompt.text, CHARACTERS, PromptedSession({}, prompt.directory)))
+        Answer(
+            prompt,
+            relevant(
+                str(directory), prompt.text, CHARACTERS, PromptedSession({}, prompt.directory)
+            ),
+        )
         for prompt in prompts
     ]
 
 
 def real_prompts(transcripts: Path, directories: Iterable[str]) -> list[Prompt]:
-    """Return each message of a user in real transcripts, as a prompt in each of `directories` about none of these."""
+    """Return each message of a user in real transcripts, as a prompt in each of `directories` about
+    none of these."""
     found = conversations_of(transcripts, "claude", "codex", "pi")
-    texts = dict.fromkeys(one.text for _, entries in found for one in entries if one.role == "user" and one.text)
+    texts = dict.fromkeys(
+        one.text for _, entries in found for one in entries if one.role == "user" and one.text
+    )
     return [Prompt(UNRELATED, place, text) for text in texts for place in sorted(directories)]
 
 

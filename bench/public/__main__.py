@@ -1,9 +1,10 @@
-"""`python -m bench.public build REPOSITORY...` makes the task files of clones of public repositories.
+"""`python -m bench.public build REPOSITORY...` makes the task files of clones of public
+repositories.
 
-`python -m bench.public score CLONE... --tool COMMAND` asks a tool the questions of those task files whose commits the
-clones have, and prints what it answers right; with `--each` in a table for each repository too. `--baselines` adds the
-date alone, plain FTS5 (the program in README.md), session-memory's commands, and agentsview and deja-vu if there.
-"""
+`python -m bench.public score CLONE... --tool COMMAND` asks a tool the questions of those task files
+whose commits the clones have, and prints what it answers right; with `--each` in a table for each
+repository too. `--baselines` adds the date alone, plain FTS5 (the program in README.md),
+session-memory's commands, and agentsview and deja-vu if there."""
 
 from __future__ import annotations
 
@@ -31,15 +32,24 @@ WORKERS = 2
 
 
 def main(
-    *words: str, tasks: Path = TASKS, split: str = "", tool: list[str] = [], baselines: bool = False,  # noqa: B006
-    agentsview: str = "agentsview", deja: str = "deja", each: bool = False,
-) -> int:  # fmt: skip
-    """Return the exit code. `words` are `build` or `score`, and clones; `each` adds a table for each repository."""
+    *words: str,
+    tasks: Path = TASKS,
+    split: str = "",
+    tool: list[str] = [],  # noqa: B006
+    baselines: bool = False,
+    agentsview: str = "agentsview",
+    deja: str = "deja",
+    each: bool = False,
+) -> int:
+    """Return the exit code. `words` are `build` or `score`, and clones; `each` adds a table for
+    each repository."""
     clones = [Path(word) for word in words[1:]]
     if words[:1] == ("build",):
         return _build(clones, tasks, split)
     if words[:1] != ("score",):
-        print("bench.public: say `build CLONE...` or `score CLONE... --tool COMMAND`", file=sys.stderr)
+        print(
+            "bench.public: say `build CLONE...` or `score CLONE... --tool COMMAND`", file=sys.stderr
+        )
         return 2
     with scratch_directory() as place:
         tools = {command: command for command in tool}
@@ -49,7 +59,9 @@ def main(
 
 
 def _build(clones: list[Path], directory: Path, split: str) -> int:
-    splits = dict(line.split("\t")[:2] for line in (HERE / "repositories.tsv").read_text().splitlines()[1:])
+    splits = dict(
+        line.split("\t")[:2] for line in (HERE / "repositories.tsv").read_text().splitlines()[1:]
+    )
     for clone in clones:
         name = Source(clone).name
         if not (split or name in splits):
@@ -78,9 +90,14 @@ def _score(found: list[tuple[dict[str, Any], Path]], tools: dict[str, str], each
                 results.setdefault(title, {}).setdefault(name, []).extend(grades)
             seconds[name] += spent
     for title, of_tools in results.items():
-        names = sorted(one["repository"] for one, _ in found if title in (one["split"], one["repository"]))
+        names = sorted(
+            one["repository"] for one, _ in found if title in (one["split"], one["repository"])
+        )
         print(f"{title}: {', '.join(names)}\n\n{table(of_tools)}\n")
-    print("Processor seconds, with their index: " + ", ".join(f"{name} {spent:.0f}" for name, spent in seconds.items()))
+    print(
+        "Processor seconds, with their index: "
+        + ", ".join(f"{name} {spent:.0f}" for name, spent in seconds.items())
+    )
     return 0 if results else 1
 
 
@@ -89,7 +106,9 @@ def _matched(directory: Path, clones: list[Path]) -> Iterator[tuple[dict[str, An
     for path in sorted(directory.glob("*/*.json")):
         tasks = json.loads(path.read_text())
         for clone in clones:
-            if all(Source(clone).holds(tasks[name]) for name in ("head", "checkpoints") if tasks[name]):
+            if all(
+                Source(clone).holds(tasks[name]) for name in ("head", "checkpoints") if tasks[name]
+            ):
                 yield tasks, clone
                 break
 

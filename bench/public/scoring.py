@@ -1,4 +1,5 @@
-"""Asks a tool the questions of a repository, by the protocol in README.md, and counts what it answers right."""
+"""Asks a tool the questions of a repository, by the protocol in README.md, and counts what it
+answers right."""
 
 from __future__ import annotations
 
@@ -15,16 +16,19 @@ from .sources import ENVIRONMENT, Source, began_at, error_text, write_home
 from .tasks import digest
 
 TASKS = {
-    "commit": "commit to session", "line": "line to session", "error": "error to session",
+    "commit": "commit to session",
+    "line": "line to session",
+    "error": "error to session",
     "conflict": "tips to conflict",
-}  # fmt: skip
+}
 DEPTH = 5
 MOST_SECONDS = 1800  # for all questions of a repository
 
 
 class Question(NamedTuple):
-    """A question as a tool reads it, and what is right: names of sessions, or digests of files; none if nothing is.
-    `known` are the sessions that were there by then, without the one that asks."""
+    """A question as a tool reads it, and what is right: names of sessions, or digests of files;
+    none if nothing is. `known` are the sessions that were there by then, without the one that
+    asks."""
 
     asked: dict[str, Any]
     right: frozenset[str]
@@ -32,7 +36,8 @@ class Question(NamedTuple):
 
 
 class Grade(NamedTuple):
-    """What an answer is worth: `first` and `among` are of any-hit, `strict` takes all that is right."""
+    """What an answer is worth: `first` and `among` are of any-hit, `strict` takes all that is
+    right."""
 
     task: str
     is_negative: bool
@@ -42,8 +47,8 @@ class Grade(NamedTuple):
 
 
 class Corpus:
-    """The texts of a repository's tasks, from a clone of it, written below `root`: a home with the transcripts, and a
-    checkout without the branch that holds the labels."""
+    """The texts of a repository's tasks, from a clone of it, written below `root`: a home with the
+    transcripts, and a checkout without the branch that holds the labels."""
 
     def __init__(self, tasks: dict[str, Any], clone: Path, root: Path) -> None:
         source = Source(clone)
@@ -58,16 +63,24 @@ class Corpus:
 
     def _check_out(self, source: Source, head: str) -> None:
         own = ["git", "-C", str(self.clone)]
-        subprocess.run(["git", "init", "-q", "-b", "main", str(self.clone)], check=True, env=ENVIRONMENT)
-        (self.clone / ".git/objects/info/alternates").write_text(f"{source.git_dir.resolve()}/objects\n")
+        subprocess.run(
+            ["git", "init", "-q", "-b", "main", str(self.clone)], check=True, env=ENVIRONMENT
+        )
+        (self.clone / ".git/objects/info/alternates").write_text(
+            f"{source.git_dir.resolve()}/objects\n"
+        )
         subprocess.run([*own, "update-ref", "refs/heads/main", head], check=True, env=ENVIRONMENT)
         # A file that the clone lacks is not checked out; the others are.
         subprocess.run(
-            [*own, "-c", "core.symlinks=false", "checkout", "-q", "-f", "main"], env=ENVIRONMENT, capture_output=True
+            [*own, "-c", "core.symlinks=false", "checkout", "-q", "-f", "main"],
+            env=ENVIRONMENT,
+            capture_output=True,
         )
 
 
-def _questions(tasks: dict[str, Any], source: Source, contents: dict[str, bytes]) -> Iterator[Question]:
+def _questions(
+    tasks: dict[str, Any], source: Source, contents: dict[str, bytes]
+) -> Iterator[Question]:
     names = [name for name, _ in tasks["sessions"]]
     began = {name: began_at(content) for name, content in contents.items()}
     paths, head = source.files(tasks["head"]), tasks["head"]
@@ -78,18 +91,30 @@ def _questions(tasks: dict[str, Any], source: Source, contents: dict[str, bytes]
 
     for commit, answer in tasks["commit"]:
         at, subject = source.ask("show", "-s", "--format=%at%x00%s", commit).strip().split("\0")
-        yield question({"task": "commit", "text": subject, "commit": commit, "at": int(at) * 1000}, answer)
+        yield question(
+            {"task": "commit", "text": subject, "commit": commit, "at": int(at) * 1000}, answer
+        )
     latest = int(source.ask("show", "-s", "--format=%ct", head)) * 1000
     for blob, number, answer in tasks["line"]:
         text = source.ask("cat-file", "blob", blob).split("\n")[number - 1]
-        yield question({"task": "line", "text": text, "path": paths[blob], "line": number, "at": latest}, answer)
+        yield question(
+            {"task": "line", "text": text, "path": paths[blob], "line": number, "at": latest},
+            answer,
+        )
     for asker, offset, answer in tasks["error"]:
         content = contents[names[asker]]
         ended = began_at(content[offset:])
-        asked = {"task": "error", "text": error_text(content, offset), "at": ended, "asker": names[asker]}
+        asked = {
+            "task": "error",
+            "text": error_text(content, offset),
+            "at": ended,
+            "asker": names[asker],
+        }
         yield question(asked, answer, names[asker])
     for one, other, files in tasks["conflict"]:
-        yield Question({"task": "conflict", "text": "", "ours": one, "theirs": other}, frozenset(files))
+        yield Question(
+            {"task": "conflict", "text": "", "ours": one, "theirs": other}, frozenset(files)
+        )
 
 
 def asked(tool: str, corpus: Corpus) -> list[Grade]:
@@ -104,7 +129,11 @@ def asked(tool: str, corpus: Corpus) -> list[Grade]:
         timer = Timer(MOST_SECONDS, process.kill)
         timer.start()
         try:
-            place = {"home": str(corpus.home), "clone": str(corpus.clone), "sessions": corpus.sessions}
+            place = {
+                "home": str(corpus.home),
+                "clone": str(corpus.clone),
+                "sessions": corpus.sessions,
+            }
             print(json.dumps(place), file=process.stdin, flush=True)
             found = []
             for number, one in enumerate(corpus.questions):
@@ -151,15 +180,21 @@ def graded(question: Question, answer: dict[str, Any]) -> Grade | None:
 
 def table(results: dict[str, list[Grade]]) -> str:
     """Return a Markdown table: a row for each task of each tool."""
-    lines = ["| task | tool | questions | any @1 | any @5 | strict | without an answer | nothing said |"]
+    lines = [
+        "| task | tool | questions | any @1 | any @5 | strict | without an answer | nothing said |"
+    ]
     lines.append("|---|---|---|---|---|---|---|---|")
     for task, title in TASKS.items():
         for tool, grades in results.items():
             own = [one for one in grades if one.task == task]
-            positive, negative = [one for one in own if not one.is_negative], [one for one in own if one.is_negative]
+            positive, negative = (
+                [one for one in own if not one.is_negative],
+                [one for one in own if one.is_negative],
+            )
             if positive:
                 shares = [
-                    f"{mean(getattr(one, name) for one in positive):.3f}" for name in ("first", "among", "strict")
+                    f"{mean(getattr(one, name) for one in positive):.3f}"
+                    for name in ("first", "among", "strict")
                 ]
                 silent = f"{mean(one.first for one in negative):.3f}" if negative else "-"
                 cells = [title, tool, str(len(positive)), *shares, str(len(negative)), silent]

@@ -14,8 +14,10 @@ from session_memory.runtimes.claude import encode_cwd
 
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-    "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_NO_LAZY_FETCH": "1",
-}  # fmt: skip
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_NO_LAZY_FETCH": "1",
+}
 TIMES = re.compile(rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)')
 MOST_CHARACTERS = 2000  # of an error
 _CWD = re.compile(rb'"cwd": ?"([^"]+)"')
@@ -27,15 +29,21 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.git_dir = next((one for one in (path / ".git", path) if (one / "objects").is_dir()), path)
+        self.git_dir = next(
+            (one for one in (path / ".git", path) if (one / "objects").is_dir()), path
+        )
 
     @property
     def name(self) -> str:
         """Return `owner/name`: by its origin, else by its directory, as in `owner+name/repo`."""
-        origin = self.ask("config", "--get", "remote.origin.url", fine=True).strip().removesuffix(".git")
+        origin = (
+            self.ask("config", "--get", "remote.origin.url", fine=True).strip().removesuffix(".git")
+        )
         folder = self.path.resolve()
         folder = folder.parent if "+" in folder.parent.name else folder
-        return "/".join(re.split(r"[/:]", origin)[-2:]) if origin else folder.name.replace("+", "/", 1)
+        return (
+            "/".join(re.split(r"[/:]", origin)[-2:]) if origin else folder.name.replace("+", "/", 1)
+        )
 
     def holds(self, commit: str) -> bool:
         """Check if a commit is here."""
@@ -72,21 +80,30 @@ class Source:
                 yield by, number, line[1:]
 
 
-def write_home(home: Path, repository: Path, name: str, transcripts: dict[str, bytes]) -> dict[str, str]:
-    """Write transcripts where their runtimes keep them, as if their sessions had worked in `repository`; return the
-    path of each session."""
+def write_home(
+    home: Path, repository: Path, name: str, transcripts: dict[str, bytes]
+) -> dict[str, str]:
+    """Write transcripts where their runtimes keep them, as if their sessions had worked in
+    `repository`; return the path of each session."""
     found = {}
     for session, content in transcripts.items():
         stamps = TIMES.findall(content)
         began = stamps[0].decode() if stamps else "2026-01-01T00:00:00"
         if b'"session_meta"' in content[:4096]:
             stamp = began.replace(":", "-")
-            path = home / ".codex/sessions" / began[:10].replace("-", "/") / f"rollout-{stamp}-{session}.jsonl"
+            path = (
+                home
+                / ".codex/sessions"
+                / began[:10].replace("-", "/")
+                / f"rollout-{stamp}-{session}.jsonl"
+            )
         else:
             path = home / ".claude/projects" / encode_cwd(str(repository)) / f"{session}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_moved(content, name, str(repository).encode()))
-        end = datetime.fromisoformat((max(stamps).decode() if stamps else began) + "+00:00").timestamp()
+        end = datetime.fromisoformat(
+            (max(stamps).decode() if stamps else began) + "+00:00"
+        ).timestamp()
         os.utime(path, (end, end))
         found[session] = str(path)
     return found
@@ -95,7 +112,11 @@ def write_home(home: Path, repository: Path, name: str, transcripts: dict[str, b
 def began_at(content: bytes) -> int:
     """Return when a session began, in milliseconds."""
     first = TIMES.search(content)
-    return round(datetime.fromisoformat(first[1].decode() + "+00:00").timestamp() * 1000) if first else 0
+    return (
+        round(datetime.fromisoformat(first[1].decode() + "+00:00").timestamp() * 1000)
+        if first
+        else 0
+    )
 
 
 def _moved(content: bytes, name: str, to: bytes) -> bytes:
@@ -110,11 +131,14 @@ def _moved(content: bytes, name: str, to: bytes) -> bytes:
 
 
 def error_text(content: bytes, offset: int) -> str:
-    """Return the result of the tool call in the record at `offset` of a transcript; of several calls, of the failed."""
+    """Return the result of the tool call in the record at `offset` of a transcript; of several
+    calls, of the failed."""
     end = content.find(b"\n", offset)
     ids = {call for call in _calls(json.loads(content[offset:end])) if call}
     for line in content[end + 1 :].split(b"\n"):
-        if any(call.encode() in line for call in ids) and (text := _failed_result(json.loads(line), ids)):
+        if any(call.encode() in line for call in ids) and (
+            text := _failed_result(json.loads(line), ids)
+        ):
             return text[:MOST_CHARACTERS]
     return ""
 
@@ -124,7 +148,11 @@ def _calls(record: dict[str, object]) -> list[str]:
     if isinstance(payload, dict):
         return [str(payload.get("call_id") or "")]
     blocks = message.get("content") if isinstance(message, dict) else None
-    return [str(one.get("id", "")) for one in blocks or [] if isinstance(one, dict) and one.get("type") == "tool_use"]
+    return [
+        str(one.get("id", ""))
+        for one in blocks or []
+        if isinstance(one, dict) and one.get("type") == "tool_use"
+    ]
 
 
 def _failed_result(record: dict[str, object], ids: set[str]) -> str:

@@ -1,8 +1,9 @@
-"""`python -m bench.public.tools NAME`: tools that are scored beside others, by the protocol in README.md.
+"""`python -m bench.public.tools NAME`: tools that are scored beside others, by the protocol in
+README.md.
 
-`date` orders sessions by their distance from the commit or the error; `changed` names the files that both tips changed.
-`ours` runs the commands of session-memory. `agentsview` and `deja` run those programs, found on PATH or given.
-"""
+`date` orders sessions by their distance from the commit or the error; `changed` names the files
+that both tips changed. `ours` runs the commands of session-memory. `agentsview` and `deja` run
+those programs, found on PATH or given."""
 
 from __future__ import annotations
 
@@ -44,10 +45,22 @@ class Tool:
         return {"id": question["id"], **({kind: does(question)} if does else {})}
 
     def run(self, *words: str, given: str = "", **environment: str) -> Any:
-        """Return the JSON that a command prints, in the clone and with the home as HOME; None if it prints none."""
-        own = {"HOME": str(self.home), "PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONPATH": os.pathsep.join(sys.path)}
+        """Return the JSON that a command prints, in the clone and with the home as HOME; None if it
+        prints none."""
+        own = {
+            "HOME": str(self.home),
+            "PATH": os.defpath,
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         done = subprocess.run(
-            words, input=given, cwd=self.clone, env={**own, **environment}, capture_output=True, text=True, check=False
+            words,
+            input=given,
+            cwd=self.clone,
+            env={**own, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         try:
             return json.loads(done.stdout)
@@ -95,11 +108,19 @@ class Ours(Tool):
         if any(one["not_attributed"] for one in reasons):
             return []
         guesses = [one["guess_by_time"]["session"] for one in reasons if one["guess_by_time"]]
-        others = [session for one in reasons if one["commit"] for session in self._found(one["commit"]["id"])]
+        others = [
+            session
+            for one in reasons
+            if one["commit"]
+            for session in self._found(one["commit"]["id"])
+        ]
         return [*_asked(reasons), *guesses, *others]
 
     def error(self, question: dict[str, Any]) -> list[str]:
-        found = self.run(*_OURS, "errors", "-", "--json", "--limit", str(MOST), given=question["text"]) or {}
+        found = (
+            self.run(*_OURS, "errors", "-", "--json", "--limit", str(MOST), given=question["text"])
+            or {}
+        )
         return [one["session"] for one in found.get("seen", []) if one["solved"]]
 
     def conflict(self, question: dict[str, Any]) -> list[str]:
@@ -108,11 +129,15 @@ class Ours(Tool):
 
     def _found(self, commit: str) -> list[str]:
         """Return the sessions that a search for a commit finds."""
-        hits = (self.run(*_OURS, "search", commit, "--json", "--limit", str(MOST)) or {}).get("hits", [])
+        hits = (self.run(*_OURS, "search", commit, "--json", "--limit", str(MOST)) or {}).get(
+            "hits", []
+        )
         return [one["conversation"]["session_id"] for one in hits]
 
     def _why(self, target: str) -> list[dict[str, Any]]:
-        reasons: list[dict[str, Any]] = (self.run(*_OURS, "why", target, "--json") or {}).get("reasons", [])
+        reasons: list[dict[str, Any]] = (self.run(*_OURS, "why", target, "--json") or {}).get(
+            "reasons", []
+        )
         return reasons
 
 
@@ -121,11 +146,15 @@ class AgentsView(Tool):
 
     def __init__(self, place: dict[str, Any], program: str = "agentsview") -> None:
         super().__init__(place, program)
-        self._server = self.stack.enter_context(its_server(program, self.home, self.home / "agentsview"))
+        self._server = self.stack.enter_context(
+            its_server(program, self.home, self.home / "agentsview")
+        )
 
     def commit(self, question: dict[str, Any]) -> list[str]:
         words = re.findall(r"\w+", question["text"])
-        return self._found(" ".join(words)) or self._found(" OR ".join(f'"{word}"' for word in words))
+        return self._found(" ".join(words)) or self._found(
+            " OR ".join(f'"{word}"' for word in words)
+        )
 
     line = error = commit
 
@@ -142,7 +171,9 @@ class Deja(Tool):
         super().__init__(place, program)
 
     def commit(self, question: dict[str, Any]) -> list[str]:
-        found = self.run(self.program, "search", "--json", "--limit", str(MOST), question["text"]) or {}
+        found = (
+            self.run(self.program, "search", "--json", "--limit", str(MOST), question["text"]) or {}
+        )
         return [one["session"]["id"] for one in found.get("hits", [])]
 
     line = error = commit
@@ -157,7 +188,8 @@ def _asked(reasons: list[dict[str, Any]]) -> list[str]:
 
 def _span(path: Path) -> tuple[float, float]:
     stamps = [
-        datetime.fromisoformat(one.decode() + "+00:00").timestamp() * 1000 for one in TIMES.findall(path.read_bytes())
+        datetime.fromisoformat(one.decode() + "+00:00").timestamp() * 1000
+        for one in TIMES.findall(path.read_bytes())
     ]
     return min(stamps, default=0.0), max(stamps, default=0.0)
 

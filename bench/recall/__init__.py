@@ -7,7 +7,8 @@ A set is a JSON file:
       "groups": [
         {
           "sessions": [
-            {"id": "s1", "date": "2026-01-10T18:30:00Z", "messages": [{"role": "user", "text": "..."}, ...]},
+            {"id": "s1", "date": "2026-01-10T18:30:00Z", "messages": [{"role": "user", "text":
+            "..."}, ...]},
             ...
           ],
           "questions": [{"question": "...", "evidence": ["s1"]}, ...]
@@ -16,6 +17,6 @@ A set is a JSON file:
       ]
     }
 
-A question is asked of the sessions of its group; `evidence` names those in which the answer is. `role` is user or
-assistant; a message may have a `speaker` instead, whose name then stands before the text, the first one being the user.
-"""
+A question is asked of the sessions of its group; `evidence` names those in which the answer is.
+`role` is user or assistant; a message may have a `speaker` instead, whose name then stands before
+the text, the first one being the user."""

@@ -1,13 +1,15 @@
 """`python -m bench.recall [FILE...]`: how often a search finds the session in which the answer is.
 
-Sets of questions, in the form that `bench/recall/__init__.py` tells, are taken in as transcripts by the real ingest
-into a real store, and each question is a query as it stands. R@k is the share of questions of which a session with the
-answer is among the first k that are found; `all @10` is the share of all such sessions that are among the first ten.
+Sets of questions, in the form that `bench/recall/__init__.py` tells, are taken in as transcripts by
+the real ingest into a real store, and each question is a query as it stands. R@k is the share of
+questions of which a session with the answer is among the first k that are found; `all @10` is the
+share of all such sessions that are among the first ten.
 
-Each set is also asked of plain FTS5: `bm25()` of messages and tool uses, and of whole sessions, as shares of the best,
-added. And ours is asked for sentences of the sessions, verbatim, each of which is in one of them only. With `--team`
-everything is pushed to a real server, as in `bench.team`, and asked of a team's store too. With `--missed` the
-questions are printed that are not among the first five.
+Each set is also asked of plain FTS5: `bm25()` of messages and tool uses, and of whole sessions, as
+shares of the best, added. And ours is asked for sentences of the sessions, verbatim, each of which
+is in one of them only. With `--team` everything is pushed to a real server, as in `bench.team`, and
+asked of a team's store too. With `--missed` the questions are printed that are not among the first
+five.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class Answer(NamedTuple):
     @property
     def share(self) -> float:
         """Of the sessions with the answer those among the first ten."""
-        return len(self.question.evidence & set(self.found[: DEPTHS[-1]])) / len(self.question.evidence)
+        return len(self.question.evidence & set(self.found[: DEPTHS[-1]])) / len(
+            self.question.evidence
+        )
 
 
 def main(*files: Path, team: bool = False, missed: bool = False) -> int:
@@ -109,7 +113,9 @@ class _Taken:
             finally:
                 push.withdraw_all()
 
-    def ask(self, questions: Sequence[Sequence[Question]], team: TeamStore | None = None) -> Iterator[Answer]:
+    def ask(
+        self, questions: Sequence[Sequence[Question]], team: TeamStore | None = None
+    ) -> Iterator[Answer]:
         """Asks each group its questions."""
         for number, own in enumerate(questions):
             wanted = Filter(homes=(f"group-{number}",), limit=LIMIT)
@@ -117,7 +123,9 @@ class _Taken:
                 began = time.perf_counter()
                 hits = (team or self._store).search(question.text, wanted)
                 seconds = time.perf_counter() - began
-                found = dict.fromkeys(self._sessions[number][hit.conversation.session_id] for hit in hits)
+                found = dict.fromkeys(
+                    self._sessions[number][hit.conversation.session_id] for hit in hits
+                )
                 yield Answer(question, list(found), seconds)
 
     def texts(self, number: int) -> list[tuple[str, str]]:
@@ -140,33 +148,50 @@ def _print_rows(title: str, groups: Sequence[Collection], missed: bool, url: str
     """`url` is that of a team's store, which is asked too; '' for none."""
     with scratch_directory() as name, _Taken(name, groups) as taken:
         texts = [taken.texts(number) for number in range(len(groups))]
-        plain = [answer for group, own in zip(groups, texts) for answer in PlainSearch(own).ask(group.questions)]
+        plain = [
+            answer
+            for group, own in zip(groups, texts)
+            for answer in PlainSearch(own).ask(group.questions)
+        ]
         questions = [group.questions for group in groups]
         answers = list(taken.ask(questions))
         of_team = taken.ask_team(url, questions) if url else []
         verbatim = list(taken.ask([sentences(own, SENTENCES // len(groups)) for own in texts]))
     sessions = sum(len({session for session, _ in own}) for own in texts)
     print(f"{title} ({sessions} sessions)")
-    of_each = {"plain FTS5": plain, "ours": answers, "ours, of a team": of_team, "ours, verbatim sentences": verbatim}
+    of_each = {
+        "plain FTS5": plain,
+        "ours": answers,
+        "ours, of a team": of_team,
+        "ours, verbatim sentences": verbatim,
+    }
     for kind, rows in of_each.items():
         if rows:
             print(_row(kind, rows), flush=True)
     for answer in answers if missed else []:
         if not answer.is_found_within(5):
-            print(f"    {answer.question.text} {sorted(answer.question.evidence)}, found {answer.found[:5]}")
+            print(
+                f"    {answer.question.text} {sorted(answer.question.evidence)}, found "
+                f"{answer.found[:5]}"
+            )
 
 
 class PlainSearch:
-    """What FTS5 alone finds: `bm25()` of texts and of sessions, each as a share of the best, added."""
+    """What FTS5 alone finds: `bm25()` of texts and of sessions, each as a share of the best,
+    added."""
 
     def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
         whole: dict[str, list[str]] = {}
         for session, text in texts:
             whole.setdefault(session, []).append(text)
         self._database = apsw.Connection(":memory:")
-        for table, rows in (("texts", texts), ("sessions", [(one, "\n".join(all)) for one, all in whole.items()])):
+        for table, rows in (
+            ("texts", texts),
+            ("sessions", [(one, "\n".join(all)) for one, all in whole.items()]),
+        ):
             self._database.execute(
-                f"CREATE VIRTUAL TABLE {table} USING fts5 (session UNINDEXED, text, tokenize = porter)"
+                f"CREATE VIRTUAL TABLE {table} USING fts5 (session UNINDEXED, text, "
+                f"tokenize = porter)"
             )
             self._database.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
 
@@ -175,13 +200,17 @@ class PlainSearch:
             began = time.perf_counter()
             words = " OR ".join([f'"{word}"' for word in re.findall(r"\w+", question.text)])
             found = [self._shares(table, words) for table in ("texts", "sessions")]
-            total = {session: sum([shares.get(session, 0.0) for shares in found]) for session in found[1]}
+            total = {
+                session: sum([shares.get(session, 0.0) for shares in found]) for session in found[1]
+            }
             ranked = sorted(total, key=total.__getitem__, reverse=True)
             yield Answer(question, ranked, time.perf_counter() - began)
 
     def _shares(self, table: str, words: str) -> dict[str, float]:
         scores: dict[str, float] = {}
-        for row in self._database.execute(f"SELECT session, -bm25({table}) FROM {table}(?)", (words or '""',)):
+        for row in self._database.execute(
+            f"SELECT session, -bm25({table}) FROM {table}(?)", (words or '""',)
+        ):
             session, score = str(row[0]), float(row[1] or 0)
             scores[session] = max(score, scores.get(session, 0.0))
         best = max(scores.values(), default=0.0) or 1.0
@@ -189,7 +218,8 @@ class PlainSearch:
 
 
 def sentences(texts: Sequence[tuple[str, str]], number: int) -> list[Question]:
-    """About `number` sentences, each of which is in one session only, the same for the same texts."""
+    """About `number` sentences, each of which is in one session only, the same for the same
+    texts."""
     found: list[Question] = []
     random = Random(SEED)
     for session, text in random.sample(texts, len(texts)):
@@ -204,7 +234,9 @@ def sentences(texts: Sequence[tuple[str, str]], number: int) -> list[Question]:
 
 
 def _row(title: str, answers: list[Answer]) -> str:
-    recall = "  ".join(f"{mean(answer.is_found_within(depth) for answer in answers):<6.3f}" for depth in DEPTHS)
+    recall = "  ".join(
+        f"{mean(answer.is_found_within(depth) for answer in answers):<6.3f}" for depth in DEPTHS
+    )
     share = mean(answer.share for answer in answers)
     milliseconds = mean(answer.seconds for answer in answers) * 1000
     return f"  {title:24} {len(answers):9}   {recall}  {share:<7.3f}  {milliseconds:.1f}"

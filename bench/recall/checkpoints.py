@@ -1,6 +1,6 @@
-"""Questions from a repository that keeps its sessions in git: the subjects of commits, each with the sessions that made
-the commit, which a commit names in the trailer `Entire-Checkpoint`. Those of Claude Code are read unless others are
-asked for."""
+"""Questions from a repository that keeps its sessions in git: the subjects of commits, each with
+the sessions that made the commit, which a commit names in the trailer `Entire-Checkpoint`. Those of
+Claude Code are read unless others are asked for."""
 
 from __future__ import annotations
 
@@ -20,23 +20,29 @@ _LOG = "%s%x00%(trailers:key=Entire-Checkpoint,valueonly,separator=%x2C)%x1e"
 
 
 class Checkpoints:
-    """A collection: the sessions of a repository, and what is asked of them. Raises SetError where it has none, unless
-    nothing is asked."""
+    """A collection: the sessions of a repository, and what is asked of them. Raises SetError where
+    it has none, unless nothing is asked."""
 
-    def __init__(self, repository: Path, agents: tuple[str, ...] = AGENTS, *, is_asked: bool = True) -> None:
+    def __init__(
+        self, repository: Path, agents: tuple[str, ...] = AGENTS, *, is_asked: bool = True
+    ) -> None:
         try:
             self._kept = KeptCheckpoints(str(repository))
         except GitUnavailableError as error:
             raise SetError(str(error)) from error
         sessions = {
-            name: [one for one in ones if one.agent in agents] for name, ones in self._kept.of_checkpoint.items()
+            name: [one for one in ones if one.agent in agents]
+            for name, ones in self._kept.of_checkpoint.items()
         }
         self._kept.of_checkpoint = sessions
         self.transcripts = self._kept.longest()
         self.sessions_of = {name: {one.session for one in ones} for name, ones in sessions.items()}
         self.questions = self._questions(sessions)
         if is_asked and not self.questions:
-            raise SetError(f"{repository}: no commit names a checkpoint with a session whose transcript is there")
+            raise SetError(
+                f"{repository}: no commit names a checkpoint with a session whose "
+                f"transcript is there"
+            )
 
     def write_transcripts(self, directory: Path) -> dict[str, str]:
         """Their last states that are there."""
@@ -54,7 +60,9 @@ class Checkpoints:
 
     def _questions(self, sessions: dict[str, list[Transcript]]) -> list[Question]:
         evidence: dict[str, set[str]] = {}
-        for record in self._kept.ask("log", "--all", "--no-show-signature", f"--format={_LOG}").split("\x1e"):
+        for record in self._kept.ask(
+            "log", "--all", "--no-show-signature", f"--format={_LOG}"
+        ).split("\x1e"):
             subject, _, checkpoints = record.strip().partition("\x00")
             for checkpoint in filter(None, checkpoints.split(",")):
                 made = {one.session for one in sessions.get(checkpoint.strip(), ())}

@@ -44,7 +44,8 @@ class Collection(Protocol):
         """What is asked."""
 
     def write_transcripts(self, directory: Path) -> dict[str, str]:
-        """Writes each session's transcript into a new directory; the id of the session for that of each transcript."""
+        """Writes each session's transcript into a new directory; the id of the session for that of
+        each transcript."""
 
 
 class Group(NamedTuple):
@@ -82,17 +83,26 @@ def read_set(path: Path) -> list[Group]:
 
 def _group(group: dict[str, Any]) -> Group:
     sessions = [
-        Session(session["id"], datetime.fromisoformat(session["date"].replace("Z", "+00:00")), _messages(session))
+        Session(
+            session["id"],
+            datetime.fromisoformat(session["date"].replace("Z", "+00:00")),
+            _messages(session),
+        )
         for session in group["sessions"]
     ]
-    questions = [Question(one["question"], frozenset(one["evidence"])) for one in group["questions"]]
+    questions = [
+        Question(one["question"], frozenset(one["evidence"])) for one in group["questions"]
+    ]
     return Group(sessions, questions)
 
 
 def _messages(session: dict[str, Any]) -> list[Message]:
     first = session["messages"][0].get("speaker")
     return [
-        Message("user" if message["speaker"] == first else "assistant", f"{message['speaker']}: {message['text']}")
+        Message(
+            "user" if message["speaker"] == first else "assistant",
+            f"{message['speaker']}: {message['text']}",
+        )
         if "speaker" in message
         else Message(message["role"], message["text"])
         for message in session["messages"]
@@ -102,7 +112,10 @@ def _messages(session: dict[str, Any]) -> list[Message]:
 def _records(session: Session, name: str) -> Iterator[dict[str, Any]]:
     parent = None
     for number, message in enumerate(session.messages):
-        uuid, at = f"{name[:-4]}{number:04x}", (session.date + number * BETWEEN_MESSAGES).timestamp()
+        uuid, at = (
+            f"{name[:-4]}{number:04x}",
+            (session.date + number * BETWEEN_MESSAGES).timestamp(),
+        )
         fields = {"parentUuid": parent, "sessionId": name, "uuid": uuid, "at": at}
         if message.role == "user":
             yield user(message.text, **fields)

@@ -1,1 +1,2 @@
-"""Updates on histories that public repositories keep in git: replayed, drawn with a seed, and labelled."""
+"""Updates on histories that public repositories keep in git: replayed, drawn with a seed, and
+labelled."""

@@ -1,6 +1,6 @@
-"""`python -m bench.updates REPOSITORY... --play FILE [--program DIR]` replays the histories of public repositories with
-a program and writes what its hook told. `--draw FILE FILE` draws from two such files and prints the sheet to label.
-Without either, the published labels are counted.
+"""`python -m bench.updates REPOSITORY... --play FILE [--program DIR]` replays the histories of
+public repositories with a program and writes what its hook told. `--draw FILE FILE` draws from two
+such files and prints the sheet to label. Without either, the published labels are counted.
 """
 
 from __future__ import annotations
@@ -20,19 +20,31 @@ COUNT = 200
 
 def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.updates", description=__doc__)
-    parser.add_argument("repositories", nargs="*", type=Path, metavar="REPOSITORY", help="a git directory")
-    parser.add_argument("--program", type=Path, default=REPOSITORY, metavar="DIR", help="the program (this one)")
+    parser.add_argument(
+        "repositories", nargs="*", type=Path, metavar="REPOSITORY", help="a git directory"
+    )
+    parser.add_argument(
+        "--program", type=Path, default=REPOSITORY, metavar="DIR", help="the program (this one)"
+    )
     parser.add_argument("--play", type=Path, metavar="FILE", help="write what is told to FILE")
-    parser.add_argument("--draw", nargs="+", type=Path, metavar="FILE", help="draw from what two programs told")
+    parser.add_argument(
+        "--draw", nargs="+", type=Path, metavar="FILE", help="draw from what two programs told"
+    )
     parser.add_argument("--seed", type=int, default=SEED, metavar="N")
-    parser.add_argument("--count", type=int, default=COUNT, metavar="N", help=f"updates to draw ({COUNT})")
+    parser.add_argument(
+        "--count", type=int, default=COUNT, metavar="N", help=f"updates to draw ({COUNT})"
+    )
     options = parser.parse_args()
     if options.play:
         _play(options.repositories, options.program.resolve(), options.play)
     elif options.draw:
-        updates = {path.stem: [Told(*json.loads(line)) for line in path.open()] for path in options.draw}
+        updates = {
+            path.stem: [Told(*json.loads(line)) for line in path.open()] for path in options.draw
+        }
         for _, told in drawn(updates, options.count, options.seed):
-            print(f"{told.repository} {told.session} {told.number}", *neutral(told.text), "", sep="\n")
+            print(
+                f"{told.repository} {told.session} {told.number}", *neutral(told.text), "", sep="\n"
+            )
     else:
         print(scores())
     return 0

@@ -1,8 +1,9 @@
-"""A clone of a replayed history: its files, HEAD and index as they were at each time, as far as they can be told.
+"""A clone of a replayed history: its files, HEAD and index as they were at each time, as far as
+they can be told.
 
-Commits come from the repository, people's own included; HEAD from the branch that the records name; files from what
-the tools wrote and from the commits. Not reconstructed: what shell commands other than `git commit` wrote, what people
-changed and did not commit, pushes, and stashes.
+Commits come from the repository, people's own included; HEAD from the branch that the records name;
+files from what the tools wrote and from the commits. Not reconstructed: what shell commands other
+than `git commit` wrote, what people changed and did not commit, pushes, and stashes.
 """
 
 from __future__ import annotations
@@ -13,23 +14,41 @@ import subprocess
 from pathlib import Path
 
 ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "GIT_NO_LAZY_FETCH": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a",
-    "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a",
-}  # fmt: skip
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LANG": "C.UTF-8",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a",
+}
 DAY = 86_400
 
 
 class Clone:
-    """A worktree at `root` that has the `paths` which sessions read or edit; it is linked to `main` if given."""
+    """A worktree at `root` that has the `paths` which sessions read or edit; it is linked to `main`
+    if given."""
 
-    def __init__(self, root: Path, repository: Path, paths: set[str], commit: str, now: float, main: Clone | None):
+    def __init__(
+        self,
+        root: Path,
+        repository: Path,
+        paths: set[str],
+        commit: str,
+        now: float,
+        main: Clone | None,
+    ):
         self.root = root
         self._paths = {path for path in paths if not os.path.isabs(path)}
         self.branch, self.commit = "", commit
         self._edited: set[str] = set()
         root.mkdir(parents=True, exist_ok=True)
-        self.git_dir: Path = root / ".git" if main is None else main.git_dir / "worktrees" / root.name
+        self.git_dir: Path = (
+            root / ".git" if main is None else main.git_dir / "worktrees" / root.name
+        )
         self._common = self.git_dir if main is None else main.git_dir
         if main is None:
             self._run("init", "-q")
@@ -64,11 +83,14 @@ class Clone:
     def commit_known(self, commit: str, subject: str, when: float) -> None:
         """Make a commit of the repository's history here."""
         parent = self._run("rev-parse", "-q", "--verify", f"{commit}^").decode().strip()
-        if parent and parent != self.commit:  # what lies between was not seen: a pull, or commits of another clone
+        # what lies between was not seen: a pull, or commits of another clone
+        if parent and parent != self.commit:
             self._carry(parent, when)
             self._move(parent, when, "")
         changed = set(
-            self._run("diff-tree", "-r", "--root", "--name-only", "--no-commit-id", commit).decode().split("\n")
+            self._run("diff-tree", "-r", "--root", "--name-only", "--no-commit-id", commit)
+            .decode()
+            .split("\n")
         )
         for path, content in self._blobs(commit, changed & self._paths).items():
             file = self.root / path
@@ -84,7 +106,9 @@ class Clone:
         if known:
             self._run("update-index", "--add", "--", *known)
             tree = self._run("write-tree").decode().strip()
-            commit = self._run("commit-tree", tree, "-p", self.commit, "-m", subject).decode().strip()
+            commit = (
+                self._run("commit-tree", tree, "-p", self.commit, "-m", subject).decode().strip()
+            )
             self._edited -= set(known)
             if commit:
                 self._move(commit, when, f"commit: {subject}")
@@ -97,7 +121,11 @@ class Clone:
         """Bring the files to another commit, but for those that were edited."""
         if commit == self.commit:
             return
-        changed = set(self._run("diff", "--name-only", "--no-renames", self.commit, commit).decode().split("\n"))
+        changed = set(
+            self._run("diff", "--name-only", "--no-renames", self.commit, commit)
+            .decode()
+            .split("\n")
+        )
         for path, content in self._blobs(commit, (changed & self._paths) - self._edited).items():
             self.write(path, content, when, is_edit=False)
 
@@ -139,5 +167,7 @@ class Clone:
     def _run(self, *arguments: str, asked: bytes = b"") -> bytes:
         place = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.root)}
         command = ["git", *arguments]
-        done = subprocess.run(command, cwd=self.root, env={**ENVIRONMENT, **place}, input=asked, capture_output=True)
+        done = subprocess.run(
+            command, cwd=self.root, env={**ENVIRONMENT, **place}, input=asked, capture_output=True
+        )
         return done.stdout

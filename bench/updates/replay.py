@@ -1,8 +1,9 @@
-"""The histories of a repository with checkpoints, played again in order of time, one person's home after another.
+"""The histories of a repository with checkpoints, played again in order of time, one person's home
+after another.
 
-With each prompt that a person typed in a session of Claude Code, the hook of a program runs on what all sessions of
-that person had written by then, with the clock of then. Sessions of Codex are others only. A home has only the
-sessions that a checkpoint keeps, and no transcripts of sub-agents.
+With each prompt that a person typed in a session of Claude Code, the hook of a program runs on what
+all sessions of that person had written by then, with the clock of then. Sessions of Codex are
+others only. A home has only the sessions that a checkpoint keeps, and no transcripts of sub-agents.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class Talk:
 class History:
     """One person's sessions in a repository, in a home at `root`."""
 
-    def __init__(self, name: str, repository: Path, talks: list[Talk], commits: list[Commit], root: Path) -> None:
+    def __init__(
+        self, name: str, repository: Path, talks: list[Talk], commits: list[Commit], root: Path
+    ) -> None:
         self.name, self.talks, self._root = name, talks, root
         self._repository = repository
         self._person = talks[0].person.encode()
@@ -132,7 +135,11 @@ class History:
 
     def play(self, program: Path) -> Iterator[Told]:
         """Play it with a program, and yield what its hook tells."""
-        order = [(line.time, n, at) for n, talk in enumerate(self.talks) for at, line in enumerate(talk.lines)]
+        order = [
+            (line.time, n, at)
+            for n, talk in enumerate(self.talks)
+            for at, line in enumerate(talk.lines)
+        ]
         order.sort()
         own = self._own_commits()
         prompts = [0] * len(self.talks)
@@ -147,12 +154,16 @@ class History:
                     self._seen.add(line.record["uuid"])
                     prompts[n] += 1
                     for one in self.talks:
-                        one.flush(one.lines[0].time if one is talk and not at else self._written(one, now))
+                        one.flush(
+                            one.lines[0].time if one is talk and not at else self._written(one, now)
+                        )
                     text = self._ask(program, n, line)
                     self._write(talk, line)
                     if text:
                         self._show(talk, line, text)
-                        yield Told(self.name, talk.session, prompts[n], line.record["uuid"], now, text)
+                        yield Told(
+                            self.name, talk.session, prompts[n], line.record["uuid"], now, text
+                        )
                     continue
             self._write(talk, line)
             self._do(talk, line)
@@ -183,28 +194,45 @@ class History:
         envelope = {key: line.record.get(key) for key in keys}
         envelope["cwd"] = self._here(envelope["cwd"] or talk.cwd)
         attachment = {
-            "type": "hook_additional_context", "content": [text], "hookName": "UserPromptSubmit",
+            "type": "hook_additional_context",
+            "content": [text],
+            "hookName": "UserPromptSubmit",
             "hookEvent": "UserPromptSubmit",
-        }  # fmt: skip
-        record = {"parentUuid": uuid, **envelope, "type": "attachment", "attachment": attachment, "uuid": shown}
+        }
+        record = {
+            "parentUuid": uuid,
+            **envelope,
+            "type": "attachment",
+            "attachment": attachment,
+            "uuid": shown,
+        }
         talk.write(json.dumps(record, separators=(",", ":")).encode())
         talk.relinked = uuid.encode(), shown.encode()
 
     def _ask(self, program: Path, n: int, line: Line) -> str:
         talk = self.talks[n]
         event = {
-            "session_id": talk.session, "transcript_path": str(talk.path), "hook_event_name": "UserPromptSubmit",
-            "cwd": self._here(line.record.get("cwd") or talk.cwd), "prompt": _text(line.record),
-        }  # fmt: skip
+            "session_id": talk.session,
+            "transcript_path": str(talk.path),
+            "hook_event_name": "UserPromptSubmit",
+            "cwd": self._here(line.record.get("cwd") or talk.cwd),
+            "prompt": _text(line.record),
+        }
         environment = {
-            "HOME": str(self._root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "CLAUDE_PID": str(5000 + n),
+            "HOME": str(self._root),
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "CLAUDE_PID": str(5000 + n),
             "CLAUDE_PROJECT_DIR": self._here(talk.cwd),
-        }  # fmt: skip
+        }
         script = str(program / "hooks/user_prompt_submit.py")
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _START, script, str(line.time)],
-            input=json.dumps(event).encode(), env=environment, capture_output=True, check=True,
-        )  # fmt: skip
+            input=json.dumps(event).encode(),
+            env=environment,
+            capture_output=True,
+            check=True,
+        )
         place = self._root / ".session-memory"
         for file in place.rglob("*") if place.exists() else ():
             if file.stat().st_mtime > line.time + 1:
@@ -232,13 +260,23 @@ class History:
                 call = called.record["calls"][block["tool_use_id"]]
                 self._finish(talk, line, call, block, called.time)
 
-    def _finish(self, talk: Talk, line: Line, call: dict[str, Any], block: dict[str, Any], began: float) -> None:
+    def _finish(
+        self, talk: Talk, line: Line, call: dict[str, Any], block: dict[str, Any], began: float
+    ) -> None:
         given, result = call.get("input") or {}, line.record.get("toolUseResult")
         path = str(given.get("file_path") or given.get("notebook_path") or "")
         if call.get("name") == "Bash":
-            output = result.get("stdout", "") if isinstance(result, dict) else _flat(block.get("content"))
+            output = (
+                result.get("stdout", "")
+                if isinstance(result, dict)
+                else _flat(block.get("content"))
+            )
             self._commit_by(talk, line, str(given.get("command", "")), str(output))
-        elif call.get("name") in ("Edit", "MultiEdit", "Write") and not block.get("is_error") and path:
+        elif (
+            call.get("name") in ("Edit", "MultiEdit", "Write")
+            and not block.get("is_error")
+            and path
+        ):
             content = given.get("content", "")
             root = self._root_of(path)
             clone = self._clone(root, line.time) if root else None
@@ -250,12 +288,20 @@ class History:
                 content = original or (file.read_text(errors="replace") if file.exists() else "")
                 for edit in given.get("edits") or [given]:
                     old, new = str(edit.get("old_string", "")), str(edit.get("new_string", ""))
-                    content = content.replace(old, new, -1 if edit.get("replace_all") else 1) if old else new
+                    content = (
+                        content.replace(old, new, -1 if edit.get("replace_all") else 1)
+                        if old
+                        else new
+                    )
             when = max(began, line.time - 0.003)
             clone.write(path[len(root) + 1 :], str(content).encode(errors="replace"), when)
 
     def _patch(self, talk: Talk, line: Line, called: Line | None) -> None:
-        text = str(payload_of(called).get("input") or payload_of(called).get("arguments") or "") if called else ""
+        text = (
+            str(payload_of(called).get("input") or payload_of(called).get("arguments") or "")
+            if called
+            else ""
+        )
         if called is None or "*** Begin Patch" not in text:
             return
         when = (called.time + line.time) / 2 if line.time - called.time > 0.02 else line.time - 0.1
@@ -280,7 +326,11 @@ class History:
                 clone.commit_known(known.name, subject, line.time - 0.01)
                 continue
             is_all = " -a" in command or "add ." in command or "-A" in command
-            named = [path for path in clone.edited() if path in command or os.path.dirname(path) + "/ " in command]
+            named = [
+                path
+                for path in clone.edited()
+                if path in command or os.path.dirname(path) + "/ " in command
+            ]
             clone.commit_unknown(subject, [] if is_all or not named else named, line.time - 0.01)
 
     def _own_commits(self) -> list[Commit]:
@@ -294,9 +344,13 @@ class History:
                 line.content.decode(errors="replace").replace("\\n", "\n").replace('"[', "\n[")
             )
         }
-        persons = {commit.committer for commit in self._commits if commit.name[:7] in shown} - {"noreply@github.com"}
+        persons = {commit.committer for commit in self._commits if commit.name[:7] in shown} - {
+            "noreply@github.com"
+        }
         first = min(talk.lines[0].time for talk in self.talks)
-        own = [one for one in self._commits if one.committer in persons and one.name[:7] not in shown]
+        own = [
+            one for one in self._commits if one.committer in persons and one.name[:7] not in shown
+        ]
         return [one for one in sorted(own, key=lambda one: one.time) if one.time >= first]
 
     def _commit(self, commit: Commit) -> None:
@@ -327,10 +381,13 @@ class History:
             clone.switch(branch, commit or clone.commit, when)
 
     def _tip(self, branch: str, when: float) -> str:
-        """The commit that a branch is at: for that of a person the one before its next commit, if that is known."""
+        """The commit that a branch is at: for that of a person the one before its next commit, if
+        that is known."""
         command = ["git", "-C", str(self._repository), "rev-list", "-1", f"--before={int(when)}"]
         for ref in (branch, "main", "master"):
-            done = subprocess.run([*command, ref, "--"], env=ENVIRONMENT, capture_output=True, text=True)
+            done = subprocess.run(
+                [*command, ref, "--"], env=ENVIRONMENT, capture_output=True, text=True
+            )
             if done.stdout.strip():
                 return done.stdout.strip()
         return ""
@@ -349,20 +406,33 @@ class History:
         return max(fitting, key=len, default="")
 
     def _worktrees(self) -> list[str]:
-        """The directories of the sessions, without those that are within the worktree of another."""
+        """The directories of the sessions, without those that are within the worktree of
+        another."""
         roots: list[str] = []
         for cwd in sorted({talk.cwd for talk in self.talks if talk.cwd}, key=len):
             above = [root for root in roots if cwd.startswith(root + "/")]
             rest = cwd[len(above[-1]) + 1 :] if above else ""
             command = ["git", "-C", str(self._repository), "cat-file", "-e", f"HEAD:{rest}"]
-            if not above or (subprocess.run(command, env=ENVIRONMENT, capture_output=True).returncode and "." in rest):
+            if not above or (
+                subprocess.run(command, env=ENVIRONMENT, capture_output=True).returncode
+                and "." in rest
+            ):
                 roots.append(cwd)
         return roots
 
     def _touched(self, root: str) -> set[str]:
         pattern = re.compile(re.escape(root.encode()) + rb"/([^\"\\\s:]+)\"")
-        others = [other[len(root) + 1 :].encode() + b"/" for other in self._roots if other.startswith(root + "/")]
-        found = {path for talk in self.talks for line in talk.lines for path in pattern.findall(line.content)}
+        others = [
+            other[len(root) + 1 :].encode() + b"/"
+            for other in self._roots
+            if other.startswith(root + "/")
+        ]
+        found = {
+            path
+            for talk in self.talks
+            for line in talk.lines
+            for path in pattern.findall(line.content)
+        }
         patched = {
             path.encode()
             for talk in self.talks
@@ -378,8 +448,10 @@ def histories(repository: Path, root: Path) -> Iterator[History]:
     """The histories of persons with several sessions, in homes below `root`."""
     log = subprocess.run(
         ["git", "-C", str(repository), "log", "--all", "--format=%H%x09%ce%x09%ct%x09%s"],
-        env=ENVIRONMENT, capture_output=True, check=True,
-    ).stdout.decode(errors="replace")  # fmt: skip
+        env=ENVIRONMENT,
+        capture_output=True,
+        check=True,
+    ).stdout.decode(errors="replace")
     fields = [line.split("\t", 3) for line in log.splitlines()]
     commits = [Commit(name, who, float(time), subject) for name, who, time, subject in fields]
     persons: dict[str, list[Talk]] = {}
@@ -390,7 +462,11 @@ def histories(repository: Path, root: Path) -> Iterator[History]:
     for person, talks in sorted(persons.items()):
         if len(talks) > 1:
             talks.sort(key=lambda talk: (talk.lines[0].time, talk.session))
-            name = repository.name if repository.name != "repo" else repository.parent.name.replace("+", "/")
+            name = (
+                repository.name
+                if repository.name != "repo"
+                else repository.parent.name.replace("+", "/")
+            )
             yield History(name, repository, talks, commits, root / person.rpartition("/")[2])
 
 
@@ -418,7 +494,9 @@ def _flat(content: object) -> str:
 
 def is_typed(record: dict[str, Any]) -> bool:
     """Check if a record is a prompt that a person typed."""
-    if record.get("type") != "user" or any(record.get(key) for key in ("isMeta", "isSidechain", "isCompactSummary")):
+    if record.get("type") != "user" or any(
+        record.get(key) for key in ("isMeta", "isSidechain", "isCompactSummary")
+    ):
         return False
     content = (record.get("message") or {}).get("content")
     if isinstance(content, list) and any(

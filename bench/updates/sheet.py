@@ -1,7 +1,9 @@
-"""The sheet that a labeller fills in: updates drawn with a seed, in one form for all programs, and what they rate.
+"""The sheet that a labeller fills in: updates drawn with a seed, in one form for all programs, and
+what they rate.
 
-Labels are a TSV with a row for each update and each collision: repository, session, number of the prompt, program,
-part (`update`, or `! ` and its kind), and label. `copy` and `unjudged` count nowhere.
+Labels are a TSV with a row for each update and each collision: repository, session, number of the
+prompt, program, part (`update`, or `! ` and its kind), and label. `copy` and `unjudged` count
+nowhere.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ _RUNTIME = re.compile(r"(?:, |^)(Codex|Claude Code)(?=, |$)")
 
 
 def drawn(updates: dict[str, list[Told]], count: int, seed: int) -> list[tuple[str, Told]]:
-    """Draw `count` updates of all programs together, equally many of each and of each repository while it has more, and
-    mix them."""
+    """Draw `count` updates of all programs together, equally many of each and of each repository
+    while it has more, and mix them."""
     chance = Random(seed)
     found = []
     for program, every in sorted(updates.items()):
@@ -39,7 +41,8 @@ def drawn(updates: dict[str, list[Told]], count: int, seed: int) -> list[tuple[s
 
 
 def neutral(text: str) -> list[str]:
-    """Return the lines of an update without what tells the program: header, quotes around names, order of fields."""
+    """Return the lines of an update without what tells the program: header, quotes around names,
+    order of fields."""
     lines = []
     for line in text.split("\n"):
         found = _SESSION.match(line)
@@ -62,7 +65,9 @@ def neutral(text: str) -> list[str]:
 def _collision(line: str) -> str:
     """Return a collision with its file, session, time and order: both forms have these."""
     told = re.sub(r" \((?:Codex|Claude Code)\)|codex: ", "", line).replace('"', "")
-    old = re.match(r"(.+?): (.+) ((?:edited|removed or moved) )(?:it|them) (just now|\S+ ago), (.*)$", told)
+    old = re.match(
+        r"(.+?): (.+) ((?:edited|removed or moved) )(?:it|them) (just now|\S+ ago), (.*)$", told
+    )
     new = re.match(r"(.+?): ((?:edited|removed or moved) )(just now|\S+ ago) by (.+), (.*)$", told)
     if old:
         return " | ".join((old[1], old[2], old[3] + old[4], old[5]))
@@ -80,10 +85,14 @@ def kind_of(line: str) -> str:
 
 
 def scores(path: Path = LABELS) -> str:
-    """Return a table of the labels: of updates by grade, and of collisions by kind, with intervals of 95 %."""
+    """Return a table of the labels: of updates by grade, and of collisions by kind, with intervals
+    of 95 %."""
     rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
     rows = [row for row in rows if row[5] not in UNCOUNTED]
-    lines = ["| program | updates | " + " | ".join(GRADES) + " |", "|---|---|" + "---|" * len(GRADES)]
+    lines = [
+        "| program | updates | " + " | ".join(GRADES) + " |",
+        "|---|---|" + "---|" * len(GRADES),
+    ]
     for program in sorted({row[3] for row in rows}):
         counts = Counter(row[5] for row in rows if row[3] == program and row[4] == "update")
         shares = " | ".join(share(counts[grade], counts.total()) for grade in GRADES)

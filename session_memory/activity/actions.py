@@ -1,4 +1,5 @@
-"""Actions of a session on files and with git: one value for each file or git command of a tool call."""
+"""Actions of a session on files and with git: one value for each file or git command of a tool
+call."""
 
 from __future__ import annotations
 
@@ -16,34 +17,58 @@ READ, EDIT, REMOVE, GIT, COMMAND = "read", "edit", "remove", "git", "command"
 NAMED = "named"
 # Commands of git that change nothing where they are run.
 READ_ONLY = (
-    "blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status",
-)  # fmt: skip
-_SETS_BRANCHES = frozenset(("-m", "-M", "--move", "-f", "--force", "-C"))  # with these `git branch` is more than a list
-# How a program begins and goes on that rewrites files which globs, variables, `find` or settings name.
+    "blame",
+    "branch",
+    "diff",
+    "fetch",
+    "log",
+    "ls-files",
+    "push",
+    "remote",
+    "rev-parse",
+    "show",
+    "status",
+)
+# with these `git branch` is more than a list
+_SETS_BRANCHES = frozenset(("-m", "-M", "--move", "-f", "--force", "-C"))
+# How a program begins and goes on that rewrites files which globs, variables, `find` or settings
+# name.
 REWRITERS = {
     "sed -": ("i", "E -i", "Ei", "-in-place"),
     "perl -": ("pi", "i", "0pi"),
-    **dict.fromkeys((" --write", " --fix", " format", " fmt", "gofmt -w", "black ", "isort "), ("",)),
+    **dict.fromkeys(
+        (" --write", " --fix", " format", " fmt", "gofmt -w", "black ", "isort "), ("",)
+    ),
 }
 DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
 READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 
 
 class FileAction:
-    """One action of a tool call. `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the `words` of a git
-    command in the directory `path`, NAMED for a command that may write any file with the name `path`, or COMMAND for
-    any command, which is then its only word. `is_command` says that a command did it, `is_doubtful` that only the time
-    of the file can show if it did; `command` is its command line, '' if unknown.
+    """One action of a tool call. `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the
+    `words` of a git command in the directory `path`, NAMED for a command that may write any file
+    with the name `path`, or COMMAND for any command, which is then its only word. `is_command` says
+    that a command did it, `is_doubtful` that only the time of the file can show if it did;
+    `command` is its command line, '' if unknown.
 
-    `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
-    behind it its result. The transcript is the session's, or for a sub-agent's call the one at `transcript`.
-    `is_elsewhere` marks an action on another machine's copy of the file; `copy` is the path of that in another
-    `worktree` of the repository, both are '' for none."""
+    `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in
+    its transcript, and behind it its result. The transcript is the session's, or for a sub-agent's
+    call the one at `transcript`. `is_elsewhere` marks an action on another machine's copy of the
+    file; `copy` is the path of that in another `worktree` of the repository, both are '' for
+    none."""
 
     def __init__(
-        self, kind: str, path: str, place: tuple[float, int, str], *, is_command: bool = False,
-        words: Iterable[str] = (), transcript: str = "", is_doubtful: bool = False, is_elsewhere: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        kind: str,
+        path: str,
+        place: tuple[float, int, str],
+        *,
+        is_command: bool = False,
+        words: Iterable[str] = (),
+        transcript: str = "",
+        is_doubtful: bool = False,
+        is_elsewhere: bool = False,
+    ) -> None:
         """`place` is its time, offset and call id."""
         self.kind = kind
         self.path = path
@@ -56,9 +81,11 @@ class FileAction:
         self.copy = self.worktree = self.command = ""
 
 
-def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None = None) -> list[FileAction]:
-    """Return the actions of the tool calls in `entries`, in their order. Only the commands that `is_wanted` accepts, if
-    given, are parsed; of the others only the COMMAND is returned."""
+def actions_of(
+    entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None = None
+) -> list[FileAction]:
+    """Return the actions of the tool calls in `entries`, in their order. Only the commands that
+    `is_wanted` accepts, if given, are parsed; of the others only the COMMAND is returned."""
     found: list[FileAction] = []
     for entry in entries:
         if entry.timestamp is None:
@@ -70,7 +97,9 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
                     found.append(FileAction(tool.kind, path, place))
             elif tool.kind == COMMAND:
                 first = len(found)
-                found.append(FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,)))
+                found.append(
+                    FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,))
+                )
                 if is_wanted is None or is_wanted(tool.argument):
                     from ..text.shell_effects import effects_of
                     from ..text.shell_names import names_in
@@ -80,7 +109,11 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
                         for name in names_in(tool.argument, rewrites=_rewrites(tool.argument))
                     ]
                     for effect in effects_of(tool.argument, entry.cwd):
-                        found.append(FileAction(effect.kind, effect.path, place, is_command=True, words=effect.words))
+                        found.append(
+                            FileAction(
+                                effect.kind, effect.path, place, is_command=True, words=effect.words
+                            )
+                        )
                         found[-1].is_doubtful = effect.is_doubtful
                     for action in found[first:]:
                         action.command = tool.argument
@@ -102,21 +135,26 @@ def is_read_only(words: tuple[str, ...]) -> bool:
 
 
 def may_concern(command: str, names: Iterable[str]) -> bool:
-    """Check, before a command is parsed, if it may change a file with one of these names, or run git."""
+    """Check, before a command is parsed, if it may change a file with one of these names, or run
+    git."""
     is_any = "git " in command or "rm " in command or "mv " in command or _rewrites(command)
     return is_any or any([name in command for name in names])
 
 
 def _rewrites(command: str) -> bool:
     begun = [beginning for beginning in REWRITERS if beginning in command]
-    return any([beginning + form in command for beginning in begun for form in REWRITERS[beginning]])
+    return any(
+        [beginning + form in command for beginning in begun for form in REWRITERS[beginning]]
+    )
 
 
 def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
-    """Return the edits on another machine, by the paths that the files have in the repository at `root` here. The
-    commands run there are unknown."""
+    """Return the edits on another machine, by the paths that the files have in the repository at
+    `root` here. The commands run there are unknown."""
     return [
-        FileAction(EDIT, f"{root}/{tool.argument}", (entry.timestamp, entry.offset, ""), is_elsewhere=True)
+        FileAction(
+            EDIT, f"{root}/{tool.argument}", (entry.timestamp, entry.offset, ""), is_elsewhere=True
+        )
         for entry in entries
         for tool in entry.tools
         if entry.timestamp is not None and tool.kind == EDIT and not tool.argument.startswith("/")
@@ -124,16 +162,22 @@ def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
 
 
 def is_of_agent(transcript: str, agent: str) -> bool:
-    """Check if a transcript is the one of this sub-agent, whose id ends its name, as in `agent-<id>.jsonl`."""
+    """Check if a transcript is the one of this sub-agent, whose id ends its name, as in
+    `agent-<id>.jsonl`."""
     return transcript.removesuffix(".jsonl").endswith((f"-{agent}", f"/{agent}"))
 
 
 def sub_agent_actions(
-    transcripts: Iterable[str], runtime: Runtime, offsets: dict[str, int], oldest: float,
-    is_wanted: Callable[[str], bool] | None = None, gate: Gate | None = None,
-) -> list[FileAction]:  # fmt: skip
-    """Return the actions of the sub-agents with these `transcripts` that their session's `gate` lets through, behind
-    `offsets`, which advance; at first sight those since the time `oldest`. `is_wanted` is as in `actions_of`."""
+    transcripts: Iterable[str],
+    runtime: Runtime,
+    offsets: dict[str, int],
+    oldest: float,
+    is_wanted: Callable[[str], bool] | None = None,
+    gate: Gate | None = None,
+) -> list[FileAction]:
+    """Return the actions of the sub-agents with these `transcripts` that their session's `gate`
+    lets through, behind `offsets`, which advance; at first sight those since the time `oldest`.
+    `is_wanted` is as in `actions_of`."""
     found: list[FileAction] = []
     for path in transcripts:
         try:
@@ -148,7 +192,9 @@ def sub_agent_actions(
     return found
 
 
-def sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], oldest: float) -> list[Entry]:
+def sub_agent_entries(
+    path: str, runtime: Runtime, offsets: dict[str, int], oldest: float
+) -> list[Entry]:
     """Return the entries of a transcript behind its offset, which advances. Raises OSError."""
     from itertools import takewhile
 

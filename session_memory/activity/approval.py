@@ -1,9 +1,10 @@
-"""Approval: calls that the user is asked about if the settings say so. These are an edit of a file that another session
-has edited and not committed, or of lines that conflict with another branch, and a git command that reaches such edits
-or moves the worktree of another session.
+"""Approval: calls that the user is asked about if the settings say so. These are an edit of a file
+that another session has edited and not committed, or of lines that conflict with another branch,
+and a git command that reaches such edits or moves the worktree of another session.
 
-A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that a git command
-reaches. One with more new entries than can be read at once may have made such an edit."""
+A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that
+a git command reaches. One with more new entries than can be read at once may have made such an
+edit."""
 
 from __future__ import annotations
 
@@ -45,16 +46,22 @@ _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 
 
 class Objection:
-    """Reason to ask about a call: the session with the key `session` and this `report` edited the file at `path` at
-    `time`, or with path '' was active then in the worktree. If it `is_removed`, the session removed the file; if it
-    `is_doubtful`, the file changed during one of its commands. `command` is the git command in question as it was
-    typed. If it `is_possible`, not all entries of the session could be read. Without a report, nothing was read in
-    time, unless it is about a `conflict` with another branch, as upkeep keeps it."""
+    """Reason to ask about a call: the session with the key `session` and this `report` edited the
+    file at `path` at `time`, or with path '' was active then in the worktree. If it `is_removed`,
+    the session removed the file; if it `is_doubtful`, the file changed during one of its commands.
+    `command` is the git command in question as it was typed. If it `is_possible`, not all entries
+    of the session could be read. Without a report, nothing was read in time, unless it is about a
+    `conflict` with another branch, as upkeep keeps it."""
 
     def __init__(
-        self, session: str = "", report: Report | None = None, time: float = 0.0, path: str = "", *,
+        self,
+        session: str = "",
+        report: Report | None = None,
+        time: float = 0.0,
+        path: str = "",
+        *,
         is_possible: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.session = session
         self.report = report
         self.time = time
@@ -69,22 +76,27 @@ class Objection:
 class ObjectionSearch:
     """Search for objections to a call of the session `own` in what `sessions` did until `now`."""
 
-    def __init__(self, own: OwnSession, sessions: list[Session], settings: Settings, now: float) -> None:
+    def __init__(
+        self, own: OwnSession, sessions: list[Session], settings: Settings, now: float
+    ) -> None:
         self._own = own
         self._settings = settings
         self._now = now
         self._oldest = now - settings.first_sight_seconds
         self._sessions = changed_sessions(sessions, {}, self._oldest, own)
-        self._active = [changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS]
+        self._active = [
+            changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS
+        ]
 
     def of_edit(self, path: str) -> Objection | None:
-        """Return the objection to an edit of the file at `path`. Raises OSError if the log cannot be written."""
+        """Return the objection to an edit of the file at `path`. Raises OSError if the log cannot
+        be written."""
         worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
         return self._uncommitted(Reach((path,)), worktree, self._active) if worktree else None
 
     def of_conflict(self, path: str, replaced: list[str]) -> Objection | None:
-        """Return the objection to an edit that replaces these texts in the file at `path` (absolute): the conflict
-        that upkeep found there. Raises OSError, ValueError."""
+        """Return the objection to an edit that replaces these texts in the file at `path`
+        (absolute): the conflict that upkeep found there. Raises OSError, ValueError."""
         from .conflicts import hit
 
         conflict = hit(self._own, without_links(path), replaced, self._now)
@@ -95,7 +107,8 @@ class ObjectionSearch:
         return objection
 
     def of_command(self, command: str, directory: str) -> Objection | None:
-        """Return the objection to a command line that is run in `directory`. Raises OSError as `of_edit` does."""
+        """Return the objection to a command line that is run in `directory`. Raises OSError as
+        `of_edit` does."""
         if not self._sessions:
             return None
         from ..text.shell_effects import effects_of
@@ -120,41 +133,58 @@ class ObjectionSearch:
     def _worktree(self, directory: str) -> Worktree | None:
         return find_worktree(directory, self._own.user_dir)
 
-    def _uncommitted(self, reach: Reach, worktree: Worktree, sessions: list[Changed]) -> Objection | None:
-        """Return the last edit of one of the sessions that `reach` covers and that was not committed since."""
+    def _uncommitted(
+        self, reach: Reach, worktree: Worktree, sessions: list[Changed]
+    ) -> Objection | None:
+        """Return the last edit of one of the sessions that `reach` covers and that was not
+        committed since."""
         index = ActionIndex(CallLog(self._own.cursor_file), "approval", {})
-        everyone, budget = [session for session, _ in self._sessions], Budget(DECODED_BYTES, READ_BYTES)
+        everyone, budget = (
+            [session for session, _ in self._sessions],
+            Budget(DECODED_BYTES, READ_BYTES),
+        )
         index.read_on(self._own, everyone, self._now, self._oldest, budget)
         evidence = Evidence({}, {}, worktree, self._own.user_dir)
         found = []
         for changed in sessions:
             edited = index.edited.get(changed[0].key, {})
             written = {
-                path: index.latest(changed[0].key, path)[edited_key(changed[0].key, path)] for path in reach.paths
+                path: index.latest(changed[0].key, path)[edited_key(changed[0].key, path)]
+                for path in reach.paths
             }
             for path, time in {**written, **edited}.items():
-                is_reached = time and path.startswith(worktree.root + "/") and reach.covers(path, evidence)
+                is_reached = (
+                    time and path.startswith(worktree.root + "/") and reach.covers(path, evidence)
+                )
                 if is_reached and not _is_committed(path, time, evidence):
                     found.append((time, path, changed))
             if "unread" in index.cursors.get(changed[0].key, {"unread": ()}):
                 found.append((0.0, "", changed))
         for time, path, changed in sorted(found, key=lambda one: -one[0]):
             objection = self._seen_edit(changed, path, time, worktree) if path else None
-            for report, new in self._read(changed, self._now - ACTIVE_SECONDS) if not path else ():  # not all was read
+            # not all was read
+            for report, new in self._read(changed, self._now - ACTIVE_SECONDS) if not path else ():
                 objection = Objection(new.session.key, report, report.last_active, is_possible=True)
             if objection is not None:
                 return objection
         return None
 
-    def _seen_edit(self, changed: Changed, path: str, time: float, worktree: Worktree) -> Objection | None:
-        """Return the edit as its transcript and the disk show it; None if it was refused or is hidden."""
+    def _seen_edit(
+        self, changed: Changed, path: str, time: float, worktree: Worktree
+    ) -> Objection | None:
+        """Return the edit as its transcript and the disk show it; None if it was refused or is
+        hidden."""
         for report, new in self._read(changed, time - 1):
             key = new.session.key
             paths = {"": self._own.path, key: new.session.path}
             runtimes = {"": self._own.runtime, key: self._own.runtime_of(new.session)}
             evidence = Evidence(runtimes, paths, worktree, self._own.user_dir)
             for action in reversed(self._actions(report, new, time - 1, path)):
-                if action.kind in (EDIT, REMOVE) and action.path == path and _shows(action, key, evidence):
+                if (
+                    action.kind in (EDIT, REMOVE)
+                    and action.path == path
+                    and _shows(action, key, evidence)
+                ):
                     objection = Objection(key, report, action.time, path)
                     objection.is_removed = action.kind == REMOVE
                     objection.is_doubtful = action.is_doubtful
@@ -168,7 +198,11 @@ class ObjectionSearch:
         found = []
         for changed in self._active:
             for report, new in self._read(changed, self._now - ACTIVE_SECONDS):
-                places = {entry.cwd: entry.timestamp for entry in report.entries if entry.tools and entry.timestamp}
+                places = {
+                    entry.cwd: entry.timestamp
+                    for entry in report.entries
+                    if entry.tools and entry.timestamp
+                }
                 for cwd, time in places.items():
                     there = self._worktree(cwd)
                     if there and there.git_dir == worktree.git_dir:
@@ -176,16 +210,24 @@ class ObjectionSearch:
         return max(found, key=lambda one: one.time, default=None)
 
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, NewEntries]]:
-        """Return what a session did since the time `oldest`, as far as the rules permit; at most one report."""
+        """Return what a session did since the time `oldest`, as far as the rules permit; at most
+        one report."""
         own, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
         read, _ = read_changed(own, [changed], {}, self._now, oldest, 1, budget)
         found = reports_of(read, own, self._settings, self._now)
         return [(report, new) for report, new in found if report is not None]
 
-    def _actions(self, report: Report, new: NewEntries, oldest: float, path: str) -> list[FileAction]:
+    def _actions(
+        self, report: Report, new: NewEntries, oldest: float, path: str
+    ) -> list[FileAction]:
         """Return the actions of a session, with those that may have written the file at `path`."""
-        transcripts, runtime = self._own.sub_agents_of(new.session), self._own.runtime_of(new.session)
-        actions = sub_agent_actions(transcripts, runtime, {}, oldest, gate=report.gate) + actions_of(report.entries)
+        transcripts, runtime = (
+            self._own.sub_agents_of(new.session),
+            self._own.runtime_of(new.session),
+        )
+        actions = sub_agent_actions(
+            transcripts, runtime, {}, oldest, gate=report.gate
+        ) + actions_of(report.entries)
         files = KnownFiles([path])
         actions += [edit for action in actions for edit in files.edits_by(action)]
         return sorted(actions, key=by_time)
@@ -207,18 +249,22 @@ def _shows(action: FileAction, session: str, evidence: Evidence) -> bool:
 
 
 def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
-    """Check if an edit of a file was committed: the file is as HEAD has it. If git cannot tell, a later commit that may
-    have changed the file counts."""
+    """Check if an edit of a file was committed: the file is as HEAD has it. If git cannot tell, a
+    later commit that may have changed the file counts."""
     is_committed = evidence.is_as_committed(path)
     if is_committed is not None:
         return is_committed
-    later = [move for move in evidence.moves() if move.time >= int(edited_at) and move.message.startswith("commit")]
+    later = [
+        move
+        for move in evidence.moves()
+        if move.time >= int(edited_at) and move.message.startswith("commit")
+    ]
     return any([evidence.has_changed(move, path) is not False for move in later])
 
 
 def unjudged(command: str, path: str = "", modified: float = 0.0) -> Objection:
-    """Return the objection to a git command, or to an edit of the file at `path`, which was `modified` then, that could
-    not be judged in time: the user knows better."""
+    """Return the objection to a git command, or to an edit of the file at `path`, which was
+    `modified` then, that could not be judged in time: the user knows better."""
     objection = Objection("", None, modified, path)
     objection.command = command[:_MOST_QUOTED]
     return objection
@@ -234,11 +280,17 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
 
         return line_of(objection.conflict, now).removeprefix("! ")
     if objection.report is None:
-        return f"{command or path} could not be checked in time against what other sessions have not committed"
+        return (
+            f"{command or path} could not be checked in time against what other sessions have "
+            f"not committed"
+        )
     name = called(objection.report)
     if objection.is_possible:
         reached = f"{command} reaches" if command else "is edited here"
-        return f"what {reached} may be edited by {name}, active {when}, which wrote too much to be read"
+        return (
+            f"what {reached} may be edited by {name}, active {when}, which wrote "
+            f"too much to be read"
+        )
     if not objection.path:
         return f"{command} moves the worktree of {name}, active {when}"
     reached = f"{command} reaches " if command else ""
@@ -254,17 +306,25 @@ def was_allowed(own: OwnSession, call_id: str) -> bool:
         for line in read_end(path, RESULT_BYTES).split(b"\n"):
             if wanted in line and records.prefilter(line, RESULTS):
                 for record in objects_in(line):
-                    events = [*records.events(record, 0, RESULTS), *records.events(record, 0, RESULTS | SUB_AGENTS)]
-                    results = [one for one in events if isinstance(one, CallResult) and one.call_id == call_id]
+                    events = [
+                        *records.events(record, 0, RESULTS),
+                        *records.events(record, 0, RESULTS | SUB_AGENTS),
+                    ]
+                    results = [
+                        one
+                        for one in events
+                        if isinstance(one, CallResult) and one.call_id == call_id
+                    ]
                     if any([not one.has_failed for one in results]):
                         return True
     return False
 
 
 class Reach:
-    """Reach of a command: the uncommitted work below one of `paths` (absolute; '' for the whole worktree), and with
-    `moves` the sessions in the worktree, which is then at another commit. Of a `commit` by an action, only what that
-    takes along; with `is_tracked` only files that git knows."""
+    """Reach of a command: the uncommitted work below one of `paths` (absolute; '' for the whole
+    worktree), and with `moves` the sessions in the worktree, which is then at another commit. Of a
+    `commit` by an action, only what that takes along; with `is_tracked` only files that git
+    knows."""
 
     def __init__(
         self,
@@ -281,7 +341,9 @@ class Reach:
 
     def covers(self, path: str, evidence: Evidence) -> bool:
         """Check if it reaches uncommitted changes of the file at `path`."""
-        if not any([not place or f"{path}/".startswith(place.rstrip("/") + "/") for place in self.paths]):
+        if not any(
+            [not place or f"{path}/".startswith(place.rstrip("/") + "/") for place in self.paths]
+        ):
             return False
         takes = stages(self.commit, path) if self.commit else True
         if takes is None:  # it takes the index
@@ -289,9 +351,11 @@ class Reach:
         return takes and (not self.is_tracked or evidence.is_tracked(path))
 
 
-def reach_of(words: tuple[str, ...], directory: str, is_there: Callable[[str], bool]) -> Reach | None:
-    """Return the reach of the git command with these `words`, from the subcommand on, in `directory`; None if it is
-    harmless to others. `is_there` checks if a path exists."""
+def reach_of(
+    words: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
+) -> Reach | None:
+    """Return the reach of the git command with these `words`, from the subcommand on, in
+    `directory`; None if it is harmless to others. `is_there` checks if a path exists."""
     command, rest = words[0], words[1:]
     if not (commits_or_stages(words) or overwrites(words)):
         return None
@@ -301,29 +365,41 @@ def reach_of(words: tuple[str, ...], directory: str, is_there: Callable[[str], b
         return _moving(command, rest)
     if command in ("checkout", "restore"):
         return _checked_out(command, rest, directory, is_there)
-    if command == "reset" and [word for word in rest if not word.startswith("-") and word != "HEAD"]:
+    if command == "reset" and [
+        word for word in rest if not word.startswith("-") and word != "HEAD"
+    ]:
         return _moving(command, rest)
     if command == "clean":
         return Reach(_paths(rest, directory) or (directory,))
     if command == "commit":
-        return Reach(("",), commit=FileAction(GIT, directory, (0.0, 0, ""), words=words), is_tracked=True)
+        return Reach(
+            ("",), commit=FileAction(GIT, directory, (0.0, 0, ""), words=words), is_tracked=True
+        )
     if command == "add":
         is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in rest])
         return Reach(_paths(rest, directory) or (("",) if is_all else ()))
     if command == "stash" and "--" in rest:
         return Reach(_paths(rest[rest.index("--") + 1 :], directory))
-    takes_new = command == "stash" and any([has_flag(word, "ua") or word in _WITH_NEW for word in rest])
+    takes_new = command == "stash" and any(
+        [has_flag(word, "ua") or word in _WITH_NEW for word in rest]
+    )
     return Reach(("",), is_tracked=not takes_new)  # a stash, or a reset to HEAD
 
 
 def _moving(command: str, rest: tuple[str, ...]) -> Reach:
-    """Return the reach of a command that moves the worktree, and if it is forced overwrites all uncommitted work."""
-    is_forced = any([word in _FORCED or (command != "merge" and has_flag(word, "f")) for word in rest])
+    """Return the reach of a command that moves the worktree, and if it is forced overwrites all
+    uncommitted work."""
+    is_forced = any(
+        [word in _FORCED or (command != "merge" and has_flag(word, "f")) for word in rest]
+    )
     return Reach(("",) if is_forced else (), moves=True, is_tracked=True)
 
 
-def _checked_out(command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]) -> Reach | None:
-    """Return the reach of `checkout` or `restore`: a branch moves the worktree, paths overwrite uncommitted work."""
+def _checked_out(
+    command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
+) -> Reach | None:
+    """Return the reach of `checkout` or `restore`: a branch moves the worktree, paths overwrite
+    uncommitted work."""
     if "--" in rest:
         return Reach(_paths(rest[rest.index("--") + 1 :], directory), is_tracked=True)
     if command == "restore":
@@ -334,7 +410,11 @@ def _checked_out(command: str, rest: tuple[str, ...], directory: str, is_there: 
         return _moving(command, rest) if rest else None
     if len(paths) > 1 and not is_there(paths[0]):  # out of a commit
         paths = paths[1:]
-    return Reach(paths, is_tracked=True) if all([is_there(path) for path in paths]) else _moving(command, rest)
+    return (
+        Reach(paths, is_tracked=True)
+        if all([is_there(path) for path in paths])
+        else _moving(command, rest)
+    )
 
 
 def _paths(words: tuple[str, ...], directory: str) -> tuple[str, ...]:

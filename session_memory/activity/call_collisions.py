@@ -1,7 +1,7 @@
 """Collisions for a tool call: over the files that the call is about to edit; and conflicts in them.
 
-A turn may go on for half an hour without a prompt. What others did since the last one is found from the state that the
-prompt left, which is only read here, not locked or written."""
+A turn may go on for half an hour without a prompt. What others did since the last one is found from
+the state that the prompt left, which is only read here, not locked or written."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ if TYPE_CHECKING:
 
 
 class CallDelivery:
-    """Text to report with a call, '' for none, the `reason` to ask the user before it, '' for none, and the newest
-    `edit` in it for a status line; `is_start` says that a sub-agent is told at its start. For use in a `with` block. It
-    counts as reported when the block ends without an exception. During the block nothing is reported with another call
-    of the session."""
+    """Text to report with a call, '' for none, the `reason` to ask the user before it, '' for none,
+    and the newest `edit` in it for a status line; `is_start` says that a sub-agent is told at its
+    start. For use in a `with` block. It counts as reported when the block ends without an
+    exception. During the block nothing is reported with another call of the session."""
 
     def __init__(
-        self, log: CallLog, text: str = "", settled: list[SettledLine] | None = None, edit: Edit | None = None
+        self,
+        log: CallLog,
+        text: str = "",
+        settled: list[SettledLine] | None = None,
+        edit: Edit | None = None,
     ) -> None:
         self.text = text
         self.edit = edit
@@ -44,7 +48,8 @@ class CallDelivery:
         self._settled = settled or []
 
     def acquire(self) -> None:
-        """Keep other calls of the session from reporting until the block ends. Raises LockedError, OSError."""
+        """Keep other calls of the session from reporting until the block ends. Raises LockedError,
+        OSError."""
         self._log.acquire()
 
     def settle(self, key: str, time: float, *, is_reported: bool = False) -> None:
@@ -55,7 +60,11 @@ class CallDelivery:
     def settled(self, beginning: str, time: float) -> list[str]:
         """Return the rest of the keys that begin so and are settled until `time`."""
         found = self._log.settled.items()
-        return [key[len(beginning) :] for key, until in found if key.startswith(beginning) and until >= time]
+        return [
+            key[len(beginning) :]
+            for key, until in found
+            if key.startswith(beginning) and until >= time
+        ]
 
     def __enter__(self) -> CallDelivery:
         return self
@@ -69,15 +78,22 @@ class CallDelivery:
 
 
 class CallSearch:
-    """Search for collisions of the `calls` of one `agent`, each the path of the file that it is about to edit and its
-    id ('' if unknown), with what `sessions` did since the last update of the session `own`; at the start of a
-    sub-agent, which knows of no update, also before. `agent` is '' for the session's own. `now` is in seconds since the
-    epoch."""
+    """Search for collisions of the `calls` of one `agent`, each the path of the file that it is
+    about to edit and its id ('' if unknown), with what `sessions` did since the last update of the
+    session `own`; at the start of a sub-agent, which knows of no update, also before. `agent` is ''
+    for the session's own. `now` is in seconds since the epoch."""
 
     def __init__(
-        self, own: OwnSession, calls: Sequence[tuple[str, str]], agent: str, sessions: list[Session],
-        settings: Settings, now: float, *, is_start: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        own: OwnSession,
+        calls: Sequence[tuple[str, str]],
+        agent: str,
+        sessions: list[Session],
+        settings: Settings,
+        now: float,
+        *,
+        is_start: bool = False,
+    ) -> None:
         self._own = own
         self._agent = agent
         self._call_ids = {call_id for _, call_id in calls if call_id}
@@ -87,21 +103,28 @@ class CallSearch:
         self._now = now
         reported = {} if is_start else _reported_cursors(own)
         self._content = reported.get(COLLISIONS, "")
-        self._cursors = {key: one for key, one in reported.items() if isinstance(one, dict) and is_whole(one)}
+        self._cursors = {
+            key: one for key, one in reported.items() if isinstance(one, dict) and is_whole(one)
+        }
         self._updated = self._cursors.get(own.key, {}).get("at", 0.0)
-        # As far back as a prompt reads sessions without a cursor: a call that was made before the last prompt may be
-        # written after it, and what did not fit there waits.
-        self._oldest = max(now - settings.first_sight_seconds, seen_until(self._cursors.get(own.key, {}), now))
+        # As far back as a prompt reads sessions without a cursor: a call that was made before the
+        # last prompt may be written after it, and what did not fit there waits.
+        self._oldest = max(
+            now - settings.first_sight_seconds, seen_until(self._cursors.get(own.key, {}), now)
+        )
         self._log = CallLog(own.cursor_file, self._agent, now)
         self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
 
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
-        """Return the text to report, in at most `limit` characters with the `introduction`. Raises LockedError if
-        another call is reporting, OSError if the log cannot be written."""
+        """Return the text to report, in at most `limit` characters with the `introduction`. Raises
+        LockedError if another call is reporting, OSError if the log cannot be written."""
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
-        concerned = []  # sessions that may have done something to one of the files that is not settled
+        # sessions that may have done something to one of the files that is not settled
+        concerned = []
         for one in self._sessions:
-            latest = [about for path in self._paths for about in self._index.latest(one.key, path).items()]
+            latest = [
+                about for path in self._paths for about in self._index.latest(one.key, path).items()
+            ]
             if any([time > self._log.settled.get(about, 0.0) for about, time in latest]):
                 concerned.append(one)
         conflicts = self._conflicts() if conflicts_stamp(self._own) else []
@@ -112,7 +135,11 @@ class CallSearch:
         try:
             self._log.acquire()
             known = self._log.settled  # by now another call may have reported the same
-            facts = [one for one in facts if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)]
+            facts = [
+                one
+                for one in facts
+                if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)
+            ]
             room = limit - len(introduction)
             lines, reported, edit = self._lines(facts, others, room)
             told: list[str] = []
@@ -136,14 +163,18 @@ class CallSearch:
         """Return the conflicts in the files that the agent was not told of."""
         from .conflicts import of_files
 
-        known = () if self._agent else self._cursors.get(self._own.key, {}).get("conflicts_told", ())
+        known = (
+            () if self._agent else self._cursors.get(self._own.key, {}).get("conflicts_told", ())
+        )
         asked = (self._own, self._paths, self._now)
         found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
-        return [one for one in found if one["key"] not in known and one["key"] not in self._log.settled]
+        return [
+            one for one in found if one["key"] not in known and one["key"] not in self._log.settled
+        ]
 
     def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
-        """Return what those sessions did since the last prompt, as far as the rules permit, and the keys of those for
-        which that did not fail."""
+        """Return what those sessions did since the last prompt, as far as the rules permit, and the
+        keys of those for which that did not fail."""
         from .forks import drop_copies
         from .new_entries import read_changed
         from .report import reports_of
@@ -151,31 +182,46 @@ class CallSearch:
         own = self._own
         changed = changed_sessions(concerned, self._cursors, self._oldest, own)
         read, _ = read_changed(own, changed, self._cursors, self._now, self._oldest, len(changed))
-        found = reports_of(drop_copies(read, self._sessions, self._cursors, own), own, self._settings, self._now)
+        found = reports_of(
+            drop_copies(read, self._sessions, self._cursors, own), own, self._settings, self._now
+        )
         others = [(report, new) for report, new in found if report is not None]
         return others, {new.session.key for _, new in found}
 
     def _search(self, answered: set[str], others: Others) -> tuple[list[Fact], dict[str, float]]:
-        """Return the facts, and by the keys of the log up to when they settle what the `answered` sessions did."""
+        """Return the facts, and by the keys of the log up to when they settle what the `answered`
+        sessions did."""
         from .collisions import Known, find
 
         facts: list[Fact] = []
         until: dict[str, float] = {}
         for worktree, paths in self._by_worktree():
-            known = Known(self._own, self._own_state(paths), worktree, self._log.settled, self._now, self._oldest)
+            known = Known(
+                self._own,
+                self._own_state(paths),
+                worktree,
+                self._log.settled,
+                self._now,
+                self._oldest,
+            )
             found = find(known, others, paths)
             if known.state.draws:
                 from .collisions.coin import is_held
 
-                found.facts = [one for one in found.facts if not is_held(one, known.state, found.evidence)]
+                found.facts = [
+                    one for one in found.facts if not is_held(one, known.state, found.evidence)
+                ]
             facts += found.facts
             for session in answered - found.failed:
                 for path in paths:
                     until.update(self._settled_by(found, session, path))
-        return facts, {key: time for key, time in until.items() if time > self._log.settled.get(key, 0.0)}
+        return facts, {
+            key: time for key, time in until.items() if time > self._log.settled.get(key, 0.0)
+        }
 
     def _settled_by(self, found: Findings, session: str, path: str) -> dict[str, float]:
-        """Return up to when all is known that a session did to a file: up to now, unless some calls are not over."""
+        """Return up to when all is known that a session did to a file: up to now, unless some calls
+        are not over."""
         from .actions import EDIT, GIT, REMOVE
 
         actions, waiting = found.actions.get(session, []), found.open_actions.get(session, [])
@@ -185,7 +231,8 @@ class CallSearch:
             about = [
                 one
                 for one in actions
-                if one.kind in kinds and (one.kind == GIT or one.path == path or path.startswith(f"{one.path}/"))
+                if one.kind in kinds
+                and (one.kind == GIT or one.path == path or path.startswith(f"{one.path}/"))
             ]
             times = [one.time for one in about if one not in waiting]
             is_over = len(times) == len(about)
@@ -202,7 +249,8 @@ class CallSearch:
         return list(found.values())
 
     def _own_state(self, paths: list[str]) -> CollisionState:
-        """Return what the agent did to the files before, and what was reported to it: of a sub-agent its own."""
+        """Return what the agent did to the files before, and what was reported to it: of a
+        sub-agent its own."""
         from .actions import actions_of, is_of_agent, sub_agent_actions
         from .collisions.evidence import Evidence
         from .collisions.working_set import CollisionState, WorkingSet, resolve_symlinks
@@ -220,14 +268,21 @@ class CallSearch:
             known = cursor if "tail" in cursor else None
             actions += actions_of(read_own(own, known, self._now, self._oldest).entries)
         resolve_symlinks(actions)
-        actions = [one for one in actions if one.path in paths and one.call_id not in self._call_ids]
-        if not self._call_ids:  # Copilot CLI names no call: those without a result are this one, or wait like it
+        actions = [
+            one for one in actions if one.path in paths and one.call_id not in self._call_ids
+        ]
+        # Copilot CLI names no call: those without a result are this one, or wait like it
+        if not self._call_ids:
             results = Evidence({"": own.runtime}, {"": own.path}, None, own.user_dir)
-            actions = [one for one in actions if not one.call_id or results.end("", one)[0] is not None]
+            actions = [
+                one for one in actions if not one.call_id or results.end("", one)[0] is not None
+            ]
         state.working_set.add(sorted(actions, key=lambda action: action.time))
         return state
 
-    def _lines(self, facts: list[Fact], others: Others, room: int) -> tuple[list[str], list[Fact], Edit | None]:
+    def _lines(
+        self, facts: list[Fact], others: Others, room: int
+    ) -> tuple[list[str], list[Fact], Edit | None]:
         if not facts:
             return [], [], None
         from .collisions.facts import lines_of, newest_edit, reports_by_key
@@ -240,7 +295,8 @@ class CallSearch:
 
 
 def _reported_cursors(own: OwnSession) -> Cursors:
-    """Return the cursors behind all that prompts reported, without the lock: the file is replaced in one step."""
+    """Return the cursors behind all that prompts reported, without the lock: the file is replaced
+    in one step."""
     try:
         known = KnownState(own.cursor_file)
     except OSError:

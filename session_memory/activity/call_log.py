@@ -1,17 +1,19 @@
-"""Log of a session's tool calls: one append-only file beside its state, with the collisions that were reported with
-them, and an index of what the other sessions edited since the last prompt.
+"""Log of a session's tool calls: one append-only file beside its state, with the collisions that
+were reported with them, and an index of what the other sessions edited since the last prompt.
 
 A line is JSON, in one of two forms:
 
     ["", "edited discord /srv/app.py", 1790000000.5, true]
-    {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py": 1790000000.5}, ...}
+    {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py":
+    1790000000.5}, ...}
 
-The first has the agent ('' for the session's own, else a sub-agent; PROMPTS for what the start of a sub-agent told, and
-prompts need not repeat), the key of a collision, a time up to which it
-needs no report, and if it was reported. The second replaces earlier ones of the same index and session. The index is a
-cache: a report is made from the transcripts, by the current rules. The file has its own lock, so that no call waits for
-a prompt. Reported collisions are appended under the lock, index lines without it. A time in the future was noted by a
-clock that was ahead: it does not count."""
+The first has the agent ('' for the session's own, else a sub-agent; PROMPTS for what the start of a
+sub-agent told, and prompts need not repeat), the key of a collision, a time up to which it
+needs no report, and if it was reported. The second replaces earlier ones of the same index and
+session. The index is a cache: a report is made from the transcripts, by the current rules. The file
+has its own lock, so that no call waits for a prompt. Reported collisions are appended under the
+lock, index lines without it. A time in the future was noted by a clock that was ahead: it does not
+count."""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
 EDITED = "edited"
 PROMPTS = " prompts"  # no agent has such a name
 MEMORY = "memory "  # begins the key of a memory
-LOG_BYTES = 128 * 1024  # a longer file keeps the later half of its reports, and as much of the index
+# a longer file keeps the later half of its reports, and as much of the index
+LOG_BYTES = 128 * 1024
 MOST_PATHS = 1000  # of one session
 MOST_NAMES = 200
 SUFFIX = ".calls"
@@ -68,15 +71,16 @@ def git_key(session: str, path: str) -> str:
 
 
 def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
-    """Return up to when a prompt need not report something again, by its key: a call of the session's own agent, or the
-    start of a sub-agent, has done so."""
+    """Return up to when a prompt need not report something again, by its key: a call of the
+    session's own agent, or the start of a sub-agent, has done so."""
     lines = [one for one in _reported_lines(_read(_path(cursor_file))) if one[0] in ("", PROMPTS)]
     return {key: time for _, key, time, is_reported in lines if is_reported and time <= now}
 
 
 def forget_calls(cursor_file: str, names: set[str]) -> None:
-    """Delete the log of a session with one of these names. From another log, delete the index, whose cursors have
-    titles, and the lines about these sessions, which have paths. Raises LockedError, OSError."""
+    """Delete the log of a session with one of these names. From another log, delete the index,
+    whose cursors have titles, and the lines about these sessions, which have paths. Raises
+    LockedError, OSError."""
     path = _path(cursor_file)
     content = _read(path)
     if content and path.rpartition("/")[2].removesuffix(SUFFIX) in names:
@@ -91,8 +95,8 @@ def forget_calls(cursor_file: str, names: set[str]) -> None:
 
 
 class CallLog:
-    """The log of one session. `settled` says by key up to when collisions of an `agent` need no report; times after
-    `now` do not count."""
+    """The log of one session. `settled` says by key up to when collisions of an `agent` need no
+    report; times after `now` do not count."""
 
     def __init__(self, cursor_file: str, agent: str = "", now: float = LAST_SECOND) -> None:
         self.now = now
@@ -110,10 +114,14 @@ class CallLog:
             self.settled = self._settled()
 
     def add(self, lines: list[tuple[str, float, bool]], *, for_prompts: bool = False) -> None:
-        """Append what is settled, and if it was reported; `for_prompts` too, not only for the agent. Does nothing
-        without the lock. Raises OSError."""
+        """Append what is settled, and if it was reported; `for_prompts` too, not only for the
+        agent. Does nothing without the lock. Raises OSError."""
         agents = (self._agent, PROMPTS) if for_prompts else (self._agent,)
-        values = [[agent, key, min(time, self.now), is_told] for agent in agents for key, time, is_told in lines]
+        values = [
+            [agent, key, min(time, self.now), is_told]
+            for agent in agents
+            for key, time, is_told in lines
+        ]
         if self._descriptor is not None and values:
             self._append(values)
             if os.fstat(self._descriptor).st_size > LOG_BYTES:
@@ -140,7 +148,8 @@ class CallLog:
         return [line for line in lines if isinstance(line, dict)]
 
     def shorten(self) -> None:
-        """Keep the later half of the reports, and as much of the index. Needs the lock. Raises OSError."""
+        """Keep the later half of the reports, and as much of the index. Needs the lock. Raises
+        OSError."""
         kept: list[bytes] = []
         heads: set[bytes] = set()
         rooms = [LOG_BYTES // 2, LOG_BYTES // 4]
@@ -154,7 +163,8 @@ class CallLog:
         self._replace(kept[::-1])
 
     def forget(self, names: set[str]) -> None:
-        """Delete the index, and the reports about sessions of these names. Needs the lock. Raises OSError."""
+        """Delete the index, and the reports about sessions of these names. Needs the lock. Raises
+        OSError."""
         lines = [line for line in self._all_lines() if line]
         reports = [report for line in lines for report in _reported_lines(line)]
         kept = [encode(report).encode() for report in reports if not _is_about(report[1], names)]
@@ -192,16 +202,18 @@ class CallLog:
 
 
 class ActionIndex:
-    """Index of the other sessions' edits: of each session the cursor and, in `edited`, by path the time of its last
-    edit; under GIT that of its last git command, under `named NAME` of a command that may have written a file NAME.
-    Actions of sub-agents count as their session's."""
+    """Index of the other sessions' edits: of each session the cursor and, in `edited`, by path the
+    time of its last edit; under GIT that of its last git command, under `named NAME` of a command
+    that may have written a file NAME. Actions of sub-agents count as their session's."""
 
     def __init__(self, log: CallLog, name: str, known: Mapping[str, Cursor]) -> None:
-        """`known` are the cursors of the last prompt: what lies before them is not needed. Without any, all is kept."""
+        """`known` are the cursors of the last prompt: what lies before them is not needed. Without
+        any, all is kept."""
         self._log = log
         self._name = name
         self.cursors: dict[str, Cursor] = {}
-        self.edited: dict[str, dict[str, float]] = {}  # of the sessions that did something since the last prompt
+        # of the sessions that did something since the last prompt
+        self.edited: dict[str, dict[str, float]] = {}
         self._offsets: dict[str, int] = {}
         for line in log.index_lines(name):
             try:
@@ -213,16 +225,23 @@ class ActionIndex:
                 self._advance(key, cursor)
 
     def read_on(
-        self, own: OwnSession, sessions: list[Session], now: float, oldest: float, budget: Budget | None = None
+        self,
+        own: OwnSession,
+        sessions: list[Session],
+        now: float,
+        oldest: float,
+        budget: Budget | None = None,
     ) -> None:
-        """Read what the sessions did since, those without a cursor since `oldest`, within the `budget`. Raises OSError
-        if the log cannot be written."""
+        """Read what the sessions did since, those without a cursor since `oldest`, within the
+        `budget`. Raises OSError if the log cannot be written."""
         changed = changed_sessions(sessions, self.cursors, oldest, own)
         new_keys: set[str] = set()
         if changed:
             from .new_entries import Budget, read_changed
 
-            read, _ = read_changed(own, changed, self.cursors, now, oldest, len(changed), budget or Budget())
+            read, _ = read_changed(
+                own, changed, self.cursors, now, oldest, len(changed), budget or Budget()
+            )
             own.deadline.attempt_each(read, self._add_new, lambda new: new.session.path)
             new_keys = {new.session.key for new in read}
         transcripts: dict[str, list[str]] = {}
@@ -232,12 +251,14 @@ class ActionIndex:
                 asked = (own, session, transcripts[session.key], oldest)
                 if own.deadline.attempt(session.path, self._read_sub_agents, *asked):
                     new_keys.add(session.key)
-        self._log.add_index([self._line(key, transcripts.get(key, ())) for key in new_keys if key in self.edited])
+        self._log.add_index(
+            [self._line(key, transcripts.get(key, ())) for key in new_keys if key in self.edited]
+        )
 
     def latest(self, session: str, path: str) -> dict[str, float]:
-        """Return by the keys of the log when a session last edited or removed a file, a directory above it or its copy
-        in another worktree of the repository, and when it last ran a git command that may change something; 0 for
-        never."""
+        """Return by the keys of the log when a session last edited or removed a file, a directory
+        above it or its copy in another worktree of the repository, and when it last ran a git
+        command that may change something; 0 for never."""
         found = self.edited.get(session, {})
         times, above, name = [0.0], path, path[path.rfind("/") :]
         times += [found.get(_named(written), 0.0) for written in (name[1:], ANY)]
@@ -252,9 +273,13 @@ class ActionIndex:
         return {edited_key(session, path): max(times), git_key(session, path): found.get(GIT, 0.0)}
 
     def _advance(self, key: str, cursor: Cursor) -> None:
-        """Replace the cursor by a prompt's unless it has read as far, and drop what the prompt has read."""
+        """Replace the cursor by a prompt's unless it has read as far, and drop what the prompt has
+        read."""
         known = self.cursors.get(key, {})
-        if known.get("inode") == cursor.get("inode") and known.get("offset", -1) >= cursor["offset"]:
+        if (
+            known.get("inode") == cursor.get("inode")
+            and known.get("offset", -1) >= cursor["offset"]
+        ):
             return
         # What a prompt left unread is older than what it has seen.
         behind = 0 if "unread" in cursor else cursor.get("seen", 0)
@@ -263,15 +288,22 @@ class ActionIndex:
         if found:
             self.edited[key] = found
 
-    def _read_sub_agents(self, own: OwnSession, session: Session, transcripts: list[str], oldest: float) -> bool:
+    def _read_sub_agents(
+        self, own: OwnSession, session: Session, transcripts: list[str], oldest: float
+    ) -> bool:
         offsets = dict(self._offsets)
-        self._add(session.key, sub_agent_actions(transcripts, own.runtime_of(session), offsets, oldest))
+        self._add(
+            session.key, sub_agent_actions(transcripts, own.runtime_of(session), offsets, oldest)
+        )
         before, self._offsets = self._offsets, offsets
         return before != offsets
 
     def _add_new(self, new: NewEntries) -> None:
         root = new.session.team_root
-        self._add(new.session.key, actions_elsewhere(new.entries, root) if root else actions_of(new.entries))
+        self._add(
+            new.session.key,
+            actions_elsewhere(new.entries, root) if root else actions_of(new.entries),
+        )
         self.cursors[new.session.key] = new.cursor
 
     def _add(self, key: str, actions: list[FileAction]) -> None:
@@ -284,7 +316,8 @@ class ActionIndex:
                 found[path] = max(min(action.time, self._log.now), found.pop(path, 0.0))
 
     def _line(self, key: str, transcripts: Iterable[str]) -> dict[str, object]:
-        times: dict[bool, list[tuple[str, float]]] = {False: [], True: []}  # by whether only a name is known
+        # by whether only a name is known
+        times: dict[bool, list[tuple[str, float]]] = {False: [], True: []}
         for path, time in self.edited[key].items():
             times[path.startswith(_named(""))].append((path, time))
         return {
@@ -292,7 +325,9 @@ class ActionIndex:
             "session": key,
             "cursor": _without_titles(self.cursors.get(key, {})),
             "edited": dict(times[True][-MOST_NAMES:] + times[False][-MOST_PATHS:]),
-            "sub_agents": {path: self._offsets[path] for path in transcripts if path in self._offsets},
+            "sub_agents": {
+                path: self._offsets[path] for path in transcripts if path in self._offsets
+            },
         }
 
     def _load(self, line: dict[str, object]) -> None:
@@ -306,9 +341,11 @@ class ActionIndex:
 
 
 def _without_titles(cursor: Cursor) -> Cursor:
-    """Return a cursor with no title's words: a rule may hide the session, and nothing here is told by its title."""
+    """Return a cursor with no title's words: a rule may hide the session, and nothing here is told
+    by its title."""
     kept = {name: value for name, value in cursor.items() if name != "own_title"}
-    return {**kept, "title": [0, "-"]} if "title" in kept else kept  # without one the head would be read again
+    # without one the head would be read again
+    return {**kept, "title": [0, "-"]} if "title" in kept else kept
 
 
 def _is_about(key: str, names: set[str]) -> bool:

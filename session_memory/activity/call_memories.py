@@ -1,12 +1,15 @@
-"""Memories about the file or the git command of a tool call, from the index that prompts read (`prompt_memories`).
+"""Memories about the file or the git command of a tool call, from the index that prompts read
+(`prompt_memories`).
 
-A decision, a preference or a rejection that names files, directories or git commands has three more columns there:
+A decision, a preference or a rejection that names files, directories or git commands has three more
+columns there:
 
     [..., places, said, sessions]
 
-`places` are what it names: `$git push`, `^src/db.py` for a file of the repository, `^src/db/` for a directory of it,
-`/db.py` for any file with a path that ends so. The index lists the memory by the last part of each. `said` is the
-quotation, with who said it when, and `sessions` those that it comes from: they know it."""
+`places` are what it names: `$git push`, `^src/db.py` for a file of the repository, `^src/db/` for a
+directory of it, `/db.py` for any file with a path that ends so. The index lists the memory by the
+last part of each. `said` is the quotation, with who said it when, and `sessions` those that it
+comes from: they know it."""
 
 from __future__ import annotations
 
@@ -24,7 +27,11 @@ _COLUMNS = 11  # of a memory that names something
 
 def key_of(place: str) -> str:
     """Return the key by which the index lists a place."""
-    return place if place.startswith(COMMAND) else f"/{place.rstrip('/').rpartition('/')[2].lstrip(ROOTED)}"
+    return (
+        place
+        if place.startswith(COMMAND)
+        else f"/{place.rstrip('/').rpartition('/')[2].lstrip(ROOTED)}"
+    )
 
 
 def git_commands(command: str) -> list[str]:
@@ -40,9 +47,10 @@ def git_commands(command: str) -> list[str]:
 def about_calls(
     directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own: Collection[str] = ()
 ) -> list[tuple[str, str]]:
-    """Return the memories in `directory` about calls, each the path of a file with '', or a directory with the command
-    that is run there: the key of each, and the line that tells it, those about a single file first. Those that come
-    from a session known as one of `own` are left out. Raises as `found_in`."""
+    """Return the memories in `directory` about calls, each the path of a file with '', or a
+    directory with the command that is run there: the key of each, and the line that tells it, those
+    about a single file first. Those that come from a session known as one of `own` are left out.
+    Raises as `found_in`."""
 
     def find(descriptor: int, head: bytes) -> list[tuple[list[Any], list[tuple[str, str]]]]:
         found: dict[int, list[tuple[str, str]]] = {}
@@ -54,13 +62,18 @@ def about_calls(
         return [(value_at(descriptor, at), of) for at, of in found.items()]
 
     named = [(memory, of) for memory, of in found_in(directory, find) if len(memory) == _COLUMNS]
-    ranked = [(_rank(memory, of, user_dir), memory) for memory, of in named if not {*own}.intersection(memory[10])]
+    ranked = [
+        (_rank(memory, of, user_dir), memory)
+        for memory, of in named
+        if not {*own}.intersection(memory[10])
+    ]
     best = sorted([one for one in ranked if one[0]], key=lambda one: one[0])
     return [(memory[1], memory[9]) for _, memory in best]
 
 
 def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int:
-    """Return how closely a memory is about the calls: 1 for a file or command, more for a directory; 0 for not."""
+    """Return how closely a memory is about the calls: 1 for a file or command, more for a
+    directory; 0 for not."""
     from ..system.git import find_worktree, head_of
 
     projects, branch, places = memory[4], memory[7], memory[8]
@@ -71,12 +84,18 @@ def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int
         project, root = (worktree.common_dir, worktree.root) if worktree else ("", "")
         if not worktree:
             project = root = next((one for one in projects if f"{path}/".startswith(f"{one}/")), "")
-        if project not in projects or (branch and not (worktree and branch == head_of(worktree.git_dir))):
+        if project not in projects or (
+            branch and not (worktree and branch == head_of(worktree.git_dir))
+        ):
             continue
         inside = path.removeprefix(root)
         named = git_commands(command)
         for place in places:
-            is_named = place in named if place.startswith(COMMAND) else not command and _is_at(place, inside)
+            is_named = (
+                place in named
+                if place.startswith(COMMAND)
+                else not command and _is_at(place, inside)
+            )
             if is_named:
                 ranks.append(2 if place.endswith("/") else 1)
     return min(ranks, default=0)

@@ -1,9 +1,10 @@
-"""Changes: which sessions, or sub-agents of them, wrote something since they were read last, and if HEAD was moved, by
-what `stat` returns.
+"""Changes: which sessions, or sub-agents of them, wrote something since they were read last, and if
+HEAD was moved, by what `stat` returns.
 
-STANDSTILL is a fingerprint of the last prompt with nothing to report: the first key of the state file, read without
-decoding the cursors. It stays for 0.35 x of a bare start with 1,000 other sessions (1.29 instead of 1.64; 0.06 x with
-50), which decoding the cursors, locking them and preparing an update take."""
+STANDSTILL is a fingerprint of the last prompt with nothing to report: the first key of the state
+file, read without decoding the cursors. It stays for 0.35 x of a bare start with 1,000 other
+sessions (1.29 instead of 1.64; 0.06 x with 50), which decoding the cursors, locking them and
+preparing an update take."""
 
 from __future__ import annotations
 
@@ -38,14 +39,16 @@ _LARGE_PRIME = (1 << 61) - 1
 
 
 class Observation:
-    """The other `sessions`, and `statuses` with the `stat` of those that exist. A session that a rule hides by its name
-    or id is left out: its file is not even looked at."""
+    """The other `sessions`, and `statuses` with the `stat` of those that exist. A session that a
+    rule hides by its name or id is left out: its file is not even looked at."""
 
     def __init__(self, own: OwnSession, sessions: Iterable[Session], settings: Settings) -> None:
         self.sessions = list(sessions)
         if settings.has_rules:
             self.sessions = [
-                one for one in self.sessions if not settings.rule(one.name or one.key, own.id_of(one)).ignore
+                one
+                for one in self.sessions
+                if not settings.rule(one.name or one.key, own.id_of(one)).ignore
             ]
         self._deadline = own.deadline
         self.statuses = _statuses(self.sessions, own)
@@ -58,27 +61,33 @@ class Observation:
 def changed_sessions(
     sessions: Iterable[Session], cursors: Mapping[str, Cursor], oldest: float, own: OwnSession
 ) -> list[Changed]:
-    """Return the sessions whose transcripts may hold something new, the last written first. A session without a cursor
-    is left out if it wrote nothing since `oldest`, in seconds since the epoch."""
+    """Return the sessions whose transcripts may hold something new, the last written first. A
+    session without a cursor is left out if it wrote nothing since `oldest`, in seconds since the
+    epoch."""
     return _changed(_statuses(sessions, own), cursors, oldest, own.deadline)
 
 
 def seen_until(own: Cursor, now: float) -> float:
-    """Return the time before which everything counts as seen: what was older than OLD_SECONDS at the last prompt. Of a
-    prompt in the future, by a clock that was ahead, nothing follows."""
+    """Return the time before which everything counts as seen: what was older than OLD_SECONDS at
+    the last prompt. Of a prompt in the future, by a clock that was ahead, nothing follows."""
     asked = own.get("asked", 0.0)
     return asked - OLD_SECONDS if isinstance(asked, (int, float)) and 0 < asked <= now else 0.0
 
 
 def pending_in(cursor: Cursor) -> dict[str, int]:
-    """Return the sessions in the own `cursor` that prompts could not look through or compare with this session's work:
-    by their keys how often the comparison was late."""
+    """Return the sessions in the own `cursor` that prompts could not look through or compare with
+    this session's work: by their keys how often the comparison was late."""
     kept = cursor.get("pending")
-    return {key: late for key, late in kept.items() if type(late) is int} if isinstance(kept, dict) else {}
+    return (
+        {key: late for key, late in kept.items() if type(late) is int}
+        if isinstance(kept, dict)
+        else {}
+    )
 
 
 def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
-    """Return the sessions that have a transcript, and note in those that wrote last what their sub-agents wrote."""
+    """Return the sessions that have a transcript, and note in those that wrote last what their
+    sub-agents wrote."""
     found: list[Changed] = []
 
     def take(session: Session) -> None:
@@ -89,7 +98,10 @@ def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
 
     def add_sub_agents(changed: Changed) -> None:
         session, _ = changed
-        transcripts = [*own.runtime_of(session).sub_agents_beside(session.path), *session.known_sub_agents]
+        transcripts = [
+            *own.runtime_of(session).sub_agents_beside(session.path),
+            *session.known_sub_agents,
+        ]
         session.sub_agent_bytes = sum([path_stamp(path)[1] for path in transcripts])
 
     own.deadline.attempt_each(sessions, take, lambda session: session.path)
@@ -119,15 +131,25 @@ def _changed(
 
 
 def _is_unchanged(cursor: Cursor, status: stat_result, session: Session) -> bool:
-    """Check if the cursor's file was read to its end, and by `status` nothing was written since, nor by sub-agents."""
+    """Check if the cursor's file was read to its end, and by `status` nothing was written since,
+    nor by sub-agents."""
     if session.sub_agent_bytes and session.sub_agent_bytes != cursor.get("sub_agents"):
         return False
-    return "unread" not in cursor and (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)
+    return "unread" not in cursor and (
+        cursor.get("inode"),
+        cursor.get("size"),
+        cursor.get("mtime"),
+    ) == stamp_of(status)
 
 
 def head_stamp(git_dir: str) -> list[int]:
-    """Return a stamp that stays the same until HEAD of a worktree, or the branch that it names, is moved."""
-    return [*path_stamp(git_dir + "/HEAD"), *path_stamp(git_dir + "/logs/HEAD"), *path_stamp(_branch_file(git_dir))]
+    """Return a stamp that stays the same until HEAD of a worktree, or the branch that it names, is
+    moved."""
+    return [
+        *path_stamp(git_dir + "/HEAD"),
+        *path_stamp(git_dir + "/logs/HEAD"),
+        *path_stamp(_branch_file(git_dir)),
+    ]
 
 
 def _branch_file(git_dir: str) -> str:
@@ -139,14 +161,15 @@ def _branch_file(git_dir: str) -> str:
         return ""
     if not head.startswith(_REFERENCE):
         return ""
-    common_dir, _, worktree = git_dir.rpartition("/worktrees/")  # where linked worktrees have their own part
+    # where linked worktrees have their own part
+    common_dir, _, worktree = git_dir.rpartition("/worktrees/")
     shared = common_dir if common_dir and "/" not in worktree else git_dir
     return f"{shared}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
 
 
 def conflicts_stamp(own: OwnSession) -> list[int]:
-    """Return a stamp that stays the same until upkeep keeps other conflicts between branches; nothing if there are
-    none or collisions do not matter."""
+    """Return a stamp that stays the same until upkeep keeps other conflicts between branches;
+    nothing if there are none or collisions do not matter."""
     found = path_stamp(own.home.conflicts_file) if own.directory and own.home else ()
     return [*found] if any(found) else []
 
@@ -159,9 +182,11 @@ def is_head_known(own: Cursor | None, directory: str) -> bool:
     return not git_dir or head_stamp(git_dir) == own.get("stamp")
 
 
-def standstill(own: OwnSession, observed: Observation, first_sight_seconds: float, cursor: Cursor) -> list[object]:
-    """Return the fingerprint of a prompt with nothing to report: a checksum, and git's directory if HEAD counts.
-    `cursor` is the own one, which has HEAD as it was when the others were compared."""
+def standstill(
+    own: OwnSession, observed: Observation, first_sight_seconds: float, cursor: Cursor
+) -> list[object]:
+    """Return the fingerprint of a prompt with nothing to report: a checksum, and git's directory if
+    HEAD counts. `cursor` is the own one, which has HEAD as it was when the others were compared."""
     git_dir, stamp = (cursor.get("git", ""), cursor.get("stamp", [])) if own.directory else ("", [])
     kept = cursor.get("conflicts", [])
     return [_fingerprint(own, observed, first_sight_seconds, git_dir, [*stamp, *kept]), git_dir]
@@ -188,26 +213,43 @@ def is_standstill(own: OwnSession, observed: Observation, first_sight_seconds: f
 
 
 def _fingerprint(
-    own: OwnSession, observed: Observation, first_sight_seconds: float, git_dir: str, stamp: list[int]
+    own: OwnSession,
+    observed: Observation,
+    first_sight_seconds: float,
+    git_dir: str,
+    stamp: list[int],
 ) -> int:
     lines = [f"{git_dir} {stamp} {own.directory} {own.path} {first_sight_seconds}"]
-    lines += [f"{session.key} {stamp_of(status)} {session.sub_agent_bytes}" for session, status in observed.statuses]
-    return int.from_bytes("\n".join(lines).encode("utf-8", "surrogateescape"), "little") % _LARGE_PRIME
+    lines += [
+        f"{session.key} {stamp_of(status)} {session.sub_agent_bytes}"
+        for session, status in observed.statuses
+    ]
+    return (
+        int.from_bytes("\n".join(lines).encode("utf-8", "surrogateescape"), "little") % _LARGE_PRIME
+    )
 
 
 class OwnSession:
-    """The session that the hook runs for: its key, runtime, state file (`cursor_file`), transcript, the directory that
-    it was started in ('' if collisions do not matter), and its home if known. `deadline` is the hook's.
+    """The session that the hook runs for: its key, runtime, state file (`cursor_file`), transcript,
+    the directory that it was started in ('' if collisions do not matter), and its home if known.
+    `deadline` is the hook's.
 
-    `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if unknown. `prompt` is the
-    one that is answered, `prompt_id` its id: a prompt in the middle of a turn has the turn's. `process` names the
-    runtime's process. Both are '' if unknown. `known_sub_agents` are those of a Session. If it `counts_deeds`, updates
-    have the seed's form."""
+    `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if
+    unknown. `prompt` is the one that is answered, `prompt_id` its id: a prompt in the middle of a
+    turn has the turn's. `process` names the runtime's process. Both are '' if unknown.
+    `known_sub_agents` are those of a Session. If it `counts_deeds`, updates have the seed's
+    form."""
 
     def __init__(
-        self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
-        home: Home | None = None, deadline: Deadline | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        key: str,
+        runtime: Runtime,
+        cursor_file: str,
+        path: str = "",
+        directory: str = "",
+        home: Home | None = None,
+        deadline: Deadline | None = None,
+    ) -> None:
         self.key = key
         self.runtime = runtime
         self.cursor_file = cursor_file
@@ -216,7 +258,8 @@ class OwnSession:
         self.home = home
         self.deadline = deadline or Deadline()
         self.keeps_transcript: bool | None = None
-        self.may_conflict = False  # as its HEAD moved, or another worktree's copy of its file was edited
+        # as its HEAD moved, or another worktree's copy of its file was edited
+        self.may_conflict = False
         self.prompt = self.prompt_id = ""
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()

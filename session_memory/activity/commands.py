@@ -21,9 +21,9 @@ MOST_SEARCHED = 24  # calls, the last ones, for their results; those before are 
 
 
 def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
-    """Note how the calls in `summary`, from the transcript at `path`, ended, and count them again. Nothing was done by
-    a call that was refused or interrupted, by an edit or a read that failed, and by one of the last message without a
-    result: it may wait for permission."""
+    """Note how the calls in `summary`, from the transcript at `path`, ended, and count them again.
+    Nothing was done by a call that was refused or interrupted, by an edit or a read that failed,
+    and by one of the last message without a result: it may wait for permission."""
     evidence, last = Evidence({"": runtime}, {"": path}, None, ""), summary.last
     for entry, tool, _ in summary.calls[-MOST_SEARCHED:]:
         if tool.call_id:
@@ -37,26 +37,34 @@ def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
 
 
 def add_sub_agents(report: Report, new: NewEntries, transcripts: list[str]) -> None:
-    """Add to a report the files that the session's sub-agents edited, since the first of its new entries."""
-    runtime, since = new.runtime, report.summary.first_timestamp or report.last_active - RUNNING_SECONDS
+    """Add to a report the files that the session's sub-agents edited, since the first of its new
+    entries."""
+    runtime, since = (
+        new.runtime,
+        report.summary.first_timestamp or report.last_active - RUNNING_SECONDS,
+    )
     evidence = Evidence({"": runtime}, {"": new.session.path}, None, "")
     actions = sub_agent_actions(transcripts, runtime, {}, since, gate=report.gate)
     edits = [action for action in actions if action.kind == EDIT and action.time >= since]
-    done = [action.path for action in edits if not action.is_doubtful and evidence.is_done("", action)]
+    done = [
+        action.path for action in edits if not action.is_doubtful and evidence.is_done("", action)
+    ]
     if done:
         report.summary.by_sub_agents = list(dict.fromkeys(done))
         report.summary.count_calls()
 
 
 def names_of(ran: list[ToolUse]) -> list[str]:
-    """Return the last commands that a session ran, by what they are, as `npm test (failed)` and `git commit "Fix the
-    cart"`; how many there were if all of them only look or keep house."""
+    """Return the last commands that a session ran, by what they are, as `npm test (failed)` and
+    `git commit "Fix the cart"`; how many there were if all of them only look or keep house."""
     failed: dict[str, bool] = {}
     looked = 0
     for tool in reversed(ran):
         parts = [part for part in family(tool.argument).split(" && ") if part not in HOUSEKEEPING]
         message = commit_message(tool.argument) if "git commit" in parts else ""
-        name = " && ".join(parts) + (f' "{message}"' if message and parts[-1] == "git commit" else "")
+        name = " && ".join(parts) + (
+            f' "{message}"' if message and parts[-1] == "git commit" else ""
+        )
         if name in (LOOKING, ""):
             looked += 1
         else:

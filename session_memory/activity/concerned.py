@@ -1,5 +1,5 @@
-"""Sessions that may have changed a file in hand. They are searched for its name as bytes: a prompt has the time to look
-through all that wrote something, and to read a few."""
+"""Sessions that may have changed a file in hand. They are searched for its name as bytes: a prompt
+has the time to look through all that wrote something, and to read a few."""
 
 from __future__ import annotations
 
@@ -24,20 +24,26 @@ if TYPE_CHECKING:
 
 _PART_BYTES = 1024 * 1024
 _WANTED = (MESSAGES | CALLS, MESSAGES | CALLS | SUB_AGENTS)
-_COMMANDS = (b"git ", b"mv ", b"rm -")  # a file that another command removes is named, a directory may not be
+# a file that another command removes is named, a directory may not be
+_COMMANDS = (b"git ", b"mv ", b"rm -")
 _REWRITERS = [mark.encode() for mark in REWRITERS]
 _ESCAPED = (b"\\n", b"\\t")  # white space in JSON
 _PLAIN = "._-"  # and letters and digits: hardly anything escapes these
 _ESCAPE = b"\\u00"
-_LETTERS = [_ESCAPE + digits for digits in (b"2d", b"2D", b"2e", b"2E", b"3", b"4", b"5", b"6", b"7")]
+_LETTERS = [
+    _ESCAPE + digits for digits in (b"2d", b"2D", b"2e", b"2E", b"3", b"4", b"5", b"6", b"7")
+]
 
 
 class WorkSearch:
-    """Search for sessions that may have changed files of the `work` of the session `reader`, or moved HEAD under it.
-    `cursors` are its own. A transcript without one is looked through back to `oldest`, in seconds since the epoch.
-    `active` are the keys of sessions that surely have done something since they were read last."""
+    """Search for sessions that may have changed files of the `work` of the session `reader`, or
+    moved HEAD under it. `cursors` are its own. A transcript without one is looked through back to
+    `oldest`, in seconds since the epoch. `active` are the keys of sessions that surely have done
+    something since they were read last."""
 
-    def __init__(self, reader: OwnSession, work: OwnWork, cursors: Mapping[str, Cursor], oldest: float) -> None:
+    def __init__(
+        self, reader: OwnSession, work: OwnWork, cursors: Mapping[str, Cursor], oldest: float
+    ) -> None:
         self._reader = reader
         self._cursors = cursors
         self._oldest = oldest
@@ -53,7 +59,8 @@ class WorkSearch:
         self.active: set[str] = set()
 
     def concerned(self, changed: Iterable[Changed]) -> tuple[set[str], list[str]]:
-        """Return the keys of the sessions that may concern the work, and of those that could not be looked through."""
+        """Return the keys of the sessions that may concern the work, and of those that could not be
+        looked through."""
         keys: set[str] = set()
         left = {session.key: None for session, _ in changed}
 
@@ -97,15 +104,27 @@ class WorkSearch:
     def _is_sub_agent_concerned(self, path: str, runtime: Runtime) -> bool:
         """Check the part of a sub-agent's transcript that was not read yet. Raises OSError."""
         status, start = status_at(path), self._offsets.get(path, 0)
-        if status is None or status.st_size == start or (not start and status.st_mtime < self._oldest):
+        if (
+            status is None
+            or status.st_size == start
+            or (not start and status.st_mtime < self._oldest)
+        ):
             return False
         with Opened(path) as descriptor:
-            parts = _lines_between(descriptor, start if start < status.st_size else 0, status.st_size)
-            return any([self._are_about_work(_lines_with_calls(part, runtime.records), runtime) for part in parts])
+            parts = _lines_between(
+                descriptor, start if start < status.st_size else 0, status.st_size
+            )
+            return any(
+                [
+                    self._are_about_work(_lines_with_calls(part, runtime.records), runtime)
+                    for part in parts
+                ]
+            )
 
     def _are_about_work(self, lines: list[bytes], runtime: Runtime) -> bool:
-        """Check if a call in one of `lines` edits or removes a file called like one in hand, or may be a command of git
-        that takes one along. Few lines have the bytes for it, and only these are decoded."""
+        """Check if a call in one of `lines` edits or removes a file called like one in hand, or may
+        be a command of git that takes one along. Few lines have the bytes for it, and only these
+        are decoded."""
         marked = []
         calls = [(runtime.records.without_results(line), line) for line in lines]
         if self._has_name(b"\n".join([call for call, _ in calls])):
@@ -135,7 +154,11 @@ class WorkSearch:
             elif action.kind == NAMED:
                 if action.path == ANY or action.path in self._names:
                     return True
-            elif action.kind == GIT == self._takes and action.words and not is_read_only(action.words):
+            elif (
+                action.kind == GIT == self._takes
+                and action.words
+                and not is_read_only(action.words)
+            ):
                 return True
         return False
 
@@ -145,9 +168,11 @@ class WorkSearch:
 
 
 def _has_command(call: bytes) -> bool:
-    """Check if a call may run git, remove or move a directory, or rewrite files that it does not name."""
+    """Check if a call may run git, remove or move a directory, or rewrite files that it does not
+    name."""
     key = call.find(b"ommand")
-    shorter = call.find(b"cmd", 0, key)  # before the other key; without that, in all but the last byte
+    # before the other key; without that, in all but the last byte
+    shorter = call.find(b"cmd", 0, key)
     if key < 0 and shorter < 0:
         return False
     command = call[shorter if shorter >= 0 else key :]
@@ -177,7 +202,8 @@ def _lines_with_calls(part: bytes, records: Records) -> list[bytes]:
 
 
 def _lines_between(descriptor: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines in `[start, end)` in parts, the last one even if it is not complete. Raises OSError."""
+    """Yield the lines in `[start, end)` in parts, the last one even if it is not complete. Raises
+    OSError."""
     cut = b""
     while start < end:
         part = cut + read_at(descriptor, start, min(end, start + _PART_BYTES))
@@ -197,7 +223,12 @@ def _lines_since(descriptor: int, size: int, since: float, runtime: Runtime) -> 
 
 
 def _needle(name: str) -> bytes:
-    """Return bytes that are in each command and JSON text with the name of a file: its longest part without characters
-    that may be escaped; b"" if there is none."""
-    plain = "".join([letter if letter.isascii() and (letter.isalnum() or letter in _PLAIN) else " " for letter in name])
+    """Return bytes that are in each command and JSON text with the name of a file: its longest part
+    without characters that may be escaped; b"" if there is none."""
+    plain = "".join(
+        [
+            letter if letter.isascii() and (letter.isalnum() or letter in _PLAIN) else " "
+            for letter in name
+        ]
+    )
     return max(plain.split(" "), key=len).encode()

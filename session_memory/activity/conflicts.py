@@ -1,5 +1,5 @@
-"""Conflicts with other branches: upkeep finds them and keeps them in a file of the home; a prompt tells those of its
-session's worktree, and a call those of the file that it edits, each once."""
+"""Conflicts with other branches: upkeep finds them and keeps them in a file of the home; a prompt
+tells those of its session's worktree, and a call those of the file that it edits, each once."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ OLD_SECONDS = 24 * 3600  # what was kept before is not told
 
 
 def keep(home: Home, conflicts: list[dict[str, Any]], rules: Iterable[str]) -> bool:
-    """Keep what upkeep found, with stamps of the files with the rules that it was judged by; return whether it differs
-    from what was kept. Raises OSError."""
+    """Keep what upkeep found, with stamps of the files with the rules that it was judged by; return
+    whether it differs from what was kept. Raises OSError."""
     kept = {"rules": [(path, stamp(path)) for path in rules], "conflicts": conflicts}
     content = encode(kept).encode()
     try:
@@ -43,8 +43,8 @@ def keep(home: Home, conflicts: list[dict[str, Any]], rules: Iterable[str]) -> b
 
 
 def judged(own: OwnSession, now: float) -> list[dict[str, Any]] | None:
-    """Return the conflicts that upkeep keeps and that may be told to the session; None if it has to judge again, as
-    rules have changed. Raises OSError, ValueError."""
+    """Return the conflicts that upkeep keeps and that may be told to the session; None if it has to
+    judge again, as rules have changed. Raises OSError, ValueError."""
     if own.home is None:
         return None
     try:
@@ -54,29 +54,44 @@ def judged(own: OwnSession, now: float) -> list[dict[str, Any]] | None:
     if not all([stamp(path) == known for path, known in kept["rules"]]):
         return None
     session_id = own.runtime.session_id_of(own.path)
-    return [one for one in kept["conflicts"] if session_id not in one["sessions"] and now - one["at"] <= OLD_SECONDS]
+    return [
+        one
+        for one in kept["conflicts"]
+        if session_id not in one["sessions"] and now - one["at"] <= OLD_SECONDS
+    ]
 
 
 def of_files(own: OwnSession, paths: list[str], now: float) -> list[dict[str, Any]]:
-    """Return the conflicts in the files at `paths` (absolute, through no link). Raises OSError, ValueError."""
+    """Return the conflicts in the files at `paths` (absolute, through no link). Raises OSError,
+    ValueError."""
     return [one for one in judged(own, now) or () if one.get("file") in paths]
 
 
 def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
-    """Return the edits of copies in other worktrees or on other machines that a conflict tells of, or will: those that
-    the merge has seen. `ids` are those of the sessions by their keys. Raises OSError, ValueError."""
+    """Return the edits of copies in other worktrees or on other machines that a conflict tells of,
+    or will: those that the merge has seen. `ids` are those of the sessions by their keys. Raises
+    OSError, ValueError."""
     copies = [fact for fact in facts if fact.worktree or fact.session.startswith(TEAM)]
     found = of_files(own, [fact.path for fact in copies], now)
     seen = {(one["file"], session): one["at"] for one in found for session in one["sessions"]}
-    return [fact for fact in copies if fact.time <= seen.get((fact.path, ids.get(fact.session, "")), 0.0)]
+    return [
+        fact
+        for fact in copies
+        if fact.time <= seen.get((fact.path, ids.get(fact.session, "")), 0.0)
+    ]
 
 
 def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> dict[str, Any] | None:
-    """Return the first conflict in the file at `path` whose own lines hold one of the `replaced` texts, with these
-    lines. None if the file has been written since upkeep judged it: its lines are others. A text that does not stand
-    exactly once in the file has no place. Raises OSError, ValueError."""
+    """Return the first conflict in the file at `path` whose own lines hold one of the `replaced`
+    texts, with these lines. None if the file has been written since upkeep judged it: its lines are
+    others. A text that does not stand exactly once in the file has no place. Raises OSError,
+    ValueError."""
     found = [one for one in of_files(own, [path], now) if one["hunks"]]
-    if not found or own.home is None or os.stat(path).st_mtime_ns > os.stat(own.home.conflicts_file).st_mtime_ns:
+    if (
+        not found
+        or own.home is None
+        or os.stat(path).st_mtime_ns > os.stat(own.home.conflicts_file).st_mtime_ns
+    ):
         return None
     content = read_whole(path).decode("utf-8", "replace").replace("\r\n", "\n")
     spans = []
@@ -92,9 +107,9 @@ def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> dict[str
 
 
 def new_lines(own: OwnSession, cursor: Cursor, now: float, room: int) -> list[str]:
-    """Return the lines about conflicts of the session's worktree that it was not told of, in at most `room` characters
-    with a line feed each, and note in its own `cursor` which. What is solved is dropped from that. Raises OSError,
-    ValueError."""
+    """Return the lines about conflicts of the session's worktree that it was not told of, in at
+    most `room` characters with a line feed each, and note in its own `cursor` which. What is solved
+    is dropped from that. Raises OSError, ValueError."""
     stamped = conflicts_stamp(own)  # before it is read: a later change is seen next time
     found = judged(own, now)
     if found is None:
@@ -111,8 +126,8 @@ def new_lines(own: OwnSession, cursor: Cursor, now: float, room: int) -> list[st
 def lines_about(
     conflicts: Iterable[dict[str, Any]], told: Container[str], now: float, room: int
 ) -> tuple[list[str], list[str]]:
-    """Return lines about those conflicts whose keys are not among the `told` ones, in at most `room` characters with a
-    line feed each, and the keys of all that are told by now."""
+    """Return lines about those conflicts whose keys are not among the `told` ones, in at most
+    `room` characters with a line feed each, and the keys of all that are told by now."""
     lines: list[str] = []
     keys: list[str] = []
     for one in conflicts:
@@ -130,7 +145,11 @@ def line_of(one: dict[str, Any], now: float) -> str:
     """Return the line about a conflict, as upkeep keeps it: its texts are sanitized."""
     path, when = shorten(one["path"], PATH_CHARACTERS), age(now - one["at"])
     if one["commits"]:
-        are = "1 commit that touches" if one["commits"] == 1 else f"{one['commits']} commits that touch"
+        are = (
+            "1 commit that touches"
+            if one["commits"] == 1
+            else f"{one['commits']} commits that touch"
+        )
         return f"! {path}: {one['branch']} got {are} what you changed; your branch begins before"
     branch = f"branch {shorten(one['branch'], PATH_CHARACTERS)}" if one["branch"] else ""
     if one["name"]:
@@ -139,7 +158,10 @@ def line_of(one: dict[str, Any], now: float) -> str:
         by = f"on {branch}" if branch else "in another worktree"
     if one["deleted_by"] is not None:
         done = "which you deleted, changed" if one["deleted_by"] == 0 else "deleted"
-        return f"! {path}: {done} {when} {by}, conflicts with your {'deletion' if one['deleted_by'] == 0 else 'edit'}"
+        return (
+            f"! {path}: {done} {when} {by}, conflicts with your "
+            f"{'deletion' if one['deleted_by'] == 0 else 'edit'}"
+        )
     own, other = [_span(lines) for lines in one["lines"]]
     if not own or not other:
         return f"! {path}: changed {when} {by}, conflicts with your change"

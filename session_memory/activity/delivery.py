@@ -1,30 +1,35 @@
 """Delivery of an update: prepare, print, commit; and later its acknowledgement by the transcript.
 
-The new state is written beside the old one before the update is printed, and replaces it afterwards: a hook killed in
-between repeats the update. If the session's own transcript shows it, as that of a runtime does which records injected
-text, the state is replaced before: then the transcript proves what arrived.
+The new state is written beside the old one before the update is printed, and replaces it
+afterwards: a hook killed in between repeats the update. If the session's own transcript shows it,
+as that of a runtime does which records injected text, the state is replaced before: then the
+transcript proves what arrived.
 
-The last delivery is kept among the cursors of the session, under LAST, as a cursor at the end of the transcript then:
+The last delivery is kept among the cursors of the session, under LAST, as a cursor at the end of
+the transcript then:
 
-    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "prompt": "<id>", "process": "4711",
+    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "prompt": "<id>",
+    "process": "4711",
      "misses": 0, "cursors": {...}}
 
-`cursors` are those that moved with the update, and the state of collisions. They count once the transcript shows that
-the agent got the text: its record is there, and the conversation goes on from it. A prompt that is cancelled before the
-answer leaves its record beside the conversation. If nothing follows it yet, the process decides: the same one has
-cancelled it, another one has resumed the conversation with it. An update that the agent did not get is repeated, all of
-it; but not to a prompt of the same turn, since the record may come as late as the turn's end. A resolved delivery has
-`acknowledged` in place of `cursors`.
+`cursors` are those that moved with the update, and the state of collisions. They count once the
+transcript shows that the agent got the text: its record is there, and the conversation goes on from
+it. A prompt that is cancelled before the answer leaves its record beside the conversation. If
+nothing follows it yet, the process decides: the same one has cancelled it, another one has resumed
+the conversation with it. An update that the agent did not get is repeated, all of it; but not to a
+prompt of the same turn, since the record may come as late as the turn's end. A resolved delivery
+has `acknowledged` in place of `cursors`.
 
-A transcript that shows a prompt with its answer and nothing of hooks was written by a version of the runtime that
-records none: after MOST_MISSES of these in a row the cursors count at once. The same holds without a transcript, or
-from the first on if the same process continues.
+A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
+the runtime that records none: after MOST_MISSES of these in a row the cursors count at once. The
+same holds without a transcript, or from the first on if the same process continues.
 
-The record stands up to 30 KB behind the former end of the transcript; 70 KB if a prompt was typed while the agent
-worked, plus the results of tools before it, of which one may have 350 KB; some MB if images were pasted. So the search,
-which reads WINDOW_BYTES at once, continues until an answer shows that nothing more will come, at most for MOST_BYTES.
-Nearly always the record is in the first window, and a lost one would stand at the end of the file: neither reads far.
-If MOST_BYTES end the search (20 ms), the update is repeated, and the log says why."""
+The record stands up to 30 KB behind the former end of the transcript; 70 KB if a prompt was typed
+while the agent worked, plus the results of tools before it, of which one may have 350 KB; some MB
+if images were pasted. So the search, which reads WINDOW_BYTES at once, continues until an answer
+shows that nothing more will come, at most for MOST_BYTES. Nearly always the record is in the first
+window, and a lost one would stand at the end of the file: neither reads far. If MOST_BYTES end the
+search (20 ms), the update is repeated, and the log says why."""
 
 from __future__ import annotations
 
@@ -58,8 +63,9 @@ UNSHOWN = "unshown"  # the process goes on, and writes none
 
 
 class Delivery:
-    """An update on its way to the session `own`, under the lock of its state. For use in a `with` block: at its end the
-    update counts as delivered, unless an exception ends it. `text` is None for nothing, `edit` as in Update."""
+    """An update on its way to the session `own`, under the lock of its state. For use in a `with`
+    block: at its end the update counts as delivered, unless an exception ends it. `text` is None
+    for nothing, `edit` as in Update."""
 
     def __init__(self, own: OwnSession, file: StateFile, update: Update) -> None:
         self.text = update.text
@@ -78,14 +84,15 @@ class Delivery:
         return self._update.cursors or self._file.cursors.get(self._own.key, {})
 
     def is_first_to_answer(self, prompt: str) -> bool:
-        """Check that no other copy of our hook, such as a plugin beside an install, has answered this prompt; if one
-        has, nothing is delivered now. Raises OSError."""
+        """Check that no other copy of our hook, such as a plugin beside an install, has answered
+        this prompt; if one has, nothing is delivered now. Raises OSError."""
         is_first = self._file.is_first_to_answer(prompt)
         self._is_over = not is_first
         return is_first
 
     def prepare(self, memories: Iterable[str] = ()) -> None:
-        """Write the new state beside the old one, with the ids of the injected `memories`. Raises OSError."""
+        """Write the new state beside the old one, with the ids of the injected `memories`. Raises
+        OSError."""
         update, cursors = self._update, self._file.cursors
         is_changed = update.cursors is not None or self._file.was_corrupt
         is_changed = is_changed or update.standstill not in (None, self._file.standstill)
@@ -120,8 +127,8 @@ class Delivery:
 
 
 class Delivered:
-    """The last delivery: when, in seconds since the epoch; the `text`, None if the transcript does not show it; and if
-    it is `acknowledged`, None if that is not known yet."""
+    """The last delivery: when, in seconds since the epoch; the `text`, None if the transcript does
+    not show it; and if it is `acknowledged`, None if that is not known yet."""
 
     def __init__(self, at: float, text: str | None, acknowledged: bool | None) -> None:
         self.at = at
@@ -137,7 +144,8 @@ def kind_of_delivery(runtime: Runtime) -> str:
 
 
 def with_last(before: Cursors, after: Cursors, text: str, own: OwnSession, now: float) -> Cursors:
-    """Return the cursors `before` with a note that `text` is delivered, after which the cursors `after` hold."""
+    """Return the cursors `before` with a note that `text` is delivered, after which the cursors
+    `after` hold."""
     misses = before.get(LAST, {}).get("misses", 0)
     last: Cursor = {
         "offset": _size(own.path),
@@ -150,7 +158,9 @@ def with_last(before: Cursors, after: Cursors, text: str, own: OwnSession, now: 
     }
     if misses >= MOST_MISSES:
         return {**after, LAST: last}
-    last["cursors"] = {key: cursor for key, cursor in after.items() if before.get(key) is not cursor}
+    last["cursors"] = {
+        key: cursor for key, cursor in after.items() if before.get(key) is not cursor
+    }
     return {**before, LAST: last}
 
 
@@ -161,8 +171,9 @@ def as_reported(cursors: Cursors) -> Cursors:
 
 
 def resolved(cursors: Cursors, own: OwnSession) -> Cursors | None:
-    """Return the cursors in force of the session `own`: the same if its last delivery is resolved already, None if the
-    outcome of that is unknown. What is repeated without proof is noted for the log."""
+    """Return the cursors in force of the session `own`: the same if its last delivery is resolved
+    already, None if the outcome of that is unknown. What is repeated without proof is noted for the
+    log."""
     last = cursors.get(LAST)
     if last is None or "acknowledged" in last or not own.path:
         return cursors
@@ -212,7 +223,8 @@ def _is_whole(last: Cursor) -> bool:
 
 
 def _judged(search: DeliverySearch, last: Cursor, own: OwnSession) -> str:
-    """Return the outcome of the last delivery by what the transcript shows of it; '' if it is not known yet."""
+    """Return the outcome of the last delivery by what the transcript shows of it; '' if it is not
+    known yet."""
     outcome = search.outcome
     if not search.is_over and own.prompt_id and own.prompt_id == last.get("prompt"):
         return ""
@@ -224,8 +236,8 @@ def _judged(search: DeliverySearch, last: Cursor, own: OwnSession) -> str:
 
 
 class DeliverySearch:
-    """Search of the lines behind the former end of the transcript for the text with a checksum: the `outcome` so far,
-    and the `text` if found. `is_cut` says that there are more lines."""
+    """Search of the lines behind the former end of the transcript for the text with a checksum: the
+    `outcome` so far, and the `text` if found. `is_cut` says that there are more lines."""
 
     def __init__(self, checksum: int, runtime: Runtime) -> None:
         self.outcome = LOST
@@ -233,12 +245,15 @@ class DeliverySearch:
         self.is_over = self.is_cut = False
         self._checksum = checksum
         self._records = runtime.records
-        self._ids: set[str] = set()  # of the record that shows the text, and of those that go on from it
+        # of the record that shows the text, and of those that go on from it
+        self._ids: set[str] = set()
         self._has_prompt = self._has_failed = False
 
     def read(self, line: bytes) -> None:
         """Read the next line."""
-        if self._records.prefilter(line, INJECTED | (MESSAGES | CALLS if self.text is None else LINKS)):
+        if self._records.prefilter(
+            line, INJECTED | (MESSAGES | CALLS if self.text is None else LINKS)
+        ):
             for record in objects_in(line):
                 if not self.is_over:
                     self._read_record(record)
@@ -278,7 +293,8 @@ class DeliverySearch:
             self._end(ARRIVED if is_behind else LOST)
 
     def _read_entry(self, entry: Entry) -> None:
-        """Check if a prompt was answered without the text. A failed hook shows that the runtime records hooks."""
+        """Check if a prompt was answered without the text. A failed hook shows that the runtime
+        records hooks."""
         if entry.role == "user":
             self._has_prompt = True
         elif self._has_prompt:
@@ -289,11 +305,14 @@ class DeliverySearch:
 
 
 def _searched(last: Cursor, own: OwnSession) -> DeliverySearch:
-    """Return the outcome of the last delivery by the transcript of then: after a fork the session continues in another.
-    An unreadable transcript counts as none."""
+    """Return the outcome of the last delivery by the transcript of then: after a fork the session
+    continues in another. An unreadable transcript counts as none."""
     search = DeliverySearch(last["text"], own.runtime)
     path = f"{own.path.rpartition('/')[0]}/{last['file']}"
-    if not is_file(path) or own.deadline.attempt(path, _look_through, path, last["offset"], search) is None:
+    if (
+        not is_file(path)
+        or own.deadline.attempt(path, _look_through, path, last["offset"], search) is None
+    ):
         search.outcome = NO_TRANSCRIPT
     return search
 

@@ -1,5 +1,5 @@
-"""Sessions that others of a team handed over: upkeep keeps them in a file of the home, and a session's first prompt on
-their branch offers them."""
+"""Sessions that others of a team handed over: upkeep keeps them in a file of the home, and a
+session's first prompt on their branch offers them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,27 @@ if TYPE_CHECKING:
 
 
 def kept(home: Home) -> list[dict[str, Any]]:
-    """Return them, the latest first: `repository` (its common directory), `branch`, `line`, `session` and `page`."""
+    """Return them, the latest first: `repository` (its common directory), `branch`, `line`,
+    `session` and `page`."""
     try:
-        return [one for one in decode(read_whole(home.handoffs_file).decode()) if isinstance(one, dict)]
+        return [
+            one for one in decode(read_whole(home.handoffs_file).decode()) if isinstance(one, dict)
+        ]
     except (OSError, ValueError, TypeError):
         return []
 
 
 def offer(home: Home, directory: str) -> str:
-    """Return the line for the latest one on the branch that is checked out in a directory; '' for none."""
+    """Return the line for the latest one on the branch that is checked out in a directory; '' for
+    none."""
     worktree = find_worktree(directory, home.user_dir) if directory else None
     branch = head_of(worktree.git_dir) if worktree else ""
     place = (worktree.common_dir, branch) if worktree else None
-    return next((str(one["line"]) for one in kept(home) if branch and (one["repository"], one["branch"]) == place), "")
+    return next(
+        (
+            str(one["line"])
+            for one in kept(home)
+            if branch and (one["repository"], one["branch"]) == place
+        ),
+        "",
+    )

@@ -1,5 +1,5 @@
-"""The time at which this session last read or wrote a file, compared with the file's: for a call whose check against
-other sessions ran out of time. Only the end of the own transcript is read."""
+"""The time at which this session last read or wrote a file, compared with the file's: for a call
+whose check against other sessions ran out of time. Only the end of the own transcript is read."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ _SETS = (MESSAGES | CALLS | RESULTS, MESSAGES | CALLS | RESULTS | SUB_AGENTS)
 
 
 def may_differ(session: OwnSession, path: str, status: stat_result | None) -> bool:
-    """Check if a file with this `status`, None for no file, may differ from what the session last read or wrote. A file
-    that is not there, and that the session does not know, is new; any other one that it does not know may differ."""
-    last = max([_last_in(at, path, session) for at in (session.path, *session.sub_agents())], default=0.0)
+    """Check if a file with this `status`, None for no file, may differ from what the session last
+    read or wrote. A file that is not there, and that the session does not know, is new; any other
+    one that it does not know may differ."""
+    last = max(
+        [_last_in(at, path, session) for at in (session.path, *session.sub_agents())], default=0.0
+    )
     last = last or _last_at_prompt(session, path)
     if status is None:
         return last > 0
@@ -36,14 +39,18 @@ def may_differ(session: OwnSession, path: str, status: stat_result | None) -> bo
 
 
 def _last_in(transcript: str, path: str, session: OwnSession) -> float:
-    """Return when a call in the end of a transcript read the file, or had edited it; 0 if none did."""
+    """Return when a call in the end of a transcript read the file, or had edited it; 0 if none
+    did."""
     records, name = session.runtime.records, path.rpartition("/")[2].encode("utf-8", "replace")
     lines = read_end(transcript, END_BYTES).split(b"\n")
     for at in range(len(lines) - 1, -1, -1):
         if name in lines[at] or b"\\u" in lines[at]:
             for entry, record in _entries(lines[at], records):
                 for call in reversed(entry.tools):
-                    is_it = call.kind in (EDIT, READ) and without_links(resolved(call.argument, entry.cwd)) == path
+                    is_it = (
+                        call.kind in (EDIT, READ)
+                        and without_links(resolved(call.argument, entry.cwd)) == path
+                    )
                     if is_it and call.kind == READ:
                         return entry.timestamp or 0.0
                     ended = _ended(lines[at:], call.call_id, records) if is_it else None
@@ -73,11 +80,14 @@ def _events(record: dict[str, Any], records: Records) -> list[Event]:
 
 
 def _last_at_prompt(session: OwnSession, path: str) -> float:
-    """Return when the session, as its last prompt noted, last read or edited the file; 0 if it did not."""
+    """Return when the session, as its last prompt noted, last read or edited the file; 0 if it did
+    not."""
     from .collisions.working_set import CollisionState
 
     try:
-        state = CollisionState(KnownState(session.cursor_file).of(session.key).get(COLLISIONS, ""), 0.0)
+        state = CollisionState(
+            KnownState(session.cursor_file).of(session.key).get(COLLISIONS, ""), 0.0
+        )
     except OSError:
         return 0.0
     return max([action.time for action in state.working_set.actions.get(path, ())], default=0.0)

@@ -1,16 +1,18 @@
 """The index of memories that hooks read, quickly for any number of memories.
 
-The index is one file, written by `memories/prompt_index.py`: a table of buckets; the stop words, between spaces; its
-sources; the memories; then the buckets with their terms. A prompt reads one bucket for each of its other words. A
-bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: the weight of a term, and the places of the memories
-that have it, negative if only their further text does. A memory is
+The index is one file, written by `memories/prompt_index.py`: a table of buckets; the stop words,
+between spaces; its sources; the memories; then the buckets with their terms. A prompt reads one
+bucket for each of its other words. A bucket is a JSON object, `{"expir": [weight, at, -at, ...],
+...}`: the weight of a term, and the places of the memories that have it, negative if only their
+further text does. A memory is
 
     [total, key, text, hurdle, projects, files, settled, branch, ...]
 
-`key` is its id with the version of its content, `total` the weight of all its terms; in other projects than `projects`,
-if there are any, it has to fit `hurdle` times as well. It may be outdated, and is left out, once one of `files`, which
-it names, was written after the time `settled`, or if another branch than `branch` ('' for any) is
-checked out. `call_memories` explains the rest.
+`key` is its id with the version of its content, `total` the weight of all its terms; in other
+projects than `projects`, if there are any, it has to fit `hurdle` times as well. It may be
+outdated, and is left out, once one of `files`, which it names, was written after the time
+`settled`, or if another branch than `branch` ('' for any) is checked out. `call_memories` explains
+the rest.
 """
 
 from __future__ import annotations
@@ -39,9 +41,10 @@ WHOLE = 100  # weighs a term at most
 
 
 def found_in(directory: str, find: Callable[[int, bytes], list[Found]]) -> list[Found]:
-    """Return what `find` finds in the index of the memories in a directory, by its descriptor and the head of it.
-    Nothing without an index, in one of another version, or if a rule has changed since, which may exclude what is in
-    it: the next look at the memories rewrites such ones. Raises OSError, ValueError for what is no index."""
+    """Return what `find` finds in the index of the memories in a directory, by its descriptor and
+    the head of it. Nothing without an index, in one of another version, or if a rule has changed
+    since, which may exclude what is in it: the next look at the memories rewrites such ones. Raises
+    OSError, ValueError for what is no index."""
     try:
         with Opened(f"{directory}/{PROMPT_INDEX}") as descriptor:
             head = read_at(descriptor, 0, TEXTS_AT)
@@ -57,8 +60,8 @@ def found_in(directory: str, find: Callable[[int, bytes], list[Found]]) -> list[
 
 
 def composed(memories: Iterable[tuple[str, str]], limit: int) -> tuple[str, list[str]]:
-    """Return a text of memories, each a key and a line, in at most `limit` characters, and the keys of those in it: the
-    first, shortened if needed, and of the next those that fit. '' for none."""
+    """Return a text of memories, each a key and a line, in at most `limit` characters, and the keys
+    of those in it: the first, shortened if needed, and of the next those that fit. '' for none."""
     text = INTRODUCTION
     keys: list[str] = []
     for key, line in memories:
@@ -80,10 +83,13 @@ def bucket_of(term: str) -> int:
 
 
 def listed_in(descriptor: int, head: bytes, term: str) -> list[int]:
-    """Return the weight of a term, and the places of the memories that have it. Only its list is decoded: with 5,000
-    memories a short prompt takes 0.05 ms, and 0.14 with whole buckets."""
+    """Return the weight of a term, and the places of the memories that have it. Only its list is
+    decoded: with 5,000 memories a short prompt takes 0.05 ms, and 0.14 with whole buckets."""
     at = len(MAGIC) + NUMBER_BYTES * bucket_of(term)
-    start, end = _number(head[at : at + NUMBER_BYTES]), _number(head[at + NUMBER_BYTES : at + 2 * NUMBER_BYTES])
+    start, end = (
+        _number(head[at : at + NUMBER_BYTES]),
+        _number(head[at + NUMBER_BYTES : at + 2 * NUMBER_BYTES]),
+    )
     bucket = read_at(descriptor, start, end) if start < end else b""
     _, _, found = bucket.partition(f'"{term}": ['.encode("utf-8", "replace"))
     if not found:
@@ -95,7 +101,9 @@ def listed_in(descriptor: int, head: bytes, term: str) -> list[int]:
 def value_at(descriptor: int, at: int) -> Any:
     """Return the value at an offset of the index."""
     start = at + NUMBER_BYTES
-    return decode(read_at(descriptor, start, start + _number(read_at(descriptor, at, start))).decode())
+    return decode(
+        read_at(descriptor, start, start + _number(read_at(descriptor, at, start))).decode()
+    )
 
 
 def _number(content: bytes) -> int:

@@ -1,6 +1,7 @@
 """Memories relevant to a prompt, from their index (`memory_index`).
 
-The session's state keeps the keys of the injected memories until the session is compacted or left."""
+The session's state keeps the keys of the injected memories until the session is compacted or
+left."""
 
 from __future__ import annotations
 
@@ -17,25 +18,45 @@ if TYPE_CHECKING:
 PROMPT_CHARACTERS, PROMPT_TERMS = 500, 24  # the rest of a longer prompt is ignored
 CANDIDATES = 12
 MOST_INJECTED = 3
-# How well a memory has to fit, found with `python -m bench.prompt_memories`: by the geometric mean of the weight of the
-# shared terms among its own and among the prompt's. A term weighs WHOLE at most, and TELLING at least unless it is
-# common in prompts about anything.
+# How well a memory has to fit, found with `python -m bench.prompt_memories`: by the geometric mean
+# of the weight of the shared terms among its own and among the prompt's. A term weighs WHOLE at
+# most, and TELLING at least unless it is common in prompts about anything.
 TELLING = 56
 LEAST_WORTH, STRONG = 135, 0.28  # for two terms at least, one of which is telling
 LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # for terms none of which is
 
-_ENDINGS = {"ments", "ings", "ment", "ions", "ing", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "s", "e"}
+_ENDINGS = {
+    "ments",
+    "ings",
+    "ment",
+    "ions",
+    "ing",
+    "ion",
+    "ers",
+    "ors",
+    "ed",
+    "er",
+    "or",
+    "es",
+    "ly",
+    "s",
+    "e",
+}
 _LAST_LETTERS = "degnrsty"  # of the endings
 _LONGEST_ENDING = 5
 _SHORTEST_STEM = 3
 
 
 class PromptedSession:
-    """The session of a prompt: its state, its start directory, the person's home directory and the file of its cursors;
-    '' if unknown."""
+    """The session of a prompt: its state, its start directory, the person's home directory and the
+    file of its cursors; '' if unknown."""
 
     def __init__(
-        self, state: Cursors | None = None, directory: str = "", user_dir: str = "", cursor_file: str = ""
+        self,
+        state: Cursors | None = None,
+        directory: str = "",
+        user_dir: str = "",
+        cursor_file: str = "",
     ) -> None:
         self._state = state or {}
         self._cursor_file = cursor_file
@@ -44,12 +65,15 @@ class PromptedSession:
         self._place: tuple[str, str] | None = None
 
     def place(self) -> tuple[str, str]:
-        """Return the repository that it works in, else the directory, and the branch checked out there."""
+        """Return the repository that it works in, else the directory, and the branch checked out
+        there."""
         if self._place is None:
             from ..system.git import find_worktree, head_of
 
             found = find_worktree(self.directory, self._user_dir)
-            self._place = (found.common_dir, head_of(found.git_dir)) if found else (self.directory, "")
+            self._place = (
+                (found.common_dir, head_of(found.git_dir)) if found else (self.directory, "")
+            )
         return self._place
 
     def injected(self) -> set[str]:
@@ -59,7 +83,11 @@ class PromptedSession:
             from .call_log import MEMORY, reported_with_calls
             from .state import LAST_SECOND
 
-            told = [key for key in reported_with_calls(self._cursor_file, LAST_SECOND) if key.startswith(MEMORY)]
+            told = [
+                key
+                for key in reported_with_calls(self._cursor_file, LAST_SECOND)
+                if key.startswith(MEMORY)
+            ]
             found.update([key[len(MEMORY) :] for key in told])
         return found
 
@@ -72,18 +100,23 @@ class PromptMemories:
         self.ids = tuple(ids)
 
 
-def relevant(directory: str, prompt: str, max_characters: int, session: PromptedSession) -> PromptMemories:
-    """Return the memories in `directory` that fit `prompt` well and were not injected before, best first, in at most
-    `max_characters`, sanitized for a prompt. Raises as `found_in`."""
+def relevant(
+    directory: str, prompt: str, max_characters: int, session: PromptedSession
+) -> PromptMemories:
+    """Return the memories in `directory` that fit `prompt` well and were not injected before, best
+    first, in at most `max_characters`, sanitized for a prompt. Raises as `found_in`."""
     if max_characters < len(INTRODUCTION) + SHORTEST:
         return PromptMemories()
     asked = prompt[:PROMPT_CHARACTERS]
     found = found_in(directory, lambda descriptor, head: _found(descriptor, head, asked, session))
-    return PromptMemories(*composed([(key, text) for _, key, text, *_ in found[:MOST_INJECTED]], max_characters))
+    return PromptMemories(
+        *composed([(key, text) for _, key, text, *_ in found[:MOST_INJECTED]], max_characters)
+    )
 
 
 def terms(text: str) -> Iterator[str]:
-    """Yield the index's words of `text`: their stems in lower case; of scripts without spaces pairs of characters."""
+    """Yield the index's words of `text`: their stems in lower case; of scripts without spaces pairs
+    of characters."""
     for part in text.lower().split():
         for word in (part,) if part.isalnum() else _split(part):
             if word.isascii():
@@ -164,8 +197,11 @@ def _first_terms(prompt: str, silent: bytes) -> Iterable[str]:
     return found
 
 
-def _shared(places: list[tuple[int, list[int]]], enough: set[int]) -> tuple[dict[int, float], dict[int, list[int]]]:
-    """Return the weights of the terms that the memories at `enough` share with the prompt: the sum, and each."""
+def _shared(
+    places: list[tuple[int, list[int]]], enough: set[int]
+) -> tuple[dict[int, float], dict[int, list[int]]]:
+    """Return the weights of the terms that the memories at `enough` share with the prompt: the sum,
+    and each."""
     worth = dict.fromkeys(enough, 0.0)
     shared: dict[int, list[int]] = {at: [] for at in enough}
     for weight, listed in places:
@@ -176,7 +212,8 @@ def _shared(places: list[tuple[int, list[int]]], enough: set[int]) -> tuple[dict
 
 
 def _least(weights: list[int], worth: float) -> float:
-    """Return how well a memory has to fit that shares terms of these weights with the prompt; 0 if it cannot."""
+    """Return how well a memory has to fit that shares terms of these weights with the prompt; 0 if
+    it cannot."""
     if max(weights) >= TELLING:
         return STRONG if worth >= LEAST_WORTH else 0.0
     return STRONG_COMMON if len(weights) >= LEAST_COMMON_TERMS else 0.0

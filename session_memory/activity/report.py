@@ -35,9 +35,19 @@ if TYPE_CHECKING:
     from ..transcripts.lines import Cursor
     from .changes import OwnSession
 
-SEARCHES = ("glob", "grep", "list_directory", "ls", "toolsearch", "tool_search")  # tools of which nothing is reported
+# tools of which nothing is reported
+SEARCHES = ("glob", "grep", "list_directory", "ls", "toolsearch", "tool_search")
 _LISTS = (
-    *("todowrite", "todo_write", "write_todos", "update_plan", "taskcreate", "taskupdate", "tasklist", "taskget"),
+    *(
+        "todowrite",
+        "todo_write",
+        "write_todos",
+        "update_plan",
+        "taskcreate",
+        "taskupdate",
+        "tasklist",
+        "taskget",
+    ),
     *("enterplanmode", "exitplanmode"),
 )  # the agent's own notes: no work either
 _SPILLED = "/tool-results/"  # in which Claude Code puts results that are too long
@@ -50,24 +60,39 @@ MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 
 _PLANS = "/.claude/plans/"  # of Claude Code's plan mode
 
-_EXCLAIMED = frozenset(("alright", "awesome", "excellent", "good", "great", "nice", "ok", "okay", "perfect", "right"))
+_EXCLAIMED = frozenset(
+    ("alright", "awesome", "excellent", "good", "great", "nice", "ok", "okay", "perfect", "right")
+)
 _ANNOUNCED = (
-    "first, i", "first, let", "i am going to", "i need to", "i will", "i'll", "i'm going to", "let me", "let's",
-    "next, i", "next, let", "now i", "now let", "now, let",
-)  # fmt: skip
+    "first, i",
+    "first, let",
+    "i am going to",
+    "i need to",
+    "i will",
+    "i'll",
+    "i'm going to",
+    "let me",
+    "let's",
+    "next, i",
+    "next, let",
+    "now i",
+    "now let",
+    "now, let",
+)
 _RULES = tuple([5 * mark for mark in "─━═-=*~_"])  # drawn with characters
 
 
 class SessionSummary:
     """Summary of a session's entries.
 
-    `first_request` is the first prompt that says enough, else the one that says most, `last_assistant_text` is whole
-    ('' for none), `edited_files` are the distinct paths in their order, relative to the first working directory if
-    below it, as is `last_read`, `ran` are the calls of commands, `other_tools` the names of further tools,
-    `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no entry
-    has one). `calls` are edits, reads and commands, with their entries and paths, `touched` the files that they
-    edited or read, as path, kind and time, `by_sub_agents` the paths of files that sub-agents edited. `last` is the
-    last entry."""
+    `first_request` is the first prompt that says enough, else the one that says most,
+    `last_assistant_text` is whole ('' for none), `edited_files` are the distinct paths in their
+    order, relative to the first working directory if below it, as is `last_read`, `ran` are the
+    calls of commands, `other_tools` the names of further tools, `from_agents` counts the messages
+    of other agents, and the times are in seconds since the epoch (None if no entry has one).
+    `calls` are edits, reads and commands, with their entries and paths, `touched` the files that
+    they edited or read, as path, kind and time, `by_sub_agents` the paths of files that sub-agents
+    edited. `last` is the last entry."""
 
     def __init__(self) -> None:
         self.first_request = ""
@@ -88,7 +113,8 @@ class SessionSummary:
         self.last_timestamp: float | None = None
 
     def relate_to(self, root: str) -> None:
-        """Name the files relative to `root`, a directory at or above the first working directory."""
+        """Name the files relative to `root`, a directory at or above the first working
+        directory."""
         if root != self.directory:
             self.directory = root
             self.count_calls()
@@ -110,7 +136,9 @@ class SessionSummary:
                 self.touched.append((path, "read", entry.timestamp))
             self.touched += [(path, "edit", entry.timestamp) for path in written]
         read = dict.fromkeys([path for path, kind, _ in self.touched if kind == "read"])
-        edited = dict.fromkeys([path for path, kind, _ in self.touched if kind == "edit"] + self.by_sub_agents)
+        edited = dict.fromkeys(
+            [path for path, kind, _ in self.touched if kind == "edit"] + self.by_sub_agents
+        )
         self.edited_files = tuple([relative(path, self.directory) for path in edited])
         self.files_read = len(read)
         self.last_read = relative(next(reversed(read)), self.directory) if read else ""
@@ -128,7 +156,9 @@ class SessionSummary:
     @property
     def has_actions(self) -> bool:
         """Check if there is anything that it did beside talking."""
-        return bool(self.edited_files or self.files_read or self.ran or self.other_tools or self.from_agents)
+        return bool(
+            self.edited_files or self.files_read or self.ran or self.other_tools or self.from_agents
+        )
 
 
 def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
@@ -157,7 +187,9 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             summary.last_assistant_text = entry.text
         for tool in entry.tools:
             if tool.kind in ("edit", "read"):
-                summary.calls.append((entry, tool, resolved(tool.argument, entry.cwd) or tool.argument))
+                summary.calls.append(
+                    (entry, tool, resolved(tool.argument, entry.cwd) or tool.argument)
+                )
             elif tool.kind == "command":
                 summary.calls.append((entry, tool, ""))
             elif tool.name.lower() not in (*SEARCHES, *_LISTS):
@@ -180,19 +212,29 @@ def _only_writes(command: str) -> bool:
 
 
 class Report:
-    """Report of one session: its `name` in an agent home, or its `title`, either '' for none, the `place` named with
-    it, its summary, and when it was last active. `is_request` says that the title is a request, perhaps shortened.
-    `with_text` says that its text may be shown, `may_quote` also its commands.
+    """Report of one session: its `name` in an agent home, or its `title`, either '' for none, the
+    `place` named with it, its summary, and when it was last active. `is_request` says that the
+    title is a request, perhaps shortened. `with_text` says that its text may be shown, `may_quote`
+    also its commands.
 
-    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `ran`
-    names its commands, None to count them; if it `counts_deeds`, it is told in the seed's form, which counts several
-    files too. `preferred` is the edited file that matters most to the reader, '' if unknown. `runtime` is '' if it
-    is this session's. What it did up to `since`, in seconds since the epoch, was forgotten."""
+    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None
+    for all. `ran` names its commands, None to count them; if it `counts_deeds`, it is told in the
+    seed's form, which counts several files too. `preferred` is the edited file that matters most to
+    the reader, '' if unknown. `runtime` is '' if it is this session's. What it did up to `since`,
+    in seconds since the epoch, was forgotten."""
 
     def __init__(
-        self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
-        title: str = "", is_request: bool = False, with_text: bool = True, is_partial: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        summary: SessionSummary,
+        *,
+        last_active: float,
+        place: tuple[str, str] = ("", ""),
+        title: str = "",
+        is_request: bool = False,
+        with_text: bool = True,
+        is_partial: bool = False,
+    ) -> None:
         self.name = name
         self.title = title
         self.is_request = is_request
@@ -223,21 +265,25 @@ class Report:
 
     @property
     def named_file(self) -> tuple[str, int, str]:
-        """The file that stands for those it edited, else for those it read, '' for none that may be named, after the
-        verb and how many there are. It is the last one of the session's directory, if there is one, and no plan."""
+        """The file that stands for those it edited, else for those it read, '' for none that may be
+        named, after the verb and how many there are. It is the last one of the session's directory,
+        if there is one, and no plan."""
         summary = self.summary
         if self.counts_deeds and len(summary.edited_files) != 1:
             return "", 0, ""
         edited = [path for path in summary.edited_files if self.counts_deeds or _PLANS not in path]
         if self.preferred in edited:
             return "edited", len(edited), self.preferred
-        for path in (*[path for path in reversed(edited) if not path.startswith("/")], *edited[-1:]):
+        for path in (
+            *[path for path in reversed(edited) if not path.startswith("/")],
+            *edited[-1:],
+        ):
             return "edited", len(edited), path
         return "read", summary.files_read, "" if self.counts_deeds else summary.last_read
 
     def prefer(self, names: Collection[str], in_hand: Container[str]) -> int:
-        """Prefer an edited file with one of the `names`, else one `in_hand` (absolute paths), and return how much the
-        session matters to the reader by that: 2, 1, or 0."""
+        """Prefer an edited file with one of the `names`, else one `in_hand` (absolute paths), and
+        return how much the session matters to the reader by that: 2, 1, or 0."""
         rank = 0
         for path in [path for path, kind, _ in reversed(self.summary.touched) if kind == "edit"]:
             value = 2 if path.rpartition("/")[2] in names else int(path in in_hand)
@@ -261,7 +307,8 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The last answer without the rules and boxes that it begins with, '' if it says nothing."""
+        """The last answer without the rules and boxes that it begins with, '' if it says
+        nothing."""
         rest = self.summary.last_assistant_text.lstrip()
         while rest:
             line, _, more = rest.partition("\n")
@@ -279,7 +326,8 @@ class Report:
 
 
 def says_something(text: str) -> bool:
-    """Check if an agent's text says something, unlike "Perfect!", "Now let me run the tests." or "The tests:"."""
+    """Check if an agent's text says something, unlike "Perfect!", "Now let me run the tests." or
+    "The tests:"."""
     rest = text.strip().casefold().replace("’", "'")
     if len(rest) > FILLER_CHARACTERS:
         return True
@@ -290,8 +338,9 @@ def says_something(text: str) -> bool:
 
 
 def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHARACTERS) -> str:
-    """Return what a session is called in an update, by the sanitized `texts` of its report: by its name, else by its
-    title in so many `characters` between quotation marks, so that it does not read as an order."""
+    """Return what a session is called in an update, by the sanitized `texts` of its report: by its
+    name, else by its title in so many `characters` between quotation marks, so that it does not
+    read as an order."""
     name, title, place = texts
     called = shorten(name, NAME_CHARACTERS)
     if not all([character.isalnum() or character in "-._@…" for character in called]):
@@ -307,11 +356,14 @@ def may_hide(settings: Settings, home: Home | None) -> bool:
 
 
 def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
-    """Return the rules for sessions that were started in the directories `starts`; None if they can hide nothing.
-    `settings` are those of `home`. Other homes are looked at only if there are any."""
+    """Return the rules for sessions that were started in the directories `starts`; None if they can
+    hide nothing. `settings` are those of `home`. Other homes are looked at only if there are
+    any."""
     from ..settings.homes import environment, settings_above
 
-    if not may_hide(settings, home) and not (home and any([settings_above(start, home) for start in {*starts}])):
+    if not may_hide(settings, home) and not (
+        home and any([settings_above(start, home) for start in {*starts}])
+    ):
         return None
     from ..settings.privacy import Privacy
 
@@ -320,8 +372,9 @@ def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> P
 
 def reports_of(
     read: list[NewEntries], own: OwnSession, settings: Settings, now: float
-) -> list[tuple[Report | None, NewEntries]]:  # fmt: skip
-    """Return the report of each session, None if there is nothing to report, without those for which that fails."""
+) -> list[tuple[Report | None, NewEntries]]:
+    """Return the report of each session, None if there is nothing to report, without those for
+    which that fails."""
     rules = rules_for(settings, own.home, [new.cursor.get("start", "") for new in read])
 
     roots: dict[str, str] = {}
@@ -342,15 +395,19 @@ def reports_of(
 
 
 def is_elsewhere(session: Session, cursor: Cursor, reader: OwnSession) -> bool:
-    """Check if a session in a folder of the reader's project is of another project, by the start in its cursor."""
+    """Check if a session in a folder of the reader's project is of another project, by the start in
+    its cursor."""
     start = cursor.get("start", "")
     if session.is_elsewhere or session.name or start == reader.directory:
         return False
-    return is_of_namesake(reader.runtime_of(session), session.path, start, reader.directory, reader.user_dir)
+    return is_of_namesake(
+        reader.runtime_of(session), session.path, start, reader.directory, reader.user_dir
+    )
 
 
 def _root_of(directory: str, user_dir: str) -> str:
-    """Return the root of the repository that a directory is in; without one below the person's home, the directory."""
+    """Return the root of the repository that a directory is in; without one below the person's
+    home, the directory."""
     root = directory
     while root and root != user_dir:
         if status_at(root + "/.git") is not None:
@@ -360,7 +417,8 @@ def _root_of(directory: str, user_dir: str) -> str:
 
 
 def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: float) -> Report | None:
-    """Return the report of a session; None if neither it nor a sub-agent did anything, or if all of it is hidden."""
+    """Return the report of a session; None if neither it nor a sub-agent did anything, or if all of
+    it is hidden."""
     session = new.session
     entries = done = new.entries
     rank, title = new.title
@@ -369,7 +427,12 @@ def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: floa
     gate = None
     if rules is not None:
         gate = _gate(new, rules, session_id)
-        entries, done, until, may_show = gate.told(entries), gate.done(entries), gate.until, gate.rule.quote
+        entries, done, until, may_show = (
+            gate.told(entries),
+            gate.done(entries),
+            gate.until,
+            gate.rule.quote,
+        )
         rank, title = new.title
         may_quote = may_show and entries == done
     summary = summarize(entries)
@@ -378,11 +441,17 @@ def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: floa
     if summary is None:
         return None
     report = Report(
-        session.name, summary, last_active=summary.last_timestamp or now,
-        place=_place(session, entries[-1].cwd if entries else new.cursor["start"]) if may_show else ("", ""),
+        session.name,
+        summary,
+        last_active=summary.last_timestamp or now,
+        place=_place(session, entries[-1].cwd if entries else new.cursor["start"])
+        if may_show
+        else ("", ""),
         title=title if not session.name and (may_show or rank >= USER_RANK) else "",
-        is_request=rank <= FIRST_PROMPT_RANK, with_text=may_show, is_partial=new.is_partial,
-    )  # fmt: skip
+        is_request=rank <= FIRST_PROMPT_RANK,
+        with_text=may_show,
+        is_partial=new.is_partial,
+    )
     report.entries, report.may_quote, report.gate = done, may_quote, gate
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.TITLE if session.runtime else ""
@@ -390,16 +459,19 @@ def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: floa
 
 
 def _place(session: Session, cwd: str) -> tuple[str, str]:
-    """Return the session's place if it is not this session's: the words before it, and its unredacted name."""
-    directory = cwd.replace("\\", "/").rstrip("/").rpartition("/")[2] if session.is_elsewhere else ""
+    """Return the session's place if it is not this session's: the words before it, and its
+    unredacted name."""
+    directory = (
+        cwd.replace("\\", "/").rstrip("/").rpartition("/")[2] if session.is_elsewhere else ""
+    )
     if directory:
         return " in ", directory
     return (", in worktree ", session.worktree) if session.worktree else ("", "")
 
 
 def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
-    """Return the gate of a session that was read, and make its title one that may be shown. Its beginning is noted in
-    its cursor; of an excluded session no title. Raises OSError."""
+    """Return the gate of a session that was read, and make its title one that may be shown. Its
+    beginning is noted in its cursor; of an excluded session no title. Raises OSError."""
     from ..transcripts.gate import Gate
 
     session, start = new.session, new.cursor.get("start", "")
@@ -411,8 +483,14 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     # The title may quote hidden entries, or a forgotten session had it.
     may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
     if may_show_hidden and not new.cursor.get("own_title"):  # it stays the same from then on
-        requests = [one.text for one in gate.told(new.entries) if one.role == "user" and is_request(one.text)]
-        new.cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, title_of(telling_request(requests))))[1]
+        requests = [
+            one.text
+            for one in gate.told(new.entries)
+            if one.role == "user" and is_request(one.text)
+        ]
+        new.cursor["own_title"] = kept_title(
+            (FIRST_PROMPT_RANK, title_of(telling_request(requests)))
+        )[1]
     new.title = gate.title(new.title, str(new.cursor["own_title"]) if may_show_hidden else "")
     if gate.hides_forgotten and "title" in new.cursor:
         new.cursor["title"] = list(new.title)
@@ -420,7 +498,8 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
 
 
 def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
-    """Return the gate of a session that no rule excludes but perhaps one by its title. Raises OSError."""
+    """Return the gate of a session that no rule excludes but perhaps one by its title. Raises
+    OSError."""
     from ..transcripts.gate import Family, Gate
 
     session, cursor = new.session, new.cursor
@@ -440,8 +519,11 @@ def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     return Gate(rules, session_id, start, names, family, copied).look_at(new.runtime, session.path)
 
 
-def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession) -> int:
-    """Count the changed sessions beyond those in the update that are not hidden, without unknown ones."""
+def count_visible(
+    unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession
+) -> int:
+    """Count the changed sessions beyond those in the update that are not hidden, without unknown
+    ones."""
     is_hidden = may_hide(settings, own.home)
     judged = [session for session in unread if is_hidden or session.is_elsewhere]
     found = []
@@ -452,15 +534,27 @@ def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], sett
             found.append((session, cursor["start"], cursor.get("title", (0, ""))[1]))
         elif heads_left:
             heads_left -= 1
-            found += own.deadline.attempt(session.path, _from_head, session, own.runtime_of(session), by_name) or []
+            found += (
+                own.deadline.attempt(
+                    session.path, _from_head, session, own.runtime_of(session), by_name
+                )
+                or []
+            )
     rules = rules_for(settings, own.home, [start for _, start, _ in found])
     if rules is not None:
-        found = [known for known in found if own.deadline.attempt(known[0].path, _is_visible, *known, own, rules)]
+        found = [
+            known
+            for known in found
+            if own.deadline.attempt(known[0].path, _is_visible, *known, own, rules)
+        ]
     return len(unread) - len(judged) + len(found)
 
 
-def _is_visible(session: Session, start: str, title: str, reader: OwnSession, rules: Privacy) -> bool:
-    """Check that the gate hides neither a session nor all entries at the end of its transcript. Raises OSError."""
+def _is_visible(
+    session: Session, start: str, title: str, reader: OwnSession, rules: Privacy
+) -> bool:
+    """Check that the gate hides neither a session nor all entries at the end of its transcript.
+    Raises OSError."""
     from ..transcripts.gate import Gate
 
     gate = Gate(rules, reader.id_of(session), start, (session.name or session.key, title))
@@ -470,12 +564,14 @@ def _is_visible(session: Session, start: str, title: str, reader: OwnSession, ru
         return True
     with Opened(session.path) as descriptor:
         transcript = TranscriptReader(reader.runtime_of(session), first_line(descriptor))
-        return any([not gate.is_forgotten(entry) for entry in transcript.from_end(descriptor, HEAD_BYTES)])
+        return any(
+            [not gate.is_forgotten(entry) for entry in transcript.from_end(descriptor, HEAD_BYTES)]
+        )
 
 
 def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[Session, str, str]]:
-    """Return the session with its directory and title from the beginning of its transcript, and from all of it if a
-    rule may name it; [] if that is too long to search. Raises OSError."""
+    """Return the session with its directory and title from the beginning of its transcript, and
+    from all of it if a rule may name it; [] if that is too long to search. Raises OSError."""
     with Opened(session.path) as descriptor:
         size = os.fstat(descriptor).st_size
         if by_name and size > MOST_SEARCHED_BYTES:
@@ -485,4 +581,10 @@ def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[
         if by_name:
             reader.take_titles(descriptor, 0, size)
         head = TranscriptHead(runtime, descriptor, owner)
-        return [(session, for_people(head.cwd), head.best_title(max(reader.title, (FIRST_PROMPT_RANK, "")))[1])]
+        return [
+            (
+                session,
+                for_people(head.cwd),
+                head.best_title(max(reader.title, (FIRST_PROMPT_RANK, "")))[1],
+            )
+        ]

@@ -1,4 +1,5 @@
-"""Edits of a session, as its transcript proves them: of its own calls and of its sub-agents, without failed ones."""
+"""Edits of a session, as its transcript proves them: of its own calls and of its sub-agents,
+without failed ones."""
 
 from __future__ import annotations
 
@@ -17,15 +18,22 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry, Session
     from ..transcripts.gate import Gate
 
-LEAST_LITERAL = 4  # characters of a line that a command line shows to have written, if it contains them
+# characters of a line that a command line shows to have written, if it contains them
+LEAST_LITERAL = 4
 
 
 class SessionEdit:
-    """One edit of the file at `path`, by the call whose record is at `offset` of the transcript `written_in`. `began`
-    and `ended` are when the call was made and when its result came, in seconds since the epoch."""
+    """One edit of the file at `path`, by the call whose record is at `offset` of the transcript
+    `written_in`. `began` and `ended` are when the call was made and when its result came, in
+    seconds since the epoch."""
 
     def __init__(
-        self, path: str, action: FileAction, written_in: str, runtime: Runtime, times: tuple[float, float]
+        self,
+        path: str,
+        action: FileAction,
+        written_in: str,
+        runtime: Runtime,
+        times: tuple[float, float],
     ) -> None:
         self.path = path
         self.began, self.ended = times
@@ -37,7 +45,8 @@ class SessionEdit:
         self._runtime = runtime
 
     def count_written(self, lines: Iterable[str]) -> int | None:
-        """Return how many of these lines of the file the call wrote, by its arguments; None if they cannot tell."""
+        """Return how many of these lines of the file the call wrote, by its arguments; None if they
+        cannot tell."""
         wanted = {line.strip() for line in lines if line.strip()}
         if not wanted:
             return None
@@ -65,21 +74,29 @@ class SessionEdit:
 
 
 def edits_of(
-    session: Session, runtime: Runtime, entries: Sequence[Entry], gate: Gate | None = None, since: float = 0.0
+    session: Session,
+    runtime: Runtime,
+    entries: Sequence[Entry],
+    gate: Gate | None = None,
+    since: float = 0.0,
 ) -> list[SessionEdit]:
-    """Return the edits in these `entries` of a session, and the edits of its sub-agents since a time that the session's
-    `gate` lets through. They are in no certain order."""
+    """Return the edits in these `entries` of a session, and the edits of its sub-agents since a
+    time that the session's `gate` lets through. They are in no certain order."""
     edits = _edits_in(runtime, session.path, entries, "")
     for transcript in (*runtime.sub_agents(session.path), *session.known_sub_agents):
         try:
             of_agent = sub_agent_entries(transcript, runtime, {}, since)
         except OSError:
             continue
-        edits += _edits_in(runtime, transcript, gate.done(of_agent) if gate else of_agent, transcript)
+        edits += _edits_in(
+            runtime, transcript, gate.done(of_agent) if gate else of_agent, transcript
+        )
     return edits
 
 
-def _edits_in(runtime: Runtime, path: str, entries: Sequence[Entry], of_sub_agent: str) -> list[SessionEdit]:
+def _edits_in(
+    runtime: Runtime, path: str, entries: Sequence[Entry], of_sub_agent: str
+) -> list[SessionEdit]:
     evidence = Evidence({"": runtime}, {"": path}, None, "")
     edits = []
     for entry in entries:

@@ -1,13 +1,15 @@
-"""State of a session between its prompts: cursors in the other transcripts, the last delivery, and collisions.
+"""State of a session between its prompts: cursors in the other transcripts, the last delivery, and
+collisions.
 
 The file is JSON, `consuming session -> other session -> cursor`, written in one step under a lock:
 
-    {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ..., "tail": ..., ...}}}
+    {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ...,
+    "tail": ..., ...}}}
 
-Only `offset` must be there; `transcripts/lines` explains the rest. Among the cursors of a session stand, under names
-that no session has, LAST (see `delivery`), COLLISIONS (see `collisions/working_set`; sealed with a checksum) and
-MEMORIES (the ids of those that were injected since the last compaction). The first key may be STANDSTILL (see
-`changes`)."""
+Only `offset` must be there; `transcripts/lines` explains the rest. Among the cursors of a session
+stand, under names that no session has, LAST (see `delivery`), COLLISIONS (see
+`collisions/working_set`; sealed with a checksum) and MEMORIES (the ids of those that were injected
+since the last compaction). The first key may be STANDSTILL (see `changes`)."""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
     from ..transcripts.lines import Cursor
 
-    Cursors = dict[str, Any]  # by the key of the session that was read: a Cursor; the values of the names below differ
+    # by the key of the session that was read: a Cursor; the values of the names below differ
+    Cursors = dict[str, Any]
 
 LOCK_WAIT_SECONDS = 0.2
 LAST, COLLISIONS, MEMORIES = " last", " collisions", " memories"  # no session has such a name
@@ -30,9 +33,9 @@ _NOTE_BYTES = 64
 
 
 class KnownState:
-    """State in the file at `path`, without the lock: the file is replaced in one step. `cursors` maps consuming session
-    to other session to cursor; `was_corrupt` says that the file could not be read, `written` when it was written then,
-    in seconds since the epoch."""
+    """State in the file at `path`, without the lock: the file is replaced in one step. `cursors`
+    maps consuming session to other session to cursor; `was_corrupt` says that the file could not be
+    read, `written` when it was written then, in seconds since the epoch."""
 
     def __init__(self, path: str) -> None:
         """Raises OSError if the file is not accessible."""
@@ -64,7 +67,8 @@ class KnownState:
         return self.cursors.get(key, {})
 
     def titles(self) -> list[tuple[str, str, str]]:
-        """Return the titles in the state: the key of each session, the directory that it was started in, the title."""
+        """Return the titles in the state: the key of each session, the directory that it was
+        started in, the title."""
         return [
             (key, str(cursor.get("start", "")), str(cursor["title"][1]))
             for key, cursor in self._cursors_by_key()
@@ -83,7 +87,8 @@ class KnownState:
 
 
 class StateFile(KnownState):
-    """State under an exclusive lock until `close`. A file that could not be read is renamed to `<name>.corrupt`."""
+    """State under an exclusive lock until `close`. A file that could not be read is renamed to
+    `<name>.corrupt`."""
 
     def __init__(self, path: str) -> None:
         """Raises LockedError after LOCK_WAIT_SECONDS, OSError if the file is not accessible."""
@@ -102,12 +107,13 @@ class StateFile(KnownState):
         write_private(self.path + ".tmp", encode(content).encode())
 
     def commit(self) -> None:
-        """Put what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats itself."""
+        """Put what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats
+        itself."""
         replace(self.path + ".tmp", self.path)
 
     def is_first_to_answer(self, prompt: str) -> bool:
-        """Check that no other copy of our hook has answered this prompt, and note in the lock file that this one does.
-        Raises OSError."""
+        """Check that no other copy of our hook has answered this prompt, and note in the lock file
+        that this one does. Raises OSError."""
         note = prompt.encode()[:_NOTE_BYTES]
         if not note or not hasattr(os, "pread"):
             return True
@@ -118,8 +124,8 @@ class StateFile(KnownState):
         return True
 
     def forget(self, keys: set[str]) -> None:
-        """Delete the state if it is that of a session with one of these keys, else their titles in it, in whatever
-        runtime they are. Raises OSError."""
+        """Delete the state if it is that of a session with one of these keys, else their titles in
+        it, in whatever runtime they are. Raises OSError."""
         if self.path.rpartition("/")[2].removesuffix(".json") in keys:
             if is_file(self.path):
                 os.unlink(self.path)
@@ -127,12 +133,14 @@ class StateFile(KnownState):
             self.forget_titles(keys)
 
     def forget_titles(self, keys: set[str]) -> None:
-        """Delete the titles of sessions with these keys from the state, whatever their runtime. Raises OSError."""
+        """Delete the titles of sessions with these keys from the state, whatever their runtime.
+        Raises OSError."""
         kept = encode(self.cursors)
         for key, cursor in self._cursors_by_key():
             if keys & {key, key.rpartition(":")[2]}:
                 drop_titles(cursor)
-        if encode(self.cursors) != kept or is_file(self.path + ".tmp"):  # which a killed process has left
+        # which a killed process has left
+        if encode(self.cursors) != kept or is_file(self.path + ".tmp"):
             self.prepare()
             self.commit()
 
@@ -148,13 +156,15 @@ class StateFile(KnownState):
 
 
 def drop_titles(cursor: Cursor) -> None:
-    """Delete the titles of the session of a cursor, and have them looked for again if a rule may name one."""
+    """Delete the titles of the session of a cursor, and have them looked for again if a rule may
+    name one."""
     for name in ("title", "own_title", "titled"):
         cursor.pop(name, None)
 
 
 def forget_memories(path: str, key: str) -> None:
-    """Delete the note of injected memories: a compaction drops them. Raises LockedError, OSError."""
+    """Delete the note of injected memories: a compaction drops them. Raises LockedError,
+    OSError."""
     if MEMORIES in KnownState(path).of(key):
         with StateFile(path) as file:
             file.of(key).pop(MEMORIES, None)
@@ -170,7 +180,9 @@ def are_cursors(value: object) -> bool:
         if key == MEMORIES:
             is_cursor = isinstance(one, list)
         else:  # the collisions are checked when they are read
-            is_cursor = key == COLLISIONS or (isinstance(one, dict) and isinstance(one.get("offset"), int))
+            is_cursor = key == COLLISIONS or (
+                isinstance(one, dict) and isinstance(one.get("offset"), int)
+            )
         if not is_cursor:
             return False
     return True
@@ -185,7 +197,11 @@ def is_whole(cursor: Cursor) -> bool:
     for name in ("first", "start", "directory", "git", "branch"):
         if not isinstance(cursor.get(name, ""), str):
             return False
-    title, ids, unread = cursor.get("title", [0, ""]), cursor.get("ids", []), cursor.get("unread", [])
+    title, ids, unread = (
+        cursor.get("title", [0, ""]),
+        cursor.get("ids", []),
+        cursor.get("unread", []),
+    )
     if not (isinstance(title, list) and isinstance(ids, list) and isinstance(unread, list)):
         return False
     is_dated = _is_time(cursor.get("seen", 0)) and _is_time(cursor.get("began") or 0)
@@ -194,7 +210,8 @@ def is_whole(cursor: Cursor) -> bool:
 
 
 def _is_part(part: object) -> bool:
-    """Check a part of a file that was left unread: from which byte to which, and the time since which it counts."""
+    """Check a part of a file that was left unread: from which byte to which, and the time since
+    which it counts."""
     if not isinstance(part, list) or len(part) != 3 or not _is_time(part[2]):
         return False
     return type(part[0]) is type(part[1]) is int and 0 <= part[0] <= part[1]

@@ -23,7 +23,8 @@ SHORTEST_QUOTE = 24
 SHORTEST_ANSWER = 60
 SHORTEST_TITLE = 40
 SHORTEST_LINE = 96  # of the seed's form: sessions without room for such a line are only counted
-MOST_LINES = 3  # of four, in 500 characters, each tells less than is worth reading (see bench/updates)
+# of four, in 500 characters, each tells less than is worth reading (see bench/updates)
+MOST_LINES = 3
 
 
 def most_lines(limit: int) -> int:
@@ -32,13 +33,20 @@ def most_lines(limit: int) -> int:
 
 
 def text_of(
-    reports: list[Report], now: float, limit: int, further: int = 0, *, are_more: bool = False, old: int = 0,
+    reports: list[Report],
+    now: float,
+    limit: int,
+    further: int = 0,
+    *,
+    are_more: bool = False,
+    old: int = 0,
     first_lines: Sequence[str] = (),
-) -> tuple[str, int]:  # fmt: skip
-    """Return the text of the first `reports`, as many as fit in `limit` characters, and their number. The room is
-    shared fairly: a short line leaves what it does not need to the longer ones. New sessions without room are counted
-    in a last line, with `further` ones, and if `are_more` perhaps others too. The last `old` of the reports are not
-    counted, and have the room that the others leave. `first_lines` stand before all others."""
+) -> tuple[str, int]:
+    """Return the text of the first `reports`, as many as fit in `limit` characters, and their
+    number. The room is shared fairly: a short line leaves what it does not need to the longer ones.
+    New sessions without room are counted in a last line, with `further` ones, and if `are_more`
+    perhaps others too. The last `old` of the reports are not counted, and have the room that the
+    others leave. `first_lines` stand before all others."""
     first = [HEADER, *first_lines]
     room = limit - len("\n".join(first))
     most = most_lines(limit) if any([report.counts_deeds for report in reports]) else MOST_LINES
@@ -81,7 +89,9 @@ def _lines(reports: list[Report], now: float) -> list[_Line]:
         ]
     sanitized = iter(quotable(texts))
     width = len(texts) // len(reports) if reports else 1
-    return [_Line(report, now, list(parts)) for report, parts in zip(reports, zip(*[sanitized] * width))]
+    return [
+        _Line(report, now, list(parts)) for report, parts in zip(reports, zip(*[sanitized] * width))
+    ]
 
 
 def _filled(texts: Sequence[str], number: int) -> list[str]:
@@ -90,17 +100,23 @@ def _filled(texts: Sequence[str], number: int) -> list[str]:
 
 
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
-    """Return the text of each line, with a newline before each at most `room` characters; '' if it does not fit. The
-    last assistant texts share what the rest leaves."""
+    """Return the text of each line, with a newline before each at most `room` characters; '' if it
+    does not fit. The last assistant texts share what the rest leaves."""
     widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
     left = room - sum(widths)
-    longer = [len(line.text(width + left, with_answer=True)) + 1 for line, width in zip(lines, widths)]
+    longer = [
+        len(line.text(width + left, with_answer=True)) + 1 for line, width in zip(lines, widths)
+    ]
     extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
-    return [line.text(width + more - 1, with_answer=more > 0) for line, width, more in zip(lines, widths, extra)]
+    return [
+        line.text(width + more - 1, with_answer=more > 0)
+        for line, width, more in zip(lines, widths, extra)
+    ]
 
 
 def _fair_shares(wanted: list[int], room: int) -> list[int]:
-    """Return each one's part of `room`: what it wants if that is at most an equal share of what the others leave."""
+    """Return each one's part of `room`: what it wants if that is at most an equal share of what the
+    others leave."""
     shares = [0] * len(wanted)
     left = len(wanted)
     for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
@@ -111,8 +127,9 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 
 
 class _Line:
-    """Line about one session: who, when, how much, the request, the actions, the last answer. A request that names the
-    session stands once, as its title. Without room for something that the session did, there is no line."""
+    """Line about one session: who, when, how much, the request, the actions, the last answer. A
+    request that names the session stands once, as its title. Without room for something that the
+    session did, there is no line."""
 
     def __init__(self, report: Report, now: float, texts: list[str]) -> None:
         """`texts` are those that `_lines` made of `report`, sanitized."""
@@ -132,14 +149,16 @@ class _Line:
             self._actions = [*_counted_actions(report, file, tools), ""]
         elif report.with_text:
             self._actions = _named_actions(report, file, commands, tools)
-        # At least, there is what the session is about, and what it did: if that has no name, what it answered.
+        # At least, there is what the session is about, and what it did: if that has no name, what
+        # it answered.
         is_named = report.counts_deeds or file or report.named_commands
         self._least_answer = "" if is_named else _quoted(self._answer, SHORTEST_ANSWER)
         is_subject = report.counts_deeds or not self._label[1]
         self._least_request = _quoted(self._request, SHORTEST_QUOTE + 2) if is_subject else ""
 
     def text(self, width: int, *, with_answer: bool = False) -> str:
-        """Return the line in at most `width` characters, '' if they are too few; with the last answer if it fits."""
+        """Return the line in at most `width` characters, '' if they are too few; with the last
+        answer if it fits."""
         room = width - len(self.head())
         for actions in self._actions:
             least = len(_rest(self._least_request, actions, self._least_answer))
@@ -151,12 +170,19 @@ class _Line:
         room = width - len(head)
         request = _quoted(self._request, room - len(_rest(" ", actions, self._least_answer)) + 1)
         has_answer = with_answer or self._least_answer
-        answer = _quoted(self._answer, room - len(_rest(request, actions, " ")) + 1) if has_answer else ""
+        answer = (
+            _quoted(self._answer, room - len(_rest(request, actions, " ")) + 1)
+            if has_answer
+            else ""
+        )
         return head + _rest(request, actions, answer)
 
     def head(self, characters: int = SHORTEST_TITLE) -> str:
         """Return the beginning of the line with so many characters of the title."""
-        return f"- {label_of(self._label, self._before_place, min(characters, QUOTE_CHARACTERS))}{self._about}"
+        return (
+            f"- "
+            f"{label_of(self._label, self._before_place, min(characters, QUOTE_CHARACTERS))}{self._about}"
+        )
 
 
 def _rest(request: str, actions: str, answer: str) -> str:
@@ -168,7 +194,8 @@ def _rest(request: str, actions: str, answer: str) -> str:
 
 
 def _quoted(text: str, room: int) -> str:
-    """Return `"text"`, shortened; '' if there is none, or too little room for it to say anything."""
+    """Return `"text"`, shortened; '' if there is none, or too little room for it to say
+    anything."""
     if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
         return ""
     return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
@@ -180,12 +207,14 @@ def _counted(number: int, noun: str, is_partial: bool) -> str:
 
 
 def _named_actions(report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
-    """Return the actions from many words to few, each with the name of a file or a command if there is one."""
+    """Return the actions from many words to few, each with the name of a file or a command if there
+    is one."""
     summary = report.summary
     verb, files, _ = report.named_file
     others = f" and {files - 1}{'+' if report.is_partial else ''} more" if files > 1 else ""
     whole, short = [
-        f"{verb} {_end_of(file, most)}{others}" if file else "" for most in (FILE_CHARACTERS, SHORTEST_FILE)
+        f"{verb} {_end_of(file, most)}{others}" if file else ""
+        for most in (FILE_CHARACTERS, SHORTEST_FILE)
     ]
     names = [_command(name) for name in ran if name]
     if summary.ran and report.ran is None:
@@ -195,10 +224,14 @@ def _named_actions(report: Report, file: str, ran: list[str], tools: list[str]) 
     commands, last = f"ran {', '.join(names)}" if names else "", ""
     if report.named_commands:
         told = names[: len(report.named_commands)]
-        last = "ran " + next((name for name in reversed(told) if name.startswith("git commit")), told[-1])
+        last = "ran " + next(
+            (name for name in reversed(told) if name.startswith("git commit")), told[-1]
+        )
     used = ", ".join([_command(name) for name in tools if name])
     used = f"used {used}" if used and not (file or names) else ""
-    heard = f"got {counted(summary.from_agents, 'message')} from agents" if summary.from_agents else ""
+    heard = (
+        f"got {counted(summary.from_agents, 'message')} from agents" if summary.from_agents else ""
+    )
     choices = (
         (heard, whole, commands, used),
         (whole, commands),
@@ -213,7 +246,8 @@ def _named_actions(report: Report, file: str, ran: list[str], tools: list[str]) 
 
 
 def _command(name: str) -> str:
-    """Return the name of a command, shortened with its end: `(failed)`, or the mark behind what a commit says."""
+    """Return the name of a command, shortened with its end: `(failed)`, or the mark behind what a
+    commit says."""
     words, failed, _ = name.partition(" (failed)")
     short = shorten(words, COMMAND_CHARACTERS)
     return short + ("'" if short != words and "'" in short else "") + failed
@@ -226,7 +260,8 @@ def _end_of(path: str, most: int) -> str:
 
 
 def _counted_actions(report: Report, edited_file: str, tools: list[str]) -> list[str]:
-    """Return the actions in the seed's form: with the one edited file, without it, without the reads."""
+    """Return the actions in the seed's form: with the one edited file, without it, without the
+    reads."""
     summary, is_partial = report.summary, report.is_partial
     edited, named = "", ""
     if summary.edited_files:
@@ -237,9 +272,13 @@ def _counted_actions(report: Report, edited_file: str, tools: list[str]) -> list
     commands = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.ran else ""
     used = ", ".join([shorten(name, COMMAND_CHARACTERS) for name in tools if name])
     used = f"used {used}" if used and not (edited or read or commands) else ""
-    heard = f"got {counted(summary.from_agents, 'message')} from agents" if summary.from_agents else ""
+    heard = (
+        f"got {counted(summary.from_agents, 'message')} from agents" if summary.from_agents else ""
+    )
     choices = (
-        (heard, named or edited, read, commands, used), (named or edited, commands), (edited, commands),
+        (heard, named or edited, read, commands, used),
+        (named or edited, commands),
+        (edited, commands),
         (edited or commands or read or heard or used,),
-    )  # fmt: skip
+    )
     return [", ".join([part for part in parts if part]) for parts in choices]

@@ -1,8 +1,8 @@
 """Updates: from what changed in the other sessions to the text for this one, in one pass.
 
-Changes, entries, reports and collisions, text: each is made once and passed on. Every prompt with news loads this; what
-reads transcripts is loaded only if one changed. For collisions the own transcript is read on, and what is checked out
-is noted."""
+Changes, entries, reports and collisions, text: each is made once and passed on. Every prompt with
+news loads this; what reads transcripts is loaded only if one changed. For collisions the own
+transcript is read on, and what is checked out is noted."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in a
 
 
 class Update:
-    """An update: its `text`, None for nothing; the `cursors` after it, None if they stay; `is_shown` if the own
-    transcript will show it; the `standstill` to keep if nothing changed since the last prompt, else None; and the
-    newest `edit` in it for a status line, None for none."""
+    """An update: its `text`, None for nothing; the `cursors` after it, None if they stay;
+    `is_shown` if the own transcript will show it; the `standstill` to keep if nothing changed since
+    the last prompt, else None; and the newest `edit` in it for a status line, None for none."""
 
     def __init__(self, cursors: Cursors | None = None) -> None:
         self.text: str | None = None
@@ -50,16 +50,24 @@ class Update:
 
 
 def open_update(
-    own: OwnSession, observed: Observation, *, settings: Settings, now: float, limit: int, introduction: str = ""
+    own: OwnSession,
+    observed: Observation,
+    *,
+    settings: Settings,
+    now: float,
+    limit: int,
+    introduction: str = "",
 ) -> Delivery:
-    """Return the delivery of what the `observed` sessions did since the last update of the session `own`, in at most
-    `limit` characters with the `introduction`. While it is open, no other process delivers it.
+    """Return the delivery of what the `observed` sessions did since the last update of the session
+    `own`, in at most `limit` characters with the `introduction`. While it is open, no other process
+    delivers it.
 
-    Entries that a fork copied from its transcript are not new. Collisions are searched if its directory is known.
-    `settings` are those of its home; without a home only their rules count. `now` is in seconds since the epoch. If the
-    last update is not in its transcript, it is repeated. If the state cannot be read, everything up to its last write
-    counts as reported; for a fork at its first prompt, everything up to now. Raises LockedError if another delivery has
-    the same state, OSError if the state is not accessible."""
+    Entries that a fork copied from its transcript are not new. Collisions are searched if its
+    directory is known. `settings` are those of its home; without a home only their rules count.
+    `now` is in seconds since the epoch. If the last update is not in its transcript, it is
+    repeated. If the state cannot be read, everything up to its last write counts as reported; for a
+    fork at its first prompt, everything up to now. Raises LockedError if another delivery has the
+    same state, OSError if the state is not accessible."""
     file = StateFile(own.cursor_file)
     try:
         return Delivery(own, file, _make(own, file, observed, settings, now, limit, introduction))
@@ -69,28 +77,47 @@ def open_update(
 
 
 def waiting_text(
-    own: OwnSession, observed: Observation, *, settings: Settings, now: float, limit: int, introduction: str = ""
+    own: OwnSession,
+    observed: Observation,
+    *,
+    settings: Settings,
+    now: float,
+    limit: int,
+    introduction: str = "",
 ) -> str:
-    """The text that `open_update` would deliver, '' for nothing; nothing is locked or written. Raises OSError."""
-    return _make(own, KnownState(own.cursor_file), observed, settings, now, limit, introduction).text or ""
+    """The text that `open_update` would deliver, '' for nothing; nothing is locked or written.
+    Raises OSError."""
+    return (
+        _make(own, KnownState(own.cursor_file), observed, settings, now, limit, introduction).text
+        or ""
+    )
 
 
 def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, now: float) -> None:
-    """Count everything up to now as reported to the session `own`, unless it had an update. Raises as `open_update`."""
+    """Count everything up to now as reported to the session `own`, unless it had an update. Raises
+    as `open_update`."""
     with StateFile(own.cursor_file) as file:
         if file.is_new(own.key):
             from .new_entries import cursors_at_end
 
             changed = observed.changed({}, now - settings.first_sight_seconds)
-            file.cursors[own.key] = {**file.of(own.key), **cursors_at_end(changed, now, own.deadline)}
+            file.cursors[own.key] = {
+                **file.of(own.key),
+                **cursors_at_end(changed, now, own.deadline),
+            }
             file.prepare()
             file.commit()
 
 
 def _make(
-    own: OwnSession, known: KnownState, observed: Observation, settings: Settings, now: float, limit: int,
+    own: OwnSession,
+    known: KnownState,
+    observed: Observation,
+    settings: Settings,
+    now: float,
+    limit: int,
     introduction: str,
-) -> Update:  # fmt: skip
+) -> Update:
     """Return the update, after the last one is resolved."""
     before = known.of(own.key)
     cursors = resolved(before, own)
@@ -100,12 +127,17 @@ def _make(
     own_cursor = cursors.get(own.key, {})
     seen, pending = seen_until(own_cursor, now), pending_in(own_cursor)
     oldest = max(now - settings.first_sight_seconds, seen)
-    changed = [pair for pair in observed.changed(cursors, oldest) if pair[1].st_mtime >= seen or pair[0].key in pending]
+    changed = [
+        pair
+        for pair in observed.changed(cursors, oldest)
+        if pair[1].st_mtime >= seen or pair[0].key in pending
+    ]
     update = Update(cursors if is_resolved else None)
     since = known.written if known.was_corrupt else None
     if since is not None:
         own.deadline.notes.append(
-            f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its last change"
+            f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its "
+            f"last change"
         )
     elif not (changed or _has_conflicts(own, cursors)) and (
         not own.directory or is_head_known(cursors.get(own.key), own.directory)
@@ -122,11 +154,14 @@ def _make(
         cursors = _cursors_from(since, changed, now, own.deadline)
         changed = [pair for pair in changed if pair[1].st_mtime >= since]
     read_on = {own.key, *[session.key for session, _ in changed]}
-    cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
+    cursors = {
+        key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)
+    }
     making = _Pass(own, observed, cursors, settings, now, limit - len(introduction))
     text, update.edit = making.text(changed), making.edit
     after = making.after()
-    # Sessions that are gone are dropped, so that the state does not grow with the years; unless some were not listed.
+    # Sessions that are gone are dropped, so that the state does not grow with the years; unless
+    # some were not listed.
     keys = [LAST, COLLISIONS, MEMORIES, own.key, *[session.key for session in observed.sessions]]
     keys += after if own.deadline.failed else ()
     if text or is_resolved or since is not None or making.has_moved:
@@ -136,19 +171,27 @@ def _make(
         if own.path and own.runtime.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False:
             before = {key: cursors[key] for key in keys if key in cursors}
             update.cursors = with_last(before, update.cursors or {}, update.text, own, now)
-            # Without a transcript, nothing would show that an update was lost which was not printed yet.
+            # Without a transcript, nothing would show that an update was lost which was not printed
+            # yet.
             update.is_shown = own.keeps_transcript is True or is_file(own.path)
     return update
 
 
 class _Pass:
-    """One update for the session `reader` at the time `now`: the cursors `moved` with it, the `lines` that come first,
-    and the newest `edit` in these. `count` more sessions have news, and perhaps others if there `are_more`. Sessions
-    `left_out` were last active before OLD_SECONDS. The `pending` ones may have done something to this session's work,
-    and could not be compared with it, as the `waiting` ones at the last prompt: each has how often that was late."""
+    """One update for the session `reader` at the time `now`: the cursors `moved` with it, the
+    `lines` that come first, and the newest `edit` in these. `count` more sessions have news, and
+    perhaps others if there `are_more`. Sessions `left_out` were last active before OLD_SECONDS. The
+    `pending` ones may have done something to this session's work, and could not be compared with
+    it, as the `waiting` ones at the last prompt: each has how often that was late."""
 
     def __init__(
-        self, reader: OwnSession, observed: Observation, cursors: Cursors, settings: Settings, now: float, limit: int
+        self,
+        reader: OwnSession,
+        observed: Observation,
+        cursors: Cursors,
+        settings: Settings,
+        now: float,
+        limit: int,
     ) -> None:
         self.reader = reader
         self.observed = observed
@@ -187,7 +230,11 @@ class _Pass:
     def after(self) -> Cursors:
         """Return the cursors after the update."""
         after, key = {**self.cursors, **self.moved}, self.reader.key
-        notes = {"asked": self.now, "left_out": self.left_out[:MOST_LEFT_OUT], "pending": self.pending}
+        notes = {
+            "asked": self.now,
+            "left_out": self.left_out[:MOST_LEFT_OUT],
+            "pending": self.pending,
+        }
         after[key] = {"offset": 0, **after.get(key, {}), **notes}
         return after
 
@@ -199,9 +246,10 @@ class _Pass:
         return any([self.cursors.get(key) != cursor for key, cursor in self.moved.items()])
 
     def _read(self, changed: list[Changed]) -> list[NewEntries]:
-        """Return the new entries of the sessions that are told: first of those that may concern this session's work,
-        however old and many, then of the last ones. Sessions that were last active before OLD_SECONDS are left out
-        else, unless this is the first prompt, or the first one after so long, and there is room."""
+        """Return the new entries of the sessions that are told: first of those that may concern
+        this session's work, however old and many, then of the last ones. Sessions that were last
+        active before OLD_SECONDS are left out else, unless this is the first prompt, or the first
+        one after so long, and there is room."""
         from .forks import drop_copies
         from .new_entries import read_changed
         from .update_text import most_lines
@@ -209,7 +257,11 @@ class _Pass:
         most = most_lines(self.limit) + 1
         concerned = self._concerned(changed, most)
         if not self.is_start:
-            young = [pair for pair in changed if pair[1].st_mtime >= self.recent or pair[0].key in concerned]
+            young = [
+                pair
+                for pair in changed
+                if pair[1].st_mtime >= self.recent or pair[0].key in concerned
+            ]
             if len(young) < len(changed):
                 keys = {session.key for session, _ in young}
                 self.left_out = [session.key for session, _ in changed if session.key not in keys]
@@ -219,15 +271,24 @@ class _Pass:
         until = (self.now, self.oldest, most + len(concerned))
         read, unread = read_changed(self.reader, changed, self.cursors, *until, all_of=concerned)
         if unread:
-            left = [session for session, status in changed[-unread:] if status.st_mtime >= self.recent]
-            self.left_out += [session.key for session, status in changed[-unread:] if status.st_mtime < self.recent]
+            left = [
+                session for session, status in changed[-unread:] if status.st_mtime >= self.recent
+            ]
+            self.left_out += [
+                session.key
+                for session, status in changed[-unread:]
+                if status.st_mtime < self.recent
+            ]
             self.count, self.are_more = _count_news(left, self)
-            self._postpone([session.key for session, _ in changed[-unread:] if session.key in concerned])
+            self._postpone(
+                [session.key for session, _ in changed[-unread:] if session.key in concerned]
+            )
         return drop_copies(read, self.observed.sessions, self.cursors, self.reader)
 
     def _concerned(self, changed: list[Changed], most: int) -> set[str]:
-        """Return the keys of the sessions that may concern this session's work, of those that would not be read, or not
-        back to where they were read last. Those that an earlier prompt could not look through come first."""
+        """Return the keys of the sessions that may concern this session's work, of those that would
+        not be read, or not back to where they were read last. Those that an earlier prompt could
+        not look through come first."""
         if not self.reader.directory or self.reader.key not in self.cursors:
             return set()
         first = [pair for pair in changed if pair[0].key in self.waiting]
@@ -264,17 +325,26 @@ class _Pass:
         return self.work
 
     def _without_collisions(self, reports: Reports) -> Reports:
-        """Add the lines about collisions, and return the reports of all sessions, except those with something that did
-        not fit or could not be compared: each is reported as a whole, so all of it comes next time."""
+        """Add the lines about collisions, and return the reports of all sessions, except those with
+        something that did not fit or could not be compared: each is reported as a whole, so all of
+        it comes next time."""
         reader, late = self.reader, max(self.waiting.values(), default=0)
-        if not reader.directory or not (self.work or _may_collide(reader, self.cursors.get(reader.key), reports)):
+        if not reader.directory or not (
+            self.work or _may_collide(reader, self.cursors.get(reader.key), reports)
+        ):
             return reports
-        suspects = [new.session.key for report, new in reports if _may_have_edited(reader, report, new)]
+        suspects = [
+            new.session.key for report, new in reports if _may_have_edited(reader, report, new)
+        ]
         if late:  # the fewer sessions are compared, the sooner that is done
             self._postpone(suspects[max(1, len(suspects) >> late) :], late)
             reports = [pair for pair in reports if pair[1].session.key not in self.pending]
         before, work = len(reader.deadline.late), self._own_work()
-        collisions = reader.deadline.attempt("collisions", _prompt_collisions, self, work, reports) if work else None
+        collisions = (
+            reader.deadline.attempt("collisions", _prompt_collisions, self, work, reports)
+            if work
+            else None
+        )
         if collisions is not None:
             self.moved.update(collisions.moved)
             self.lines, self.edit = collisions.lines, collisions.edit
@@ -292,7 +362,12 @@ class _Pass:
             cursor = {**(self.moved.get(reader.key) or self.cursor)}
             self.lines = [
                 *self.lines,
-                *(reader.deadline.attempt("conflicts", new_lines, reader, cursor, self.now, self.room) or ()),
+                *(
+                    reader.deadline.attempt(
+                        "conflicts", new_lines, reader, cursor, self.now, self.room
+                    )
+                    or ()
+                ),
             ]
             self.moved[reader.key] = cursor
 
@@ -305,13 +380,23 @@ class _Pass:
 
         for report, new in reports if says_enough(request) else ():
             session = new.session
-            if not report.with_text or session.is_elsewhere or session.worktree or session.is_remote:
+            if (
+                not report.with_text
+                or session.is_elsewhere
+                or session.worktree
+                or session.is_remote
+            ):
                 continue
-            times = [entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request]
+            times = [
+                entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request
+            ]
             if times and self.now - max(times) <= SAME_SECONDS:
                 from .collisions.facts import called
 
-                line = f"! {called(report)} got the same prompt {age(self.now - max(times))}, in this directory"
+                line = (
+                    f"! {called(report)} got the same prompt {age(self.now - max(times))}, in "
+                    f"this directory"
+                )
                 if len(line) < self.room:
                     self.lines = [*self.lines, line]
 
@@ -323,8 +408,8 @@ class _Pass:
         return self.limit - len(HEADER) - sum([len(line) + 1 for line in self.lines])
 
     def _text_of(self, reports: Reports) -> str:
-        """Return the text about the sessions that have room, and move the cursors of these and of those that did
-        nothing to report."""
+        """Return the text about the sessions that have room, and move the cursors of these and of
+        those that did nothing to report."""
         from .update_text import most_lines, text_of
 
         names, in_hand = named_files(self.reader.prompt), self.work.paths if self.work else ()
@@ -335,21 +420,37 @@ class _Pass:
         new_ones = [pair for pair in named if pair[0].last_active >= self.recent]
         listed = _worth_a_line(self.reader, new_ones, most_lines(self.limit))
         count = self.count + len(spoken) - len(named) + len(new_ones) - len(listed)
-        old = _worth_a_line(self.reader, named[len(new_ones) :] if self.is_start else [], most_lines(self.limit))
+        old = _worth_a_line(
+            self.reader, named[len(new_ones) :] if self.is_start else [], most_lines(self.limit)
+        )
         text, shown = text_of(
-            [report for report, _ in listed + old], self.now, self.limit, count, are_more=self.are_more, old=len(old),
+            [report for report, _ in listed + old],
+            self.now,
+            self.limit,
+            count,
+            are_more=self.are_more,
+            old=len(old),
             first_lines=self.lines,
-        )  # fmt: skip
+        )
         shown_keys = [new.session.key for _, new in (listed + old)[:shown]]
-        self.left_out += [new.session.key for _, new in named[len(new_ones) :] if new.session.key not in shown_keys]
+        self.left_out += [
+            new.session.key
+            for _, new in named[len(new_ones) :]
+            if new.session.key not in shown_keys
+        ]
         waiting = {new.session.key for _, new in new_ones}.difference(shown_keys)
-        self.moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
+        self.moved.update(
+            {new.session.key: new.cursor for _, new in reports if new.session.key not in waiting}
+        )
         return text
 
 
 def named_files(prompt: str) -> set[str]:
     """Return the names of the files that a prompt seems to name: its words with a dot inside."""
-    words = [word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2] for word in prompt[:PROMPT_CHARACTERS].split()]
+    words = [
+        word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2]
+        for word in prompt[:PROMPT_CHARACTERS].split()
+    ]
     return {word for word in words if "." in word[1:-1]}
 
 
@@ -365,8 +466,9 @@ def _has_conflicts(own: OwnSession, cursors: Cursors) -> bool:
 
 
 def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
-    """Return the sessions that get a line, at most so many: those of which something can be named that they did; if
-    there is none, all. What they ran is named. In the seed's form, all get one."""
+    """Return the sessions that get a line, at most so many: those of which something can be named
+    that they did; if there is none, all. What they ran is named. In the seed's form, all get
+    one."""
     from .update_text import MOST_LINES
 
     concrete: Reports = []
@@ -379,7 +481,9 @@ def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
         if report.with_text and not report.summary.edited_files and own.sub_agents_of(new.session):
             from .commands import add_sub_agents
 
-            own.deadline.attempt("sub-agents", add_sub_agents, report, new, own.sub_agents_of(new.session))
+            own.deadline.attempt(
+                "sub-agents", add_sub_agents, report, new, own.sub_agents_of(new.session)
+            )
         if report.is_concrete:
             concrete.append((report, new))
     return concrete or told[:most]
@@ -394,8 +498,8 @@ def _names_of(report: Report, new: NewEntries) -> list[str]:
 
 
 def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
-    """Return how many of the changed sessions that were not read have news that may be reported, and if there may be
-    more: beyond MOST_COUNTED they are not looked at."""
+    """Return how many of the changed sessions that were not read have news that may be reported,
+    and if there may be more: beyond MOST_COUNTED they are not looked at."""
     if not left:
         return 0, False
     from .new_entries import may_have_news
@@ -412,7 +516,9 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
             break
         looked_at += 1
         asked = (own, session, cursors.get(session.key), oldest)
-        if session.key in making.active or own.deadline.attempt(session.path, may_have_news, *asked):
+        if session.key in making.active or own.deadline.attempt(
+            session.path, may_have_news, *asked
+        ):
             found.append(session)
     visible = len(found)
     if may_hide(making.settings, own.home) or any([session.is_elsewhere for session in found]):
@@ -422,7 +528,8 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
 
 
 def _may_collide(own: OwnSession, cursor: Cursors | None, reports: Reports) -> bool:
-    """Check if another session may have changed a file, HEAD was moved, or a call without a result may be over."""
+    """Check if another session may have changed a file, HEAD was moved, or a call without a result
+    may be over."""
     if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
         return True
     return any(_may_have_edited(own, *pair) for pair in reports)
@@ -431,12 +538,15 @@ def _may_collide(own: OwnSession, cursor: Cursors | None, reports: Reports) -> b
 def _may_have_edited(own: OwnSession, report: Report, new: NewEntries) -> bool:
     """Check if another session edited something, ran a command or has sub-agents."""
     tools = [tool for entry in report.entries if entry.tools for tool in entry.tools]
-    return any([tool.kind in ("edit", "command") for tool in tools]) or bool(own.sub_agents_of(new.session))
+    return any([tool.kind in ("edit", "command") for tool in tools]) or bool(
+        own.sub_agents_of(new.session)
+    )
 
 
 class PromptCollisions:
-    """Collisions for one prompt: the `lines` about them, and in `withheld` the keys of the sessions of which something
-    did not fit. `moved` are the own cursor, with what is checked out, and the state to keep."""
+    """Collisions for one prompt: the `lines` about them, and in `withheld` the keys of the sessions
+    of which something did not fit. `moved` are the own cursor, with what is checked out, and the
+    state to keep."""
 
     def __init__(self) -> None:
         self.moved: Cursors = {}
@@ -459,7 +569,9 @@ def _prompt_collisions(making: _Pass, work: OwnWork, others: Reports) -> PromptC
         for _, unseen in others:
             if unseen.session.key in found.withheld:
                 before = work.sub_agents
-                state.sub_agents.update({path: before.get(path, 0) for path in own.sub_agents_of(unseen.session)})
+                state.sub_agents.update(
+                    {path: before.get(path, 0) for path in own.sub_agents_of(unseen.session)}
+                )
     found.moved = work.moved(own.key)
     return found
 
@@ -471,7 +583,9 @@ def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int
     state = known.state
     findings = find(known, others)
     known.own.may_conflict = bool(known.heads) or any([fact.worktree for fact in findings.facts])
-    state.open_actions.update({key: actions for key, actions in findings.open_actions.items() if actions})
+    state.open_actions.update(
+        {key: actions for key, actions in findings.open_actions.items() if actions}
+    )
     found.withheld = findings.failed
     if findings.facts:
         from .collisions.facts import lines_of, newest_edit, reports_by_key
@@ -492,10 +606,12 @@ def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int
 
 
 def _cursors_from(since: float, changed: list[Changed], now: float, deadline: Deadline) -> Cursors:
-    """Return cursors in place of lost ones: new is what the sessions wrote since the time `since`."""
+    """Return cursors in place of lost ones: new is what the sessions wrote since the time
+    `since`."""
     from .new_entries import cursors_at_end
 
-    # In whole milliseconds, as transcripts have their times. Files written within one tick of the clock have one time.
+    # In whole milliseconds, as transcripts have their times. Files written within one tick of the
+    # clock have one time.
     seen = int(since * 1000) / 1000
     lost: Cursors = {session.key: {"offset": 0, "tail": 0, "seen": seen} for session, _ in changed}
     reported = [(session, status) for session, status in changed if status.st_mtime < since]

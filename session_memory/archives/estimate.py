@@ -1,4 +1,5 @@
-"""Estimates the room that the archives of all sessions will take, from the sizes of their transcripts."""
+"""Estimates the room that the archives of all sessions will take, from the sizes of their
+transcripts."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ SHARE = 0.032  # of a transcript's bytes: 24 real ones of Claude Code, 9.3 MB, b
 
 
 def archive_bytes(places: Iterable[tuple[Runtime, str]]) -> int:
-    """Return about how many bytes the archives of all sessions take that runtimes have in their directories."""
+    """Return about how many bytes the archives of all sessions take that runtimes have in their
+    directories."""
     size = 0
     for runtime, config_dir in places:
         for path in runtime.backup.transcripts(config_dir):

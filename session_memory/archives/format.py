@@ -1,4 +1,5 @@
-"""An archive as Markdown: title, when it was archived, messages, and a last line for programs. Pure.
+"""An archive as Markdown: title, when it was archived, messages, and a last line for programs.
+Pure.
 
 # Travel Planning
 
@@ -33,8 +34,11 @@ T = TypeVar("T")
 USER, TASK, TOOL = "User", "Task", "Tool"
 ASKING = (USER, TASK)  # whose messages an agent answers
 # How the prompt of a task begins, which a host gives an agent; an archive has the task's own words.
-TASK_INTRODUCTION = "[A scheduled task: nobody has just written this. What you answer goes to the chat.]"
-NAMES_OF_SPEAKERS = (USER, TASK, TOOL, "Assistant", "Human", "Claude")  # beside the name that an agent is given
+TASK_INTRODUCTION = (
+    "[A scheduled task: nobody has just written this. What you answer goes to the chat.]"
+)
+# beside the name that an agent is given
+NAMES_OF_SPEAKERS = (USER, TASK, TOOL, "Assistant", "Human", "Claude")
 COMPACTED = "*Compacted here: from now on the agent knew what came before as a summary.*"
 TITLE_CHARACTERS = 80
 TOOL_CHARACTERS = 120
@@ -45,12 +49,16 @@ TRAILER_BYTES = 16 * 1024  # a directory in it may have 4 KB, and more with its 
 _SEPARATORS = {False: " ", True: "\n\n"}  # a block must begin a line
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TRAILER = re.compile(r"^<!-- session-memory (\{.*\}) -->$", re.MULTILINE)
-_SPEAKER = re.compile(r"\*\*([^*]{1,80})\*\*(?: \((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d)\))?:(?: (.*))?$")
-_LATEST = 250_000_000_000.0  # in the year 9892: later ones, and those before 1970, are no times of messages
+_SPEAKER = re.compile(
+    r"\*\*([^*]{1,80})\*\*(?: \((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d)\))?:(?: (.*))?$"
+)
+# in the year 9892: later ones, and those before 1970, are no times of messages
+_LATEST = 250_000_000_000.0
 
 
 class ArchivedMessage(NamedTuple):
-    """A message and its time in seconds since the epoch. A compaction's `speaker` and `text` are ''."""
+    """A message and its time in seconds since the epoch. A compaction's `speaker` and `text` are
+    ''."""
 
     speaker: str
     text: str
@@ -58,7 +66,8 @@ class ArchivedMessage(NamedTuple):
 
 
 def render_header(title: str, archived: float) -> str:
-    """Return the lines before the first message, with `archived` (seconds since the epoch) in local time."""
+    """Return the lines before the first message, with `archived` (seconds since the epoch) in local
+    time."""
     at = time.localtime(archived)
     clock = f"{at.tm_hour % 12 or 12}:{at.tm_min:02} {'AM' if at.tm_hour < 12 else 'PM'}"
     when = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday}, {clock}"
@@ -71,7 +80,8 @@ def title_in(first_line: str) -> str:
 
 
 def asked(text: str) -> tuple[str, str]:
-    """Return the speaker and the text of a message that an agent answers: a user, or a task in its own words."""
+    """Return the speaker and the text of a message that an agent answers: a user, or a task in its
+    own words."""
     if text.startswith(TASK_INTRODUCTION):
         return TASK, text[len(TASK_INTRODUCTION) :].lstrip()
     return USER, text
@@ -79,18 +89,27 @@ def asked(text: str) -> tuple[str, str]:
 
 def render_messages(messages: list[ArchivedMessage], assistant: str, limit: int) -> list[str]:
     """Return the paragraphs of each message, cut after `limit` characters (0: not), with a note."""
-    texts = [_cut(one.text, limit) if limit and one.speaker != TOOL else one.text for one in messages]
+    texts = [
+        _cut(one.text, limit) if limit and one.speaker != TOOL else one.text for one in messages
+    ]
     escaped = escape_all(texts, (*NAMES_OF_SPEAKERS, assistant))
-    return [_paragraphs(message, text, shown) for message, text, shown in zip(messages, texts, escaped)]
+    return [
+        _paragraphs(message, text, shown) for message, text, shown in zip(messages, texts, escaped)
+    ]
 
 
 def _paragraphs(message: ArchivedMessage, text: str, escaped: str) -> str:
-    when = f" ({local_iso_time(message.at)})" if message.at is not None and 0 <= message.at < _LATEST else ""
+    when = (
+        f" ({local_iso_time(message.at)})"
+        if message.at is not None and 0 <= message.at < _LATEST
+        else ""
+    )
     return f"\n**{message.speaker}**{when}:{_SEPARATORS[begins_a_block(text)]}{escaped}\n"
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return about the first `limit` characters, and a note of how many follow. Fenced code stays fenced."""
+    """Return about the first `limit` characters, and a note of how many follow. Fenced code stays
+    fenced."""
     if len(text) <= limit:
         return text
     kept = shorten(text, limit)
@@ -101,7 +120,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 def render_trailer(facts: dict[str, Any]) -> str:
-    """Return the last line. Angle brackets in its JSON are escaped, so that nothing in it can end the comment."""
+    """Return the last line. Angle brackets in its JSON are escaped, so that nothing in it can end
+    the comment."""
     content = json.dumps(facts, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"\n<!-- session-memory {content} -->\n"
 
@@ -117,7 +137,9 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
         return None
     if not isinstance(facts, dict) or not isinstance(facts.get("session"), str):
         return None
-    return {name: as_string(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
+    return {
+        name: as_string(fact) if isinstance(fact, str) else fact for name, fact in facts.items()
+    }
 
 
 def trailer_bytes(end_of_archive: bytes) -> int:
@@ -126,7 +148,8 @@ def trailer_bytes(end_of_archive: bytes) -> int:
 
 
 def messages_in(archive: str) -> Iterator[ArchivedMessage]:
-    """Yield the messages of an archive, and its compactions. Old archives without times yield none."""
+    """Yield the messages of an archive, and its compactions. Old archives without times yield
+    none."""
     body = archive.partition("\n---\n")[2]
     last = body.rfind("\n<!-- session-memory ")
     speaker, when, collected = "", None, [""]
@@ -147,7 +170,8 @@ def messages_in(archive: str) -> Iterator[ArchivedMessage]:
 
 
 def slug(title: str) -> str:
-    """Return `title` for a file name: its words, of any script, in lower case, joined by hyphens; '' without words."""
+    """Return `title` for a file name: its words, of any script, in lower case, joined by hyphens;
+    '' without words."""
     words = words_of(unicodedata.normalize("NFC", title).lower())
     joined = ""
     for word in words:
@@ -165,7 +189,8 @@ _BATCH_CHARACTERS = 256 * 1024
 
 
 class ArchiveStyle(NamedTuple):
-    """The style of an archive: the assistant's name, the longest message in characters (0: any), if tools are shown."""
+    """The style of an archive: the assistant's name, the longest message in characters (0: any), if
+    tools are shown."""
 
     assistant: str = "Assistant"
     message_characters: int = 0
@@ -173,8 +198,8 @@ class ArchiveStyle(NamedTuple):
 
 
 class RememberedEntries:
-    """The entries of a transcript, with None for each compaction, without what its `gate` knows as forgotten. After the
-    last entry, `has_forgotten` says if any was."""
+    """The entries of a transcript, with None for each compaction, without what its `gate` knows as
+    forgotten. After the last entry, `has_forgotten` says if any was."""
 
     def __init__(self, entries: Iterable[Entry | None], gate: Gate | None) -> None:
         self._entries = entries
@@ -208,18 +233,26 @@ def in_batches(items: Iterable[T], characters: Callable[[T], int]) -> Iterator[l
         yield batch
 
 
-def batches(entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]) -> Iterator[list[list[Entry]]]:
-    """Yield the messages of a conversation in batches, only of entries that are new. A message is a list of
-    entries, since one API message spans several records; an empty list is a compaction."""
-    return in_batches(_messages(entries, is_new), lambda message: sum([len(entry.text) for entry in message]))
+def batches(
+    entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]
+) -> Iterator[list[list[Entry]]]:
+    """Yield the messages of a conversation in batches, only of entries that are new. A message is a
+    list of entries, since one API message spans several records; an empty list is a compaction."""
+    return in_batches(
+        _messages(entries, is_new), lambda message: sum([len(entry.text) for entry in message])
+    )
 
 
-def _messages(entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]) -> Iterator[list[Entry]]:
+def _messages(
+    entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]
+) -> Iterator[list[Entry]]:
     message: list[Entry] = []
     for entry in entries:
         if entry is not None and not is_new(entry):
             continue
-        if message and (entry is None or not entry.message_id or entry.message_id != message[0].message_id):
+        if message and (
+            entry is None or not entry.message_id or entry.message_id != message[0].message_id
+        ):
             yield message
             message = []
         if entry is None:
@@ -231,18 +264,25 @@ def _messages(entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]) 
 
 
 def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
-    """Return each message as it is archived: its redacted text, and its tool uses if they are shown."""
+    """Return each message as it is archived: its redacted text, and its tool uses if they are
+    shown."""
     said = []
     for message in messages:
         if not message:
             said.append(ArchivedMessage("", ""))
             continue
-        if text := for_storage("\n\n".join([entry.text for entry in message if entry.text])).strip():
+        if text := for_storage(
+            "\n\n".join([entry.text for entry in message if entry.text])
+        ).strip():
             speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
             said.append(ArchivedMessage(speaker, text, message[0].timestamp))
         if style.with_tools:
             said += [
-                ArchivedMessage(TOOL, shortened(f"{tool.name} {tool.argument}", TOOL_CHARACTERS), entry.timestamp)
+                ArchivedMessage(
+                    TOOL,
+                    shortened(f"{tool.name} {tool.argument}", TOOL_CHARACTERS),
+                    entry.timestamp,
+                )
                 for entry in message
                 for tool in entry.tools
             ]
@@ -251,5 +291,9 @@ def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMe
 
 def rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
     """Return the Markdown of these; a line for a compaction."""
-    messages = iter(render_messages([one for one in said if one.speaker], style.assistant, style.message_characters))
+    messages = iter(
+        render_messages(
+            [one for one in said if one.speaker], style.assistant, style.message_characters
+        )
+    )
     return "".join([next(messages) if one.speaker else f"\n{COMPACTED}\n" for one in said])

@@ -1,8 +1,10 @@
-"""The archives in a directory, the text about them for an agent, and the names that their sessions had.
+"""The archives in a directory, the text about them for an agent, and the names that their sessions
+had.
 
-Those of sessions that rules exclude, or whose text they hide, lie in a private folder beside the others, hidden, for
-this user alone; nothing lists or searches it. Before archives are read or written, those that a rule excludes now are
-moved there, and those that none excludes any more are moved back."""
+Those of sessions that rules exclude, or whose text they hide, lie in a private folder beside the
+others, hidden, for this user alone; nothing lists or searches it. Before archives are read or
+written, those that a rule excludes now are moved there, and those that none excludes any more are
+moved back."""
 
 import os
 import time
@@ -30,14 +32,23 @@ FIRST_LINE_BYTES = 4096
 
 def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
     """Return the path and the facts of a session's archive."""
-    return next(((path, facts) for path, facts in list_archives(directory) if facts["session"] == session_id), None)
+    return next(
+        (
+            (path, facts)
+            for path, facts in list_archives(directory)
+            if facts["session"] == session_id
+        ),
+        None,
+    )
 
 
 class KnownArchives:
-    """The session of each archive, for a run that looks up many sessions: known archives are not read again."""
+    """The session of each archive, for a run that looks up many sessions: known archives are not
+    read again."""
 
     def __init__(self) -> None:
-        self._sessions: dict[tuple[int, int], dict[str, str]] = {}  # by folder, independent of the path to it
+        # by folder, independent of the path to it
+        self._sessions: dict[tuple[int, int], dict[str, str]] = {}
 
     def find(self, directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
         """Return the path and the facts of a session's archive, as they are."""
@@ -79,19 +90,25 @@ def free_path(stem: str) -> str:
 
 def _names(directory: str) -> list[str]:
     try:
-        return [name for name in os.listdir(directory) if name.endswith(".md") and not name.startswith(".")]
+        return [
+            name
+            for name in os.listdir(directory)
+            if name.endswith(".md") and not name.startswith(".")
+        ]
     except (FileNotFoundError, NotADirectoryError):
         return []
 
 
 def _facts(path: str) -> dict[str, Any] | None:
-    """Return the facts in the last line of the archive at this path; None if it is not an archive."""
+    """Return the facts in the last line of the archive at this path; None if it is not an
+    archive."""
     try:
         with Opened(path) as descriptor:
             size = os.fstat(descriptor).st_size
             end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
             facts = facts_in(end.decode("utf-8", "replace"))
-            if facts is not None and not isinstance(facts.get("title"), str):  # as of earlier versions
+            # as of earlier versions
+            if facts is not None and not isinstance(facts.get("title"), str):
                 first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
                 facts["title"] = title_in(first.decode("utf-8", "replace"))
             return facts
@@ -101,14 +118,22 @@ def _facts(path: str) -> dict[str, Any] | None:
 
 def compaction_text(archive: str) -> str:
     """Return the text for an agent after a compaction: the path of the whole conversation."""
-    return f"This conversation was compacted. All that was said before is kept, searchable, in {for_prompt(archive)}"
+    return (
+        f"This conversation was compacted. All that was said before is kept, searchable, in "
+        f"{for_prompt(archive)}"
+    )
 
 
 def recent_text(
-    directory: str, archives: Iterable[tuple[str, dict[str, Any]]], cwd: str, count: int, own_id: str
+    directory: str,
+    archives: Iterable[tuple[str, dict[str, Any]]],
+    cwd: str,
+    count: int,
+    own_id: str,
 ) -> str | None:
-    """Return the text for a new session in `cwd` about the last `count` conversations there except that of session
-    `own_id`; None if there are none. `archives` are those in `directory`; a path of '' is not shown."""
+    """Return the text for a new session in `cwd` about the last `count` conversations there except
+    that of session `own_id`; None if there are none. `archives` are those in `directory`; a path of
+    '' is not shown."""
     found = [
         (epoch_seconds(facts.get("last")) or 0.0, path, facts)
         for path, facts in archives
@@ -134,8 +159,9 @@ _WAIT_SECONDS = 0.2  # for a writer: archives that cannot be moved are not shown
 
 
 def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
-    """Return the rule for the session that an archive with these facts is of: the strictest of those for it, for each
-    directory that something was said in, and for the sessions that it may be a copy of."""
+    """Return the rule for the session that an archive with these facts is of: the strictest of
+    those for it, for each directory that something was said in, and for the sessions that it may be
+    a copy of."""
     start = as_string(facts.get("cwd"))
     known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
     rule = privacy.rule(start, *filter(None, known))
@@ -148,7 +174,8 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
 
 @contextmanager
 def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
-    """Yield a path to the private folder beside `directory`. Raises FileNotFoundError, OutsideGroupError."""
+    """Yield a path to the private folder beside `directory`. Raises FileNotFoundError,
+    OutsideGroupError."""
     beside = f"{directory}/.."
     with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
         yield folder
@@ -180,8 +207,8 @@ def settle(directory: str, privacy: Privacy) -> None:
 
 
 def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[str, Any]]]:
-    """Return the path and the facts of every visible archive in `directory`, in no particular order, after moving each
-    to the right folder. One that cannot be moved stays hidden."""
+    """Return the path and the facts of every visible archive in `directory`, in no particular
+    order, after moving each to the right folder. One that cannot be moved stays hidden."""
     visible: list[tuple[str, dict[str, Any]]] = []
     hidden: list[str] = []
     for path, facts in list_archives(directory):
@@ -212,7 +239,8 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
 
 
 def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
-    """Return the facts of archives that may be shown without text; with the title only if a person gave it."""
+    """Return the facts of archives that may be shown without text; with the title only if a person
+    gave it."""
     found = [facts for _, facts in list_archives(directory)]
     try:
         with private_folder(directory) as folder:
@@ -220,7 +248,12 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
     except (OSError, OutsideGroupError):
         pass
     return [
-        {**facts, "title": (facts["title"] if facts.get("is_named") else "") or facts.get("name") or facts["session"]}
+        {
+            **facts,
+            "title": (facts["title"] if facts.get("is_named") else "")
+            or facts.get("name")
+            or facts["session"],
+        }
         for facts in found
         if not (rule := rule_of(facts, privacy)).ignore and not rule.quote
     ]
@@ -242,19 +275,24 @@ def former_names(home: Home) -> Names:
     host = host_of(home.root)
     if host not in ("", home.root):
         with suppress(ImportError):  # without apsw there is no host either
-            for session, names in earlier_names(Layout(host).database, os.path.basename(home.root)).items():
+            for session, names in earlier_names(
+                Layout(host).database, os.path.basename(home.root)
+            ).items():
                 named.setdefault(session, []).extend(names)
     return named
 
 
 def archived_names(directory: str) -> Names:
-    """Return the names with which sessions were archived in a directory, and in the private folder beside it."""
+    """Return the names with which sessions were archived in a directory, and in the private folder
+    beside it."""
     found: list[tuple[float, str, str]] = []
     for folder in (directory, os.path.dirname(private_path(directory, ""))):
         for _, facts in list_archives(folder):
             last = epoch_seconds(facts.get("last")) or 0.0
             names = [facts.get("title") if facts.get("is_named") else "", facts.get("name")]
-            found += [(last, facts["session"], name) for name in names if isinstance(name, str) and name]
+            found += [
+                (last, facts["session"], name) for name in names if isinstance(name, str) and name
+            ]
     named: Names = {}
     for _, session, name in sorted(found, key=lambda one: one[0]):
         named.setdefault(session, []).append(name)

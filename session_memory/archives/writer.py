@@ -1,5 +1,5 @@
-"""Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it was. The sessions of
-a host's groups are archived when they are cleared."""
+"""Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it
+was. The sessions of a host's groups are archived when they are cleared."""
 
 import os
 import time
@@ -20,7 +20,13 @@ from ..transcripts.entries import Entry
 from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
 from ..transcripts.pointers import SessionManager
-from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader, title_of
+from ..transcripts.reader import (
+    FIRST_PROMPT_RANK,
+    USER_RANK,
+    TitleOwner,
+    TranscriptReader,
+    title_of,
+)
 from . import format
 from .archived import ArchivedEntries
 from .list import (
@@ -42,13 +48,20 @@ _CHUNK_BYTES = 1024 * 1024
 
 
 class ArchiveSource:
-    """The transcript to archive, and its session. `group` is the agent's group, '' without groups; `name` is the
-    session's in an agent home, '' without one; `title` is a person's title for the conversation, '' for the
-    transcript's own. `kin` are the ids and titles of sessions that begin like this one."""
+    """The transcript to archive, and its session. `group` is the agent's group, '' without groups;
+    `name` is the session's in an agent home, '' without one; `title` is a person's title for the
+    conversation, '' for the transcript's own. `kin` are the ids and titles of sessions that begin
+    like this one."""
 
     def __init__(
-        self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "", name: str = ""
-    ) -> None:  # fmt: skip
+        self,
+        session_id: str,
+        path: str,
+        runtime: Runtime,
+        group: str = "",
+        title: str = "",
+        name: str = "",
+    ) -> None:
         self.session_id = session_id
         self.path = path
         self.runtime = runtime
@@ -59,7 +72,8 @@ class ArchiveSource:
 
 
 class WrittenArchive:
-    """The result of writing: the title, times in seconds since the epoch (None if unknown), the first and last ids."""
+    """The result of writing: the title, times in seconds since the epoch (None if unknown), the
+    first and last ids."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -89,13 +103,17 @@ class WrittenArchive:
             self.last = max(entry.timestamp, self.last or entry.timestamp)
 
     def holds(self, facts: dict[str, Any]) -> bool:
-        """Check if this has the first and the last entry of the archive with these facts, and so all of it."""
+        """Check if this has the first and the last entry of the archive with these facts, and so
+        all of it."""
         return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
 
     def facts(self, source: ArchiveSource) -> dict[str, Any]:
         """Return the content of the archive's last line (see `format.render_trailer`)."""
         others = [[one] for one in self._origins if one not in ("", source.session_id)]
-        hidden = {"directories": self._other_directories(), "copied": source.kin + others[:MOST_KIN]}
+        hidden = {
+            "directories": self._other_directories(),
+            "copied": source.kin + others[:MOST_KIN],
+        }
         return {
             "session": source.session_id,
             "runtime": source.runtime.name,
@@ -123,26 +141,39 @@ class WrittenArchive:
 
 
 def archive_session(
-    source: ArchiveSource, directory: str, settings: Settings, now: float, *, privacy: Privacy | None = None,
+    source: ArchiveSource,
+    directory: str,
+    settings: Settings,
+    now: float,
+    *,
+    privacy: Privacy | None = None,
     known: KnownArchives | None = None,
-) -> str | None:  # fmt: skip
-    """Archive a conversation in `directory`, or in the private folder beside it if the rules of `privacy` say so.
-    Return the archive's path, None if the transcript is missing or empty. Forgotten entries are omitted. `known` is for
-    callers that archive many sessions. Raises OSError, LockedError."""
+) -> str | None:
+    """Archive a conversation in `directory`, or in the private folder beside it if the rules of
+    `privacy` say so. Return the archive's path, None if the transcript is missing or empty.
+    Forgotten entries are omitted. `known` is for callers that archive many sessions. Raises
+    OSError, LockedError."""
     if not os.path.lexists(source.path):  # sessions that are not kept, or have no message yet
         return None
-    style = format.ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
+    style = format.ArchiveStyle(
+        settings.assistant_name, settings.archive_message_characters, settings.archive_tools
+    )
     return write_archive(source, directory, style, now, privacy, known)
 
 
 def write_archive(
-    source: ArchiveSource, directory: str, style: format.ArchiveStyle, now: float, privacy: Privacy | None = None,
+    source: ArchiveSource,
+    directory: str,
+    style: format.ArchiveStyle,
+    now: float,
+    privacy: Privacy | None = None,
     known: KnownArchives | None = None,
-) -> str | None:  # fmt: skip
-    """Write or update the archive of a session in `directory`; return its path, or None if there is no message yet.
+) -> str | None:
+    """Write or update the archive of a session in `directory`; return its path, or None if there is
+    no message yet.
 
-    A session has one archive, which is renamed with it. It keeps messages that a truncated or replaced transcript no
-    longer has. `now` is in
+    A session has one archive, which is renamed with it. It keeps messages that a truncated or
+    replaced transcript no longer has. `now` is in
     seconds since the epoch. Raises OSError, and LockedError if another process writes for long."""
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
@@ -151,12 +182,16 @@ def write_archive(
     temporary = f"{directory}/.{source.session_id}.tmp"
     try:
         private = stack.enter_context(private_folder_if_there(directory))
-        found = known.find(directory, source.session_id) or (private and known.find(private, source.session_id))
+        found = known.find(directory, source.session_id) or (
+            private and known.find(private, source.session_id)
+        )
         path, facts = found or ("", {})
-        source.name = source.name or facts.get("name", "")  # former names stay until the session gets another one
+        # former names stay until the session gets another one
+        source.name = source.name or facts.get("name", "")
         source.title = source.title or (facts.get("title", "") if facts.get("is_named") else "")
         judged = _Judged(source, privacy) if privacy is not None else None
-        if judged is not None and judged.has_rules:  # no word is written in the open folder, not even for a moment
+        # no word is written in the open folder, not even for a moment
+        if judged is not None and judged.has_rules:
             private = private or stack.enter_context(private_folder(directory, make=True))
             temporary = f"{private}/.{source.session_id}.tmp"
         gate = judged.gate if judged is not None else None
@@ -168,11 +203,15 @@ def write_archive(
         folder = directory
         if judged is not None and judged.is_private(written):
             folder = private or stack.enter_context(private_folder(directory, make=True))
-        is_renamed = written.is_named and format.slug(written.title) != format.slug(facts.get("title", ""))
+        is_renamed = written.is_named and format.slug(written.title) != format.slug(
+            facts.get("title", "")
+        )
         target = path
         if os.path.dirname(path) != folder or is_renamed:
             date = time.strftime("%Y-%m-%d", time.localtime(written.first))
-            target = free_path(f"{folder}/{date}-{format.slug(written.title) or written.session_id[:8]}")
+            target = free_path(
+                f"{folder}/{date}-{format.slug(written.title) or written.session_id[:8]}"
+            )
         if path and target != path:
             os.rename(path, target)
         os.replace(temporary, target)
@@ -193,7 +232,10 @@ class _Judged:
         self._source = source
         self._privacy = privacy
         self._family = Family(
-            privacy, source.runtime, path, {path: [one for one in (source.name, source.title) if one]}
+            privacy,
+            source.runtime,
+            path,
+            {path: [one for one in (source.name, source.title) if one]},
         )
         self._kin = self._family.kin(path, described.first_id, described.is_compacted)
         self.has_rules = privacy.has_rules(described.start)
@@ -201,16 +243,21 @@ class _Judged:
         source.kin = [self._named(one) for one in self._kin[:MOST_KIN]]
 
     def _named(self, path: str) -> list[str]:
-        """Return the id and the title of the session with this transcript; the id alone if the title may quote a
-        forgotten message."""
+        """Return the id and the title of the session with this transcript; the id alone if the
+        title may quote a forgotten message."""
         described = describe(self._source.runtime, path)
         gate = self._family.gate(path, described)
         session_id = self._source.runtime.session_id_of(path)
         return [session_id] if gate.hides_forgotten else [session_id, described.title]
 
     def is_private(self, written: WrittenArchive) -> bool:
-        """Return whether an archive belongs in the private folder: whole, if any of it is hidden."""
-        is_hidden = any(self._family.rule_of_path(path).is_private for path in self._kin) if self.has_rules else False
+        """Return whether an archive belongs in the private folder: whole, if any of it is
+        hidden."""
+        is_hidden = (
+            any(self._family.rule_of_path(path).is_private for path in self._kin)
+            if self.has_rules
+            else False
+        )
         return is_hidden or rule_of(written.facts(self._source), self._privacy).is_private
 
 
@@ -220,7 +267,8 @@ def _write_whole(
     """Write all that the transcript holds to `path`. Raises OSError."""
     body = path + ".body"
     try:
-        # Neither is opened twice: a writer of the directory could have replaced it with a symlink by then.
+        # Neither is opened twice: a writer of the directory could have replaced it with a symlink
+        # by then.
         with _create(body) as messages, _create(path) as file:
             written = _write_messages(source, messages, style, lambda entry: True, gate)
             messages.seek(0)
@@ -234,8 +282,9 @@ def _write_whole(
 
 
 def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
-    """Check if the transcript still has the first and the last entry of the archive with these facts. Raises OSError.
-    These may have no text and so not be written now, such as the tool uses of an archive in another style."""
+    """Check if the transcript still has the first and the last entry of the archive with these
+    facts. Raises OSError. These may have no text and so not be written now, such as the tool uses
+    of an archive in another style."""
     wanted = {facts.get("first_id"), facts.get("last_id")}
     with Opened(source.path) as descriptor:
         entries = _reader(source, descriptor).conversation(descriptor)
@@ -243,9 +292,15 @@ def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
 
 
 def _write_appended(
-    source: ArchiveSource, path: str, style: format.ArchiveStyle, archive: str, facts: dict[str, Any], gate: Gate | None
+    source: ArchiveSource,
+    path: str,
+    style: format.ArchiveStyle,
+    archive: str,
+    facts: dict[str, Any],
+    gate: Gate | None,
 ) -> WrittenArchive:
-    """Write `archive` to `path`, followed by the messages of the transcript that it does not have."""
+    """Write `archive` to `path`, followed by the messages of the transcript that it does not
+    have."""
     last = epoch_seconds(facts.get("last")) or 0.0
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
         _copy(old, file)
@@ -321,14 +376,18 @@ def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> Sessi
 
 
 def archive_group_session(group: Group, session_id: str, now: float, title: str = "") -> str | None:
-    """Write or update the archive of a group's session, under `title` if given; return its path, None if there is
-    nothing to archive. `now` is in seconds since the epoch. Symlinks that the agent may have made are not followed.
-    Raises SessionMemoryError, OSError."""
+    """Write or update the archive of a group's session, under `title` if given; return its path,
+    None if there is nothing to archive. `now` is in seconds since the epoch. Symlinks that the
+    agent may have made are not followed. Raises SessionMemoryError, OSError."""
     privacy = Privacy(os.environ, group.memory_home)
     with held(group) as place:
         settle(place.conversations_dir, privacy)
-        source = ArchiveSource(session_id, place.transcript(session_id), group.runtime, group.name, title)
-        archive = archive_session(source, place.conversations_dir, group.settings(), now, privacy=privacy)
+        source = ArchiveSource(
+            session_id, place.transcript(session_id), group.runtime, group.name, title
+        )
+        archive = archive_session(
+            source, place.conversations_dir, group.settings(), now, privacy=privacy
+        )
     if archive and is_private_path(archive):
         return private_path(group.conversations_dir, os.path.basename(archive))
     return archive and f"{group.conversations_dir}/{os.path.basename(archive)}"

@@ -15,22 +15,32 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.values import Filter
 
-HOME = "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the current directory"
+HOME = (
+    "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the "
+    "current directory"
+)
 NO_LIMIT = 10**9  # as a filter's limit
 LARGEST = 10**12  # number that SQLite can still multiply
 
 
 def add_common(
-    parser: argparse.ArgumentParser, *, filter_limit: int = 0, limit: int = 0, team: bool = False, private: bool = False
+    parser: argparse.ArgumentParser,
+    *,
+    filter_limit: int = 0,
+    limit: int = 0,
+    team: bool = False,
+    private: bool = False,
 ) -> None:
-    """Add `--home` and `--json`; with a default of at most `filter_limit` results, the options of `filter_of`; with
-    `limit`, `--limit` alone; if wanted, `--team` and `--include-private`."""
+    """Add `--home` and `--json`; with a default of at most `filter_limit` results, the options of
+    `filter_of`; with `limit`, `--limit` alone; if wanted, `--team` and `--include-private`."""
     if filter_limit:
         add_filter(parser, filter_limit)
     if limit:
         add_limit(parser, limit)
     if team:
-        parser.add_argument("--team", action="store_true", help="of all machines: yours, and what the team shares")
+        parser.add_argument(
+            "--team", action="store_true", help="of all machines: yours, and what the team shares"
+        )
     if private:
         add_private(parser)
     add_home(parser)
@@ -44,9 +54,15 @@ def add_home(parser: argparse.ArgumentParser) -> None:
 def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
     """Add the options of `filter_of`; `limit` is how many results are shown by default."""
     add_project(parser)
-    parser.add_argument("--session", metavar="S", default="", help="only this session: its id, or how that begins")
-    parser.add_argument("--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday")
-    parser.add_argument("--until", metavar="WHEN", type=end_of_time, help="the same; a day counts to its end")
+    parser.add_argument(
+        "--session", metavar="S", default="", help="only this session: its id, or how that begins"
+    )
+    parser.add_argument(
+        "--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday"
+    )
+    parser.add_argument(
+        "--until", metavar="WHEN", type=end_of_time, help="the same; a day counts to its end"
+    )
     add_limit(parser, limit)
 
 
@@ -56,19 +72,25 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
-    """Add `--include-private`, which docs/use/privacy.md explains; no help, since agents read that too."""
+    """Add `--include-private`, which docs/use/privacy.md explains; no help, since agents read that
+    too."""
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
 
 
 class OnlyForPeopleError(SessionMemoryError):
-    """An agent used an option that is only for people. The rule that permits the command permits any option."""
+    """An agent used an option that is only for people. The rule that permits the command permits
+    any option."""
 
     def __init__(self, option: str) -> None:
-        super().__init__(f"{option}: only for people", "ask the user to run it in a terminal of their own")
+        super().__init__(
+            f"{option}: only for people", "ask the user to run it in a terminal of their own"
+        )
 
 
 def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
-    parser.add_argument("--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})")
+    parser.add_argument(
+        "--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})"
+    )
 
 
 def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
@@ -80,18 +102,25 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     if directories and getattr(arguments, "team", False):
         from ..upkeep.team import project_of, team_of
 
-        project, _ = project_of(directories[0], team_of(location.home).projects, location.home.user_dir)
+        project, _ = project_of(
+            directories[0], team_of(location.home).projects, location.home.user_dir
+        )
         directories = (project,)
     return Filter(
-        homes=location.homes, project="" if directories else arguments.project, directories=directories,
-        session=arguments.session, since=arguments.since, until=arguments.until, limit=arguments.limit,
+        homes=location.homes,
+        project="" if directories else arguments.project,
+        directories=directories,
+        session=arguments.session,
+        since=arguments.since,
+        until=arguments.until,
+        limit=arguments.limit,
         folders=folders,
-    )  # fmt: skip
+    )
 
 
 def repository_directories(path: str, notes_file: str) -> tuple[str, ...]:
-    """Return the roots of all worktrees of the repository that `path` is in, then the earlier paths that `notes_file`
-    has of it; none if it is in none."""
+    """Return the roots of all worktrees of the repository that `path` is in, then the earlier paths
+    that `notes_file` has of it; none if it is in none."""
     from ..system.git import find_worktree, worktrees_of
     from ..transcripts.earlier_paths import EarlierPaths
 
@@ -106,7 +135,8 @@ def repository_directories(path: str, notes_file: str) -> tuple[str, ...]:
 
 
 def folders_of(directories: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the folders that runtimes have for the transcripts of sessions in these directories."""
+    """Return the names of the folders that runtimes have for the transcripts of sessions in these
+    directories."""
     from ..runtimes import all_runtimes
 
     names = {
@@ -135,13 +165,14 @@ def positive(text: str) -> int:
 
 
 def point_in_time(text: str, now: float | None = None) -> int:
-    """Milliseconds since 1970, of a date, a time ago, today or yesterday, in local time. `now` is in seconds. Raises
-    ArgumentTypeError."""
+    """Milliseconds since 1970, of a date, a time ago, today or yesterday, in local time. `now` is
+    in seconds. Raises ArgumentTypeError."""
     return _read_time(text, milliseconds_at(text, now))
 
 
 def end_of_time(text: str, now: float | None = None) -> int:
-    """Return the same for the end of a range: the last millisecond of a day. Raises ArgumentTypeError."""
+    """Return the same for the end of a range: the last millisecond of a day. Raises
+    ArgumentTypeError."""
     return _read_time(text, last_millisecond(text, now))
 
 

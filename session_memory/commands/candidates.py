@@ -1,5 +1,5 @@
-"""The words that a shell offers for an argument: its completion script asks for them with each Tab, as
-`session-memory __complete KIND WORD LINE...`."""
+"""The words that a shell offers for an argument: its completion script asks for them with each Tab,
+as `session-memory __complete KIND WORD LINE...`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ MEMORY_SECONDS = 0.2  # to wait for a lock
 
 
 def run(words: Sequence[str]) -> int:
-    """Print the candidates of a kind that begin with a word, one a line, each with a tab and a description. Return 0.
-    Prints nothing if anything goes wrong: the person is in the middle of a line."""
+    """Print the candidates of a kind that begin with a word, one a line, each with a tab and a
+    description. Return 0. Prints nothing if anything goes wrong: the person is in the middle of a
+    line."""
     with suppress(Exception):
         kind, word, *line = words
         terminal = Terminal(os.environ)
@@ -41,7 +42,12 @@ def run(words: Sequence[str]) -> int:
 
 def _can_be_typed(text: str) -> bool:
     """Check that a word means the same to a command after printing, and cannot be an option."""
-    return text == name_for_people(text) and text.isprintable() and text == text.strip() and text[:1] not in ("", "-")
+    return (
+        text == name_for_people(text)
+        and text.isprintable()
+        and text == text.strip()
+        and text[:1] not in ("", "-")
+    )
 
 
 def _home_in(line: Sequence[str]) -> str | None:
@@ -65,7 +71,9 @@ def _sessions(word: str, home: str | None) -> list[Candidate]:
 
 def _ids(word: str, home: str | None) -> list[Candidate]:
     """Return the same without titles, for a command that deletes."""
-    return _here_or_anywhere(word, home, lambda sessions: [(each.id, _about(each)) for each in sessions])
+    return _here_or_anywhere(
+        word, home, lambda sessions: [(each.id, _about(each)) for each in sessions]
+    )
 
 
 def _here_or_anywhere(
@@ -92,7 +100,8 @@ def _about(session: FoundSession) -> str:
 
 
 def _projects(word: str, home: str | None) -> Iterable[Candidate]:
-    """Return the names of directories with sessions; their paths if the word begins with a slash."""
+    """Return the names of directories with sessions; their paths if the word begins with a
+    slash."""
     if word.startswith("/"):
         return _directories(word, home)
     named = {os.path.basename(path): path for path in _starts(home)}
@@ -104,8 +113,11 @@ def _directories(word: str, home: str | None) -> Iterable[Candidate]:
 
 
 def _starts(home: str | None) -> list[str]:
-    """Return the directories in which sessions were started, without those that may not be shown."""
-    starts = [session.start.rstrip("/") for session in _latest(home, everywhere=True) if session.has_text]
+    """Return the directories in which sessions were started, without those that may not be
+    shown."""
+    starts = [
+        session.start.rstrip("/") for session in _latest(home, everywhere=True) if session.has_text
+    ]
     return [start for start in dict.fromkeys(starts) if start]
 
 

@@ -1,5 +1,5 @@
-"""`session-memory completion`: prints a script that lets a shell complete the commands and their options, and the
-sessions, projects and memories that `candidates` finds."""
+"""`session-memory completion`: prints a script that lets a shell complete the commands and their
+options, and the sessions, projects and memories that `candidates` finds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ save it where your shell looks for it, and open a new shell:
   session-memory completion fish > ~/.config/fish/completions/session-memory.fish
 """
 
-# The kinds of `candidates` that arguments take, by the argument's name; a command and its argument come first.
+# The kinds of `candidates` that arguments take, by the argument's name; a command and its argument
+# come first.
 _KINDS = {
     "session": "sessions",
     "project": "projects",
@@ -30,8 +31,8 @@ _KINDS = {
     "restore session": "",  # takes those that are no longer here
     "memories words": "memories",
 }
-# Each gets the kind and the word typed so far. A title may hold anything: bash would run `$(...)` in a word that it is
-# given unquoted, or within double quotes. zsh and fish quote by themselves.
+# Each gets the kind and the word typed so far. A title may hold anything: bash would run `$(...)`
+# in a word that it is given unquoted, or within double quotes. zsh and fish quote by themselves.
 _BASH = r"""
 _session_memory_candidates() {
   local typed=$2 quote= value

@@ -33,21 +33,30 @@ _TEXT_KINDS = (Kind.ASSISTANT, Kind.DATABASE, Kind.MODEL, Kind.TEXT, Kind.URL, K
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", metavar="KEY", nargs="?", default="", help="such as scope, store.watch_path")
+    parser.add_argument(
+        "key", metavar="KEY", nargs="?", default="", help="such as scope, store.watch_path"
+    )
     parser.add_argument("value", metavar="VALUE", nargs="?", help="the new value, as in the file")
-    parser.add_argument("--unset", action="store_true", help="take the key out of the file: its default holds again")
+    parser.add_argument(
+        "--unset", action="store_true", help="take the key out of the file: its default holds again"
+    )
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the settings of a home, or set one; return 1 if one is invalid. Raises SessionMemoryError, OSError."""
+    """Show the settings of a home, or set one; return 1 if one is invalid. Raises
+    SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     home, name = _home(arguments.home), current(arguments.key)
     if arguments.unset and (not name or arguments.value is not None):
-        raise WrongCallError("--unset goes with one key", "for example: session-memory config scope --unset")
+        raise WrongCallError(
+            "--unset goes with one key", "for example: session-memory config scope --unset"
+        )
     if arguments.value is not None or arguments.unset:
         at, value = _meant(name, arguments.value)
-        changed, refusals = switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
+        changed, refusals = (
+            switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
+        )
         file = terminal.short(home.config_file)
         if not arguments.unset:
             set_key(home.config_file, at, value)
@@ -55,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
             if at == ("proof", "withhold") and value:  # who switches it on should know for how long
                 terminal.note(one_line(ProofSettings.withhold.about))  # type: ignore[attr-defined]
         elif unset_key(home.config_file, at):
-            terminal.line(f"{'.'.join(at)}: taken out of {file}; from the next prompt on: {_default(value)}")
+            terminal.line(
+                f"{'.'.join(at)}: taken out of {file}; from the next prompt on: {_default(value)}"
+            )
         else:
             terminal.line(f"{'.'.join(at)} is not set in {file}: {_default(value)}")
         for path in changed:
@@ -64,7 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.note(for_people(text))
         terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
         if at[0] in SECTIONS:
-            from ..upkeep.leftover_files import follow_rules  # only here: values are shown without the store
+            # only here: values are shown without the store
+            from ..upkeep.leftover_files import follow_rules
 
             follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
         return 0
@@ -78,7 +90,11 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.note(for_people(text))
         return _show_one(name, values, rules, terminal) or bool(wrong)
     found = notices(home)
-    ways = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes() if runtime.PROMPT_EVENT}
+    ways = {
+        runtime.name: kind_of_delivery(runtime)
+        for runtime in all_runtimes()
+        if runtime.PROMPT_EVENT
+    }
     with terminal.paged():
         _show_all(home, values, rules, terminal)
         for kind in dict.fromkeys(ways.values()):
@@ -86,8 +102,18 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
         for notice in found:
             terminal.note(for_people(notice))
-    shown = {name: {"value": value, "source": source or None} for name, (value, source) in values.items()}
-    terminal.result({"file": home.config_file, "values": shown, "rules": rules, "delivery": ways, "notices": found})
+    shown = {
+        name: {"value": value, "source": source or None} for name, (value, source) in values.items()
+    }
+    terminal.result(
+        {
+            "file": home.config_file,
+            "values": shown,
+            "rules": rules,
+            "delivery": ways,
+            "notices": found,
+        }
+    )
     return 1 if found else 0
 
 
@@ -121,13 +147,18 @@ def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
     ]
 
 
-def _show_all(home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> None:
+def _show_all(
+    home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal
+) -> None:
     there = "" if os.path.lexists(home.config_file) else ", which is not there yet"
     terminal.line(terminal.paint("bold", f"{terminal.short(home.config_file)}{there}"))
     shown = [key for key in KEYS if key.name in values]
     names = max(len(key.last_name) for key in shown) + 2
     for section in dict.fromkeys(key.section for key in shown):
-        terminal.heading(f"{section}: {_sentence(SECTION_CLASSES[section].ABOUT)}".rstrip(": ") or "Updates and upkeep")
+        terminal.heading(
+            f"{section}: {_sentence(SECTION_CLASSES[section].ABOUT)}".rstrip(": ")
+            or "Updates and upkeep"
+        )
         for key in [key for key in shown if key.section == section]:
             value, source = values[key.name]
             _show_key(key, names, written(value), terminal.short(source), terminal)
@@ -137,7 +168,9 @@ def _show_all(home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[s
         rule = name_for_people(f"{one['section']}.{one['pattern']}: {written(one['rule'])}")
         terminal.line(f"  {rule}  ({terminal.short(one['source'])})")
     terminal.line()
-    terminal.line(f"{called_as()} config KEY VALUE sets one, config KEY --unset takes it out again.")
+    terminal.line(
+        f"{called_as()} config KEY VALUE sets one, config KEY --unset takes it out again."
+    )
 
 
 def _show_key(key: Key, width: int, value: str, source: str, terminal: Terminal) -> None:
@@ -154,7 +187,9 @@ def _sentence(about: str) -> str:
     return text.partition(". ")[0].rstrip(".") + "." if text else ""
 
 
-def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> int:
+def _show_one(
+    name: str, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal
+) -> int:
     if name in SECTIONS:
         found = [one for one in rules if one["section"] == name]
         for one in found:
@@ -170,8 +205,8 @@ def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[st
 
 
 def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:
-    """Return the key's path and the value that `text` means; to unset it (None) its default, None for a rule. Raises
-    WrongCallError."""
+    """Return the key's path and the value that `text` means; to unset it (None) its default, None
+    for a rule. Raises WrongCallError."""
     section, _, rest = name.partition(".")
     pattern, _, rule_key = rest.rpartition(".")
     if section in SECTIONS:
@@ -182,12 +217,23 @@ def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:
             return (section, pattern, rule_key), None
         value = parsed(text)
         is_right = bool(pattern) and (section != PROJECTS or is_path(pattern))
-        if is_right and rule_key == SHARE and (share := "off" if value is False else value) in SHARES:
+        if (
+            is_right
+            and rule_key == SHARE
+            and (share := "off" if value is False else value) in SHARES
+        ):
             return (section, pattern, rule_key), share
         if rule_key not in WORDS or not is_right or not isinstance(value, bool):
-            example = "projects.~/private.ignore true" if section == PROJECTS else "sessions.email.quote false"
+            example = (
+                "projects.~/private.ignore true"
+                if section == PROJECTS
+                else "sessions.email.quote false"
+            )
             hint = f"for example: session-memory config {example}"
-            words = "a rule is ignore, quote or isolate_memories (true or false) or share (off, mine or team)"
+            words = (
+                "a rule is ignore, quote or isolate_memories (true or false) or share (off, "
+                "mine or team)"
+            )
             raise WrongCallError(f"{name} {text}: {words}", hint)
         return (section, pattern, rule_key), value
     key = _key(name)
@@ -204,12 +250,17 @@ def _default(value: Any) -> str:
 
 
 def _key(name: str) -> Key:
-    """Return the key called `name`, with its sections, or without them if unambiguous. Raises WrongCallError."""
-    found = [key for key in KEYS if key.name == name] or [key for key in KEYS if key.last_name == name]
+    """Return the key called `name`, with its sections, or without them if unambiguous. Raises
+    WrongCallError."""
+    found = [key for key in KEYS if key.name == name] or [
+        key for key in KEYS if key.last_name == name
+    ]
     if len(found) == 1:
         return found[0]
     if found:
         raise WrongCallError(f"{name} could be any of {', '.join(key.name for key in found)}")
-    meant = closest(name, [key.name for key in KEYS]) or closest(name, [key.last_name for key in KEYS])
+    meant = closest(name, [key.name for key in KEYS]) or closest(
+        name, [key.last_name for key in KEYS]
+    )
     hint = f"did you mean {meant}?" if meant else "session-memory config shows all keys"
     raise WrongCallError(f"there is no key {name!r}", hint)

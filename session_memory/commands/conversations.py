@@ -20,7 +20,8 @@ PROJECT_CHARACTERS = 24
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     statuses = (
-        f"only those that are {enumerated(STATUSES, 'or')}: may go on, has ended, is being made into memories, "
+        f"only those that are {enumerated(STATUSES, 'or')}: may go on, has ended, is being made "
+        f"into memories, "
         "memories were made, was too short for them"
     )
     parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
@@ -39,14 +40,27 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.result({"conversations": [fields(one) for one in found], "more": is_cut})
     if not found:
         is_limited = wanted._replace(limit=0, homes=None) != Filter(limit=0)
-        nothing = "No conversation is like that: ask with fewer options." if is_limited else "No conversations yet."
+        nothing = (
+            "No conversation is like that: ask with fewer options."
+            if is_limited
+            else "No conversations yet."
+        )
         opened.terminal.line(nothing)
         return 1 if is_limited else 0
-    headings = "ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.team else "STATUS", "PROJECT", "TITLE"
+    headings = (
+        "ID",
+        "LAST MESSAGE",
+        "MESSAGES",
+        "WHO" if opened.team else "STATUS",
+        "PROJECT",
+        "TITLE",
+    )
     rows = [headings, *map(_row, found)]
     opened.terminal.table(rows, [0, 2])
     if is_cut:
-        opened.terminal.line(f"These are the latest {wanted.limit}; there are more: --limit N shows them.")
+        opened.terminal.line(
+            f"These are the latest {wanted.limit}; there are more: --limit N shows them."
+        )
     return 0
 
 

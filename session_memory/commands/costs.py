@@ -1,4 +1,5 @@
-"""`session-memory costs`: tokens and dollars by day, project, session, model or runtime, and the cost of memories."""
+"""`session-memory costs`: tokens and dollars by day, project, session, model or runtime, and the
+cost of memories."""
 
 from __future__ import annotations
 
@@ -27,12 +28,20 @@ _NO_NAME = "(unknown)"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--by", choices=BY, default="day", help="a line for each day (the default), project, session, model or runtime"
+        "--by",
+        choices=BY,
+        default="day",
+        help="a line for each day (the default), project, session, model or runtime",
     )
     parser.add_argument(
-        "--update-prices", metavar="URL", nargs="?", const=SOURCE, default="",
-        help="get the prices of models from LiteLLM's list, or from a file like it at URL, and show nothing",
-    )  # fmt: skip
+        "--update-prices",
+        metavar="URL",
+        nargs="?",
+        const=SOURCE,
+        default="",
+        help="get the prices of models from LiteLLM's list, or from a file like it at URL, and "
+        "show nothing",
+    )
     add_common(parser, filter_limit=LIMIT, private=True)
 
 
@@ -60,7 +69,9 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         found = (one for one in expenses(files, prices, advance) if sessions.shows(one))
         total, [rows] = sums_of(found, arguments.by)
     told = told_tokens(sessions.shown, wanted.since, wanted.until) if rows else 0
-    is_of_all = wanted.homes is None and not (wanted.project or wanted.directories or wanted.session)
+    is_of_all = wanted.homes is None and not (
+        wanted.project or wanted.directories or wanted.session
+    )
     memories = []
     try:
         memories = of_memories(opened.location, wanted, prices) if is_of_all else []
@@ -69,7 +80,10 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.result(
         {
             "by": arguments.by,
-            "rows": [{arguments.by: one.name, "title": one.title, **_as_json(one)} for one in rows[: wanted.limit]],
+            "rows": [
+                {arguments.by: one.name, "title": one.title, **_as_json(one)}
+                for one in rows[: wanted.limit]
+            ],
             "more": len(rows) > wanted.limit,
             "total": _as_json(total),
             "told_tokens": told,
@@ -81,13 +95,20 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if told:
         share = share_of(told, total.input + total.output + total.cached + total.written)
         opened.terminal.line(
-            f"Updates told: {counted(told, 'token')}, {share} of these; session-memory proof says what came of them."
+            f"Updates told: {counted(told, 'token')}, {share} of these; session-memory proof "
+            f"says what came of them."
         )
     if memories:
         opened.terminal.heading("Spent on memories, by model")
-        _table(opened, [_cells(one, brief(one.name, NAME_CHARACTERS) or _NO_NAME) for one in memories], "MODEL")
+        _table(
+            opened,
+            [_cells(one, brief(one.name, NAME_CHARACTERS) or _NO_NAME) for one in memories],
+            "MODEL",
+        )
     if sessions.missing:
-        opened.terminal.note(f"{counted(sessions.missing, 'session')} without a transcript: their costs are unknown")
+        opened.terminal.note(
+            f"{counted(sessions.missing, 'session')} without a transcript: their costs are unknown"
+        )
     return 0 if rows or is_of_all else 1
 
 
@@ -95,14 +116,24 @@ def _print(opened: OpenStore, by: str, rows: list[CostSum], total: CostSum, limi
     if not rows:
         opened.terminal.line("No transcript contains costs: not every runtime records tokens.")
         return
-    names = [opened.terminal.short(one.name) if by == "project" else one.name for one in rows[:limit]]
-    lines = [_cells(one, brief(name, NAME_CHARACTERS) or _NO_NAME) for one, name in zip(rows, names)]
+    names = [
+        opened.terminal.short(one.name) if by == "project" else one.name for one in rows[:limit]
+    ]
+    lines = [
+        _cells(one, brief(name, NAME_CHARACTERS) or _NO_NAME) for one, name in zip(rows, names)
+    ]
     _table(opened, [*lines, _cells(total, "all")], by.upper())
     if len(rows) > limit:
-        opened.terminal.line(f"These are {limit} of {len(rows)}: --limit N shows more. All are in the last line.")
+        opened.terminal.line(
+            f"These are {limit} of {len(rows)}: --limit N shows more. All are in the last line."
+        )
     if total.unpriced:
-        models = enumerated(brief(model, NAME_CHARACTERS) or _NO_NAME for model in sorted(total.unpriced))
-        opened.terminal.note(f"no price is known of {models}: session-memory costs --update-prices may know it")
+        models = enumerated(
+            brief(model, NAME_CHARACTERS) or _NO_NAME for model in sorted(total.unpriced)
+        )
+        opened.terminal.note(
+            f"no price is known of {models}: session-memory costs --update-prices may know it"
+        )
 
 
 def _table(opened: OpenStore, rows: list[tuple[str, ...]], first: str) -> None:
@@ -113,7 +144,9 @@ def _table(opened: OpenStore, rows: list[tuple[str, ...]], first: str) -> None:
 def _cells(one: CostSum, name: str) -> tuple[str, ...]:
     """Its row in a table, the title last."""
     tokens = (one.input, one.output, one.cached, one.written)
-    dollars = "unknown" if one.dollars is None else f"{one.dollars:,.2f}{'+' if one.unpriced else ''}"
+    dollars = (
+        "unknown" if one.dollars is None else f"{one.dollars:,.2f}{'+' if one.unpriced else ''}"
+    )
     return (name, *(f"{number:,}" for number in tokens), dollars, brief(one.title, NAME_CHARACTERS))
 
 

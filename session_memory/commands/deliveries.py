@@ -20,11 +20,20 @@ from .sessions import chosen_session
 SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5
 WITHHELD = "The text is withheld: it may show what a rule has hidden since, or what was forgotten."
-_ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: "not known yet if it arrived"}
+_ARRIVED = {
+    True: "and it arrived",
+    False: "not found in its transcript",
+    None: "not known yet if it arrived",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", nargs="?", help="its id, or a word of its title (else the last)")
+    parser.add_argument(
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        help="its id, or a word of its title (else the last)",
+    )
     parser.set_defaults(all=False)
     add_common(parser, limit=SHOWN)
 
@@ -35,7 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.session:
         chosen = [chosen_session(arguments.session, arguments, os.environ)]
     else:
-        prompted = [one for one in found if is_file(one.home.cursor_file(one.session.key) + ".lock")]
+        prompted = [
+            one for one in found if is_file(one.home.cursor_file(one.session.key) + ".lock")
+        ]
         chosen = prompted[: arguments.limit]
     states = [(one, delivery_state(one, os.environ), drawn_for(one, found)) for one in chosen]
     names = {one.session.key: one.name for one in found}
@@ -44,19 +55,29 @@ def run(arguments: argparse.Namespace) -> int:
         for line in [line for line in drawn if line.is_held]:
             terminal.line(f"Coin (proof.withhold): {line.words}.")
     if not states:
-        terminal.line("No session here has had a prompt since the hooks were installed: type one, or see doctor.")
+        terminal.line(
+            "No session here has had a prompt since the hooks were installed: type "
+            "one, or see doctor."
+        )
     terminal.result({"sessions": [_as_json(*state, names) for state in states]})
     return 0
 
 
-def _show(one: FoundSession, state: DeliveryState, names: Mapping[str, str], terminal: Terminal) -> None:
+def _show(
+    one: FoundSession, state: DeliveryState, names: Mapping[str, str], terminal: Terminal
+) -> None:
     terminal.heading(for_people(f"{one.name} ({one.id})"))
     delivered = state.delivered
     if delivered is None:
-        terminal.line("It has got no update yet: nothing new has happened in the others since its first prompt.")
+        terminal.line(
+            "It has got no update yet: nothing new has happened in the others "
+            "since its first prompt."
+        )
     else:
         when = age(time.time() - delivered.at)
-        terminal.line(f"Delivered {when}, {_ARRIVED[delivered.acknowledged]}{':' if delivered.text else '.'}")
+        terminal.line(
+            f"Delivered {when}, {_ARRIVED[delivered.acknowledged]}{':' if delivered.text else '.'}"
+        )
         terminal.quote(for_people(delivered.text or ""))
         if state.is_withheld:
             terminal.line(WITHHELD)
@@ -72,9 +93,15 @@ def _left_out(state: DeliveryState, names: Mapping[str, str]) -> list[str]:
     return [names[key] for key in state.left_out if key in names]
 
 
-def _as_json(one: FoundSession, state: DeliveryState, drawn: list[Drawn], names: Mapping[str, str]) -> dict[str, Any]:
+def _as_json(
+    one: FoundSession, state: DeliveryState, drawn: list[Drawn], names: Mapping[str, str]
+) -> dict[str, Any]:
     last = state.delivered
-    delivered = {"at": iso_time(last.at), "text": last.text, "acknowledged": last.acknowledged} if last else None
+    delivered = (
+        {"at": iso_time(last.at), "text": last.text, "acknowledged": last.acknowledged}
+        if last
+        else None
+    )
     return {
         "id": one.id,
         "name": one.name,
@@ -82,7 +109,12 @@ def _as_json(one: FoundSession, state: DeliveryState, drawn: list[Drawn], names:
         "waiting": state.waiting or None,
         "left_out": _left_out(state, names),
         "held_back": [
-            {"path": line.path, "session": line.other.id, "at": iso_time(line.at), "told_since": line.is_released}
+            {
+                "path": line.path,
+                "session": line.other.id,
+                "at": iso_time(line.at),
+                "told_since": line.is_released,
+            }
             for line in drawn
             if line.is_held
         ],

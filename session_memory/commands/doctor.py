@@ -1,4 +1,5 @@
-"""`session-memory doctor`: checks the upkeep, the store and the hooks, and says how to fix what does not work."""
+"""`session-memory doctor`: checks the upkeep, the store and the hooks, and says how to fix what
+does not work."""
 
 from __future__ import annotations
 
@@ -30,12 +31,14 @@ from .status import show_status
 
 SUMMARY = "check the upkeep, the store and the hooks, and say how to fix what does not work"
 _SECTIONS = ("all", "status", "store", "hooks")
-_SHARED = ("config", "log", "state", "upkeep")  # the same for all runtimes of a person: reported once
+# the same for all runtimes of a person: reported once
+_SHARED = ("config", "log", "state", "upkeep")
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
 
 
 class DoctorReport(NamedTuple):
-    """The findings about `root` ('' for the program), called `title`, with a trial run of its hook."""
+    """The findings about `root` ('' for the program), called `title`, with a trial run of its
+    hook."""
 
     root: str
     title: str
@@ -44,13 +47,19 @@ class DoctorReport(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = "status: upkeep, queue, costs, paths; store: integrity, contents; hooks: program, homes; or all (default)"
-    parser.add_argument("section", metavar="SECTION", nargs="?", choices=_SECTIONS, default="all", help=what)
+    what = (
+        "status: upkeep, queue, costs, paths; store: integrity, contents; hooks: program, "
+        "homes; or all (default)"
+    )
+    parser.add_argument(
+        "section", metavar="SECTION", nargs="?", choices=_SECTIONS, default="all", help=what
+    )
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check the section, or all of them; return 1 if something is wrong. Raises SessionMemoryError."""
+    """Check the section, or all of them; return 1 if something is wrong. Raises
+    SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     with terminal.paged():
         is_well, result = _check(arguments, terminal)
@@ -69,7 +78,9 @@ def _check(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dic
     return is_well, result | parts
 
 
-def _show_section(name: str, arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
+def _show_section(
+    name: str, arguments: argparse.Namespace, terminal: Terminal
+) -> tuple[bool, dict[str, Any]]:
     if name == "status":
         return show_status(arguments, terminal)
     from .store_check import check_store  # needs apsw
@@ -79,7 +90,8 @@ def _show_section(name: str, arguments: argparse.Namespace, terminal: Terminal) 
 
 
 def _section_result(name: str, arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Show a section among others, unless there is nothing to check; an error is part of its result."""
+    """Show a section among others, unless there is nothing to check; an error is part of its
+    result."""
     try:
         database = find_location(arguments.home, os.environ).database
         if name == "store" and not (find_spec("apsw") and os.path.exists(database)):
@@ -98,7 +110,9 @@ def _check_hooks(
     """Print the findings about the program and the homes, and the verdict."""
     environ = {**os.environ, "HOME": required_user_dir(os.environ)}
     program_dir = program_paths(environ).program_dir
-    terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {program_dir}"))
+    terminal.line(
+        terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {program_dir}")
+    )
     found: dict[str, list[Finding]] = {}
     shown: set[str] = set()
     for one in examine(arguments.home, environ):
@@ -109,19 +123,30 @@ def _check_hooks(
         if one.trial is not None and one.trial.text and one.trial.session not in shown:
             shown.add(one.trial.session)  # in a project all runtimes get the same updates
             terminal.line()
-            terminal.line(f"  The next prompt of {terminal.short(one.trial.session)} would get this update:")
+            terminal.line(
+                f"  The next prompt of {terminal.short(one.trial.session)} would get this update:"
+            )
             terminal.line()
             terminal.quote(one.trial.text)
-    wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings) + (not is_sound)
-    verdict = f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above." if wrongs else "All is well."
+    wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings) + (
+        not is_sound
+    )
+    verdict = (
+        f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above."
+        if wrongs
+        else "All is well."
+    )
     terminal.line()
     terminal.line(terminal.paint("bold", verdict))
-    findings = [{"home": home or None, **vars(one)} for home, findings in found.items() for one in findings]
+    findings = [
+        {"home": home or None, **vars(one)} for home, findings in found.items() for one in findings
+    ]
     return not wrongs, {"version": __version__, "ok": not wrongs, "findings": findings}
 
 
 def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorReport]:
-    """Yield the findings about the program, then about the home `path`, else about each home with an installation."""
+    """Yield the findings about the program, then about the home `path`, else about each home with
+    an installation."""
     paths = program_paths(environ)
     try:
         ledger = read_ledger(paths.ledger_file)
@@ -133,14 +158,21 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorRepo
         yield DoctorReport(root, "", findings)
     folders = dict.fromkeys(runtime.SESSIONS_FOLDER for runtime in all_runtimes())
     start = os.path.abspath(path or os.getcwd())
-    if line := next(filter(None, (looks_like_home(start, environ, folder) for folder in folders)), ""):
+    if line := next(
+        filter(None, (looks_like_home(start, environ, folder) for folder in folders)), ""
+    ):
         text, _, mend = line.rpartition(": ")
         yield DoctorReport("", "", [Finding(NOTE, "home", text, mend)])
     shared: set[tuple[str, Finding]] = set()
     for target in targets:
         findings, trial = check_home(target, paths, ledger, environ, time.time())
         place = target.home.state_dir
-        yield DoctorReport(target.root, target.title, [one for one in findings if (place, one) not in shared], trial)
+        yield DoctorReport(
+            target.root,
+            target.title,
+            [one for one in findings if (place, one) not in shared],
+            trial,
+        )
         shared.update((place, one) for one in findings if one.about in _SHARED)
 
 
@@ -157,12 +189,18 @@ def _targets(
             targets.append(found or identify(root, environ))
         except NoHomeError as error:
             is_gone = root in ledger.homes and not os.path.exists(root)
-            mend = f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}" if is_gone else error.hint
+            mend = (
+                f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}"
+                if is_gone
+                else error.hint
+            )
             lost[root] = [Finding(WRONG, "home", f"{error}", mend)]
     if not path and not ledger.homes:
         targets = find(ledger, environ, os.getcwd())
     if not targets and not lost:
-        lost[str(paths.program_dir)] = [Finding(WRONG, "homes", "it is installed into no home", "run install.py")]
+        lost[str(paths.program_dir)] = [
+            Finding(WRONG, "homes", "it is installed into no home", "run install.py")
+        ]
     return targets, lost
 
 
@@ -173,4 +211,6 @@ def _show(findings: list[Finding], terminal: Terminal) -> None:
         text = terminal.short(finding.text)
         terminal.paragraph(text, indent=" " * 23, first=f"  {mark} {finding.about:<13} ")
         if finding.mend:
-            terminal.paragraph(terminal.short(finding.mend), indent=" " * 26, first=" " * 23 + "-> ")
+            terminal.paragraph(
+                terminal.short(finding.mend), indent=" " * 26, first=" " * 23 + "-> "
+            )

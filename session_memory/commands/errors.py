@@ -26,7 +26,9 @@ TITLE_CHARACTERS = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT", help="the error, or some lines of it; - reads it from stdin")
+    parser.add_argument(
+        "text", metavar="TEXT", help="the error, or some lines of it; - reads it from stdin"
+    )
     add_common(parser, filter_limit=LIMIT)
 
 
@@ -34,14 +36,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the occurrences; return 1 if there are none. Raises SessionMemoryError."""
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
-        raise WrongCallError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')
+        raise WrongCallError(
+            "there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"'
+        )
     return with_store(arguments, lambda opened: _find(opened, text, wanted_of(opened, arguments)))
 
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     refresh(opened)
     query = ErrorQuery(text)
-    everywhere = conversation_steps(opened.store, wanted._replace(limit=NO_LIMIT), failing=query.similarity)
+    everywhere = conversation_steps(
+        opened.store, wanted._replace(limit=NO_LIMIT), failing=query.similarity
+    )
     found = matching_errors(query, everywhere)
     shown = found[: wanted.limit]
     if not found:
@@ -54,20 +60,32 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     if len(found) > len(shown):
         opened.terminal.line(f"\n{len(found) - len(shown)} more like it: --limit N shows them.")
     if not found:
-        opened.terminal.line(f"No tool has failed with these words. In what was said: {called_as()} search WORDS")
+        opened.terminal.line(
+            f"No tool has failed with these words. In what was said: {called_as()} search WORDS"
+        )
     return 0 if found else 1
 
 
 def _show(opened: OpenStore, one: ErrorMatch) -> None:
     terminal, tool, conversation = opened.terminal, one.failure.tool, one.conversation
     times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
-    terminal.line(terminal.paint("bold", brief(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
+    terminal.line(
+        terminal.paint("bold", brief(tool.error, ERROR_CHARACTERS) or "(no output)") + times
+    )
     terminal.line(f"  of      {brief(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")
     title = brief(conversation.title, TITLE_CHARACTERS) or "-"
     session = name_for_people(conversation.session_id)
-    terminal.line(f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {session})")
-    terminal.line(f"          {title}, in {brief(terminal.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
-    terminal.line(f"  solved  {'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'none recorded'}")
+    terminal.line(
+        f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {session})"
+    )
+    terminal.line(
+        f"          {title}, in "
+        f"{brief(terminal.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}"
+    )
+    terminal.line(
+        f"  solved  "
+        f"{'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'none recorded'}"
+    )
 
 
 def _as_json(one: ErrorMatch) -> dict[str, Any]:

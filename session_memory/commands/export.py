@@ -35,15 +35,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
     parser.add_argument("--all", action="store_true", help="everything")
     parser.add_argument(
-        "--format", choices=[*FORMATS, FILTERED, HTML, ATIF], default="markdown",
+        "--format",
+        choices=[*FORMATS, FILTERED, HTML, ATIF],
+        default="markdown",
         help="default: markdown; filtered is what a model reads to make memories",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
-    parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
-    parser.add_argument(
-        "--out", metavar="FILE", default="", help="the output file (default, or -: stdout); replaces an existing one"
     )
-    parser.add_argument("--dry-run", action="store_true", help="name the conversations, and write nothing")
+    parser.add_argument(
+        "--json", action="store_const", dest="format", const="json", help="as --format json"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="also the tool uses, and how each ended"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        default="",
+        help="the output file (default, or -: stdout); replaces an existing one",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="name the conversations, and write nothing"
+    )
     parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
     add_private(parser)
     add_home(parser)
@@ -65,12 +76,18 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     ids: Sequence[int] = opened.store.conversation_ids(wanted)
     if not ids and wanted.session:
         sessions = _sessions_called(opened, wanted.session)
-        ids = [id for one in sessions for id in opened.store.conversation_ids(wanted._replace(session=one))]
+        ids = [
+            id
+            for one in sessions
+            for id in opened.store.conversation_ids(wanted._replace(session=one))
+        ]
     if not ids and wanted.session:
         ids = opened.store.conversation_ids(wanted_of(opened, arguments))
     if not ids and not arguments.all:
         check_names(opened, wanted)
-        raise SessionMemoryError("no conversation matches", "session-memory conversations lists them")
+        raise SessionMemoryError(
+            "no conversation matches", "session-memory conversations lists them"
+        )
     if arguments.dry_run:
         found = [one for id in ids if (one := opened.store.conversation(id, opened.location.homes))]
         for one in found:
@@ -84,44 +101,59 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
     def conversations() -> Iterator[Conversation]:
         for id in ids:
-            if found := opened.store.conversation(id, opened.location.homes):  # else forgotten or excluded meanwhile
+            # else forgotten or excluded meanwhile
+            if found := opened.store.conversation(id, opened.location.homes):
                 exported.append(id)
                 yield found
 
     if arguments.format == HTML:
-        from ..web.export import as_html  # jinja2, pygments and markdown-it-py take a while to import
+        # jinja2, pygments and markdown-it-py take a while to import
+        from ..web.export import as_html
 
         form: Form = partial(as_html, location=opened.location)
     elif arguments.format == FILTERED:
         form = partial(as_filtered, filtering=settings_of(opened.location).filtering)
     else:
         form = FORMATS[arguments.format]
-    first = opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
+    first = (
+        opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
+    )
     title = first.title if first else ""
     full = arguments.full or arguments.format == FILTERED
-    pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=full, title=title)
+    pieces = export(
+        form, conversations(), opened.store.entries, now_milliseconds(), full=full, title=title
+    )
     if not arguments.out:
         _print(pieces, opened.terminal)
         return 0
     with _replaced(arguments.out) as file:
         for piece in pieces:
             file.write(piece.encode(*_ENCODING))
-    opened.terminal.line(f"{counted(len(exported), 'conversation')} in {opened.terminal.short(arguments.out)}")
+    opened.terminal.line(
+        f"{counted(len(exported), 'conversation')} in {opened.terminal.short(arguments.out)}"
+    )
     return 0
 
 
-def _export_trajectories(opened: OpenStore, arguments: argparse.Namespace, ids: Sequence[int]) -> int:
-    """Write a file for each session, several into a directory. Raises SessionMemoryError, OSError."""
+def _export_trajectories(
+    opened: OpenStore, arguments: argparse.Namespace, ids: Sequence[int]
+) -> int:
+    """Write a file for each session, several into a directory. Raises SessionMemoryError,
+    OSError."""
     sessions: dict[tuple[str, str], list[Conversation]] = {}
     for id in ids:
         if found := opened.store.conversation(id, opened.location.homes):
             sessions.setdefault((found.home, found.session_id), []).append(found)
     out = expanded(arguments.out, os.environ)
     if len(sessions) > 1 and not os.path.isdir(out):
-        raise WrongCallError(f"a trajectory is one session, not {len(sessions):,}", "name a directory: --out DIR")
+        raise WrongCallError(
+            f"a trajectory is one session, not {len(sessions):,}", "name a directory: --out DIR"
+        )
     written = 0
     for conversations in sessions.values():
-        document = trajectory_of(opened.location, opened.store, conversations, arguments.include_private)
+        document = trajectory_of(
+            opened.location, opened.store, conversations, arguments.include_private
+        )
         if document is None:
             opened.terminal.note(f"{WITHHELD}: {conversations[-1].session_id}")
             continue
@@ -134,15 +166,20 @@ def _export_trajectories(opened: OpenStore, arguments: argparse.Namespace, ids: 
         with _replaced(path) as file:
             file.write(text.encode(*_ENCODING))
     if out:
-        opened.terminal.line(f"{counted(written, 'session')} in {opened.terminal.short(arguments.out)}")
+        opened.terminal.line(
+            f"{counted(written, 'session')} in {opened.terminal.short(arguments.out)}"
+        )
     return 0 if written else 1
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:
-    """Return the ids of the sessions with this title (if it may be shown) or name; else of the one whose title or name
-    begins so."""
+    """Return the ids of the sessions with this title (if it may be shown) or name; else of the one
+    whose title or name begins so."""
     location = opened.location
-    called = [(one.title, one.session_id) for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))]
+    called = [
+        (one.title, one.session_id)
+        for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))
+    ]
     rules = location.rules()
     for home in groups_of(location):
         for state in opened.store.file_states(home).values():
@@ -153,8 +190,8 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
 
 
 def _print(pieces: Iterator[str], terminal: Terminal) -> None:
-    """Raise SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed part cannot be
-    undone."""
+    """Raise SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed
+    part cannot be undone."""
     has_begun = False
     try:
         for piece in pieces:
@@ -170,8 +207,8 @@ def _print(pieces: Iterator[str], terminal: Terminal) -> None:
 
 @contextmanager
 def _replaced(path: str) -> Iterator[BinaryIO]:
-    """Open a private file that replaces `path` when it is written whole. Anything but a file, such as a pipe, is
-    written to directly. Raises OSError."""
+    """Open a private file that replaces `path` when it is written whole. Anything but a file, such
+    as a pipe, is written to directly. Raises OSError."""
     path = os.path.realpath(expanded(path, os.environ))
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

@@ -1,4 +1,5 @@
-"""`session-memory forget`: deletes sessions, a project's sessions, or old ones for good, after a preview."""
+"""`session-memory forget`: deletes sessions, a project's sessions, or old ones for good, after a
+preview."""
 
 from __future__ import annotations
 
@@ -37,9 +38,9 @@ SHOWN = 10
 
 
 class Forks(NamedTuple):
-    """The places of copies that other sessions, such as forks, have of the selection: `archives` to write once more,
-    as (path, session id, transcript, group); our `mirrors`; `names` of these sessions by group, whose titles
-    leave the state of others."""
+    """The places of copies that other sessions, such as forks, have of the selection: `archives` to
+    write once more, as (path, session id, transcript, group); our `mirrors`; `names` of these
+    sessions by group, whose titles leave the state of others."""
 
     archives: list[tuple[str, str, str, str]]
     mirrors: list[str]
@@ -47,10 +48,11 @@ class Forks(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
-    paths, `copies` those of our mirrors; nothing stays of the transcripts in `whole`. `rewritten` are archives of
-    sessions that went on, as (path, session id, transcript, group). `names` are the ids and names of the sessions, by
-    group, `kept` their kept transcripts, `forks` what else has copies of it."""
+    """The selection to forget: `until` is the time up to which, by group and session; `archives`
+    and `transcripts` are paths, `copies` those of our mirrors; nothing stays of the transcripts in
+    `whole`. `rewritten` are archives of sessions that went on, as (path, session id, transcript,
+    group). `names` are the ids and names of the sessions, by group, `kept` their kept transcripts,
+    `forks` what else has copies of it."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -67,14 +69,25 @@ class Chosen(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "session", metavar="SESSION", nargs="?", default="",
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        default="",
         help="its id, or how that begins, or the name of an agent's session",
-    )  # fmt: skip
-    parser.add_argument("--project", metavar="P", default="", help="all started in this directory, or below it")
-    parser.add_argument("--before", metavar="WHEN", type=point_in_time, help="only conversations that ended before")
-    parser.add_argument("--transcripts", action="store_true", help="delete the runtime's own transcripts too")
+    )
+    parser.add_argument(
+        "--project", metavar="P", default="", help="all started in this directory, or below it"
+    )
+    parser.add_argument(
+        "--before", metavar="WHEN", type=point_in_time, help="only conversations that ended before"
+    )
+    parser.add_argument(
+        "--transcripts", action="store_true", help="delete the runtime's own transcripts too"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
+    )
     add_common(parser)
 
 
@@ -82,7 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Forget the selection after confirmation. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.before):
         raise WrongCallError("nothing was named", "name a session, --project P or --before WHEN")
-    if arguments.transcripts and (is_started_by_agent(os.environ) or not Terminal(os.environ).can_ask()):
+    if arguments.transcripts and (
+        is_started_by_agent(os.environ) or not Terminal(os.environ).can_ask()
+    ):
         raise OnlyForPeopleError("--transcripts")
     return with_store(arguments, lambda opened: _forget(opened, arguments), writes=True)
 
@@ -92,12 +107,18 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     now = now_milliseconds()
     if forgotten.is_unfinished(opened.location.database) and not arguments.dry_run:
         opened.note("an earlier forget was not finished: finishing it")
-        for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
+        for problem in forget_journal.finish(
+            opened.location, opened.store, os.environ, opened.note
+        ):
             opened.note(problem)
     refresh(opened)
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
-        titled = sessions_called(opened, arguments.session, opened.location.homes) if arguments.session else []
+        titled = (
+            sessions_called(opened, arguments.session, opened.location.homes)
+            if arguments.session
+            else []
+        )
         if titled:
             hint = f"the session with such a title:\n  {line_of(titled[0])}"
             raise SessionMemoryError(f"{arguments.session!r} is no id, which forget takes", hint)
@@ -136,14 +157,19 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         },
     )
     unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
-    deleted = _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts) if chosen.whole else []
+    deleted = (
+        _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts)
+        if chosen.whole
+        else []
+    )
     left = [path for path in chosen.transcripts if path not in deleted]
     _report(opened, chosen._replace(transcripts=left), unfinished)
     return int(bool(unfinished))
 
 
 def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
-    """Return the transcripts of the selection, each as (path, group, until when all of it is forgotten)."""
+    """Return the transcripts of the selection, each as (path, group, until when all of it is
+    forgotten)."""
     sessions = {(each.home, each.session_id): each.source_file for each in chosen.conversations}
     paths = [*chosen.transcripts, *chosen.copies]
     return [
@@ -155,8 +181,8 @@ def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
 
 
 def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
-    """Delete transcripts of a runtime, and those of sub-agents beside them, if a person at a terminal wants that;
-    return those that are gone."""
+    """Delete transcripts of a runtime, and those of sub-agents beside them, if a person at a
+    terminal wants that; return those that are gone."""
     terminal, deleted = opened.terminal, []
     if not is_asked:
         if is_started_by_agent(os.environ) or not terminal.can_ask():
@@ -176,7 +202,9 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
                     os.unlink(one)
             deleted.append(path)
         except OSError as error:
-            opened.note(f"{terminal.short(path)}: it could not be deleted: {error.strerror or error}")
+            opened.note(
+                f"{terminal.short(path)}: it could not be deleted: {error.strerror or error}"
+            )
     terminal.line(f"Deleted: {counted(len(deleted), 'transcript')}.")
     return deleted
 
@@ -193,11 +221,12 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     every = opened.store.all_conversations(location.homes)
     named = _named(opened, every, files, rules, session) if session else None
     wanted = [
-        one for one in every
+        one
+        for one in every
         if (named is None or one.session_id == named)
         and (before is None or (one.last_message_at or 0) < before)
         and (not project or covers(project, one.cwd))
-    ]  # fmt: skip
+    ]
     until: dict[tuple[str, str], int] = {}
     transcript_of = {}
     for one in wanted:
@@ -216,7 +245,11 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
                 archives.append(path)
             elif (archived.home, id) in transcript_of:
                 rewritten.append((path, id, transcript_of[archived.home, id], archived.home))
-    is_copy = {path: mirror.is_mirror(path) for path in paths if path.endswith(".jsonl") and os.path.exists(path)}
+    is_copy = {
+        path: mirror.is_mirror(path)
+        for path in paths
+        if path.endswith(".jsonl") and os.path.exists(path)
+    }
     transcripts = [path for path in is_copy if not is_copy[path]]
     whole = [path for path in transcripts if paths[path]]
     names: dict[str, set[str]] = {home: set() for home, _ in until}
@@ -224,16 +257,33 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
     all_of = project if before is None and not session else ""
     packed = kept_of(
-        location, lambda one: (one.home, one.session_id) in until or (all_of != "" and covers(all_of, one.cwd))
+        location,
+        lambda one: (
+            (one.home, one.session_id) in until or (all_of != "" and covers(all_of, one.cwd))
+        ),
     )
     copies = [path for path in is_copy if is_copy[path]]
     memories = _memories(opened, until)
     no_forks = Forks([], [], {})
-    chosen = Chosen(wanted, until, memories, archives, rewritten, transcripts, whole, copies, names, packed, no_forks)
+    chosen = Chosen(
+        wanted,
+        until,
+        memories,
+        archives,
+        rewritten,
+        transcripts,
+        whole,
+        copies,
+        names,
+        packed,
+        no_forks,
+    )
     return _with_forks(opened, chosen, files)
 
 
-def _with_forks(opened: OpenStore, chosen: Chosen, files: Mapping[tuple[str, str], FileState]) -> Chosen:
+def _with_forks(
+    opened: OpenStore, chosen: Chosen, files: Mapping[tuple[str, str], FileState]
+) -> Chosen:
     """Return the selection with the places of the copies that other sessions have."""
     location, rules = opened.location, opened.location.rules()
     until: dict[tuple[str, str], int] = {}
@@ -244,7 +294,9 @@ def _with_forks(opened: OpenStore, chosen: Chosen, files: Mapping[tuple[str, str
         if who not in chosen.until:
             until[who] = max(until.get(who, 0), copied_at)
             transcripts[who] = f"{state.root}/{fork.source_file}"
-            forks.names.setdefault(fork.home, set()).update((fork.session_id, *rules.names(state.subject)))
+            forks.names.setdefault(fork.home, set()).update(
+                (fork.session_id, *rules.names(state.subject))
+            )
     if not until:
         return chosen
     forks.mirrors.extend([path for path in transcripts.values() if mirror.is_mirror(path)])
@@ -254,15 +306,21 @@ def _with_forks(opened: OpenStore, chosen: Chosen, files: Mapping[tuple[str, str
     memories = _memories(opened, until)
     both = {group: [*chosen.memories.get(group, ()), *ids] for group, ids in memories.items()}
     packed = kept_of(location, lambda session: (session.home, session.session_id) in until)
-    return chosen._replace(memories={**chosen.memories, **both}, kept=[*chosen.kept, *packed], forks=forks)
+    return chosen._replace(
+        memories={**chosen.memories, **both}, kept=[*chosen.kept, *packed], forks=forks
+    )
 
 
 def _named(
-    opened: OpenStore, every: Iterable[Conversation], files: Mapping[tuple[str, str], FileState], rules: ReadRules,
+    opened: OpenStore,
+    every: Iterable[Conversation],
+    files: Mapping[tuple[str, str], FileState],
+    rules: ReadRules,
     session: str,
-) -> str:  # fmt: skip
-    """Return the id of the one session that an id, its beginning or a session's name means; '' if there is none. Titles
-    do not count: what is deleted is named for certain. Raises SessionMemoryError if several go by it."""
+) -> str:
+    """Return the id of the one session that an id, its beginning or a session's name means; '' if
+    there is none. Titles do not count: what is deleted is named for certain. Raises
+    SessionMemoryError if several go by it."""
     by_id: dict[str, Conversation] = {}
     by_name: dict[str, Conversation] = {}
     for one in every:
@@ -285,7 +343,9 @@ def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Con
     """Return those that the caller may see: an agent none that is excluded."""
     if not is_started_by_agent(os.environ):
         return list(conversations)
-    visible = {one.id for one in opened.store.conversations(Filter(opened.location.homes, limit=NO_LIMIT))}
+    visible = {
+        one.id for one in opened.store.conversations(Filter(opened.location.homes, limit=NO_LIMIT))
+    }
     return [one for one in conversations if one.id in visible]
 
 
@@ -304,19 +364,29 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
     """Return the ids of the memories made from the selection, by group."""
     found: dict[str, list[str]] = {}
     with open_index(opened.location, opened.note) as index:
-        every = index.memories(MemoryFilter(opened.location.homes, with_superseded=True, with_excluded=True))
+        every = index.memories(
+            MemoryFilter(opened.location.homes, with_superseded=True, with_excluded=True)
+        )
     for memory in every:
-        if any((at or 0) <= until.get((memory.home, session), -1) for at, session, *_ in memory.origins):
+        if any(
+            (at or 0) <= until.get((memory.home, session), -1) for at, session, *_ in memory.origins
+        ):
             found.setdefault(memory.home, []).append(memory.id)
     return found
 
 
-def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator[tuple[str, str, bool]]:
-    """Yield the archives of the selection, including private ones and those in subfolders: path, session, and whether
-    all of it is forgotten."""
+def _archives(
+    archives: Archives, until: dict[tuple[str, str], int]
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield the archives of the selection, including private ones and those in subfolders: path,
+    session, and whether all of it is forgotten."""
     confined_to = archives.confined_to
     try:
-        with pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory) as directory:
+        with (
+            pinned(confined_to, archives.directory)
+            if confined_to
+            else nullcontext(archives.directory) as directory
+        ):
             below = [one.name for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
     except (OSError, OutsideGroupError):
         below = []
@@ -325,7 +395,11 @@ def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator
         for path, facts in list_archives(folder):
             end = until.get((archives.home, facts["session"]))
             if end is not None:
-                yield path, facts["session"], (epoch_seconds(facts.get("last")) or 0.0) * 1000 <= end
+                yield (
+                    path,
+                    facts["session"],
+                    (epoch_seconds(facts.get("last")) or 0.0) * 1000 <= end,
+                )
 
 
 def _preview(opened: OpenStore, chosen: Chosen) -> None:
@@ -346,10 +420,12 @@ def _amounts(chosen: Chosen) -> str:
     messages = sum(one.entry_count for one in chosen.conversations)
     memories = sum(map(len, chosen.memories.values()))
     parts = [
-        counted(len(chosen.conversations), "conversation"), counted(messages, "message"),
-        counted(memories, "memory", "memories"), counted(len(chosen.archives) + len(chosen.rewritten), "archive"),
+        counted(len(chosen.conversations), "conversation"),
+        counted(messages, "message"),
+        counted(memories, "memory", "memories"),
+        counted(len(chosen.archives) + len(chosen.rewritten), "archive"),
         *([counted(len(chosen.kept), "kept transcript")] if chosen.kept else []),
-    ]  # fmt: skip
+    ]
     return ", ".join(parts)
 
 
@@ -379,7 +455,9 @@ def _report_transcripts(opened: OpenStore, seen: Chosen, what: str) -> None:
     shown = seen.transcripts
     if seen.copies:
         sessions = counted(len(seen.copies), "session")
-        opened.terminal.line(f"What the runtime itself keeps of {sessions} stays too: only you can delete it there.")
+        opened.terminal.line(
+            f"What the runtime itself keeps of {sessions} stays too: only you can delete it there."
+        )
     if shown:
         opened.terminal.line(f"The runtime's own transcripts {what}:")
     for path in shown[:SHOWN]:

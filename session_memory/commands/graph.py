@@ -24,7 +24,9 @@ QUERY_CHARACTERS = 80
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("search",))
     parser.add_argument("words", nargs="+", metavar="WORDS", help="a question or a subject")
-    parser.add_argument("--untrusted", action="store_true", help="only statements of untrusted sessions")
+    parser.add_argument(
+        "--untrusted", action="store_true", help="only statements of untrusted sessions"
+    )
     add_common(parser, limit=LIMIT)
 
 

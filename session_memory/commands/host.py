@@ -1,4 +1,5 @@
-"""`session-memory host`: runs a host and talks to its agents; `host_groups` has its groups and tasks."""
+"""`session-memory host`: runs a host and talks to its agents; `host_groups` has its groups and
+tasks."""
 
 from __future__ import annotations
 
@@ -28,26 +29,37 @@ from .host_groups import add_group_arguments, add_task_arguments, local_time
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
 POLL_SECONDS = 0.1
 CREDENTIALS = (
-    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
-)  # fmt: skip
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", description="without one: status")
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", description="without one: status"
+    )
     parser.set_defaults(action="status", at=".", json=False)
 
     def action(name: str, text: str, *, has_json: bool = True) -> argparse.ArgumentParser:
         found = actions.add_parser(name, help=text, description=text)
-        found.add_argument("--at", metavar="DIR", default=".", help="the host's directory (the current one)")
+        found.add_argument(
+            "--at", metavar="DIR", default=".", help="the host's directory (the current one)"
+        )
         if has_json:
             found.add_argument("--json", action="store_true", help="print the result as JSON")
         return found
 
-    found = actions.add_parser("init", help="make a host", description="Makes a host, or adds groups to one.")
+    found = actions.add_parser(
+        "init", help="make a host", description="Makes a host, or adds groups to one."
+    )
     found.add_argument("at", metavar="DIR", help="its directory")
     found.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
-    found.add_argument("--dry-run", action="store_true", help="name what would be made, and make nothing")
+    found.add_argument(
+        "--dry-run", action="store_true", help="name what would be made, and make nothing"
+    )
     found.add_argument("--json", action="store_true", help="print the result as JSON")
     add_group_arguments(action)
     action("run", "serve the groups until stopped", has_json=False)
@@ -58,8 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
     found = action("tail", "show the replies in a group's chat as they come")
     found.add_argument("group", metavar="GROUP")
-    found.add_argument("--last", metavar="N", type=not_negative, default=10, help="begin with the last N (10)")
-    found.add_argument("--no-follow", action="store_true", help="end with the last one that there is")
+    found.add_argument(
+        "--last", metavar="N", type=not_negative, default=10, help="begin with the last N (10)"
+    )
+    found.add_argument(
+        "--no-follow", action="store_true", help="end with the last one that there is"
+    )
     add_task_arguments(action)
 
 
@@ -67,7 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
     layout = Layout(expanded(arguments.at, os.environ))
     if arguments.action != "init" and not os.path.isfile(layout.database):
-        raise SessionMemoryError(f"{layout.root}: no host is there", f"session-memory host init {layout.root}")
+        raise SessionMemoryError(
+            f"{layout.root}: no host is there", f"session-memory host init {layout.root}"
+        )
     import apsw
 
     if arguments.action in ("init", "run") and not getattr(arguments, "dry_run", False):
@@ -75,14 +93,18 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return ACTIONS[arguments.action](layout, arguments, terminal) or 0
     except apsw.Error as error:
-        hint = "the conversations are in data/sessions and groups/*/conversations, independent of this file"
+        hint = (
+            "the conversations are in data/sessions and groups/*/conversations, independent "
+            "of this file"
+        )
         raise DatabaseError(f"{layout.database}: {error}", hint) from error
 
 
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     from ..host.service import Host
 
-    clock = "%H:%M:%S" if terminal.is_interactive else "%Y-%m-%d %H:%M:%S"  # in a file also with the date
+    # in a file also with the date
+    clock = "%H:%M:%S" if terminal.is_interactive else "%Y-%m-%d %H:%M:%S"
 
     def show(line: str, is_fault: bool) -> None:
         at = terminal.paint("dim", time.strftime(clock))
@@ -93,7 +115,8 @@ def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> N
         terminal.line(f"serving {terminal.short(layout.root)}; Ctrl-C ends it")
         if not any(os.environ.get(name) for name in CREDENTIALS):
             terminal.note(
-                "Agents have homes of their own, and are not logged in: set ANTHROPIC_API_KEY, or one of "
+                "Agents have homes of their own, and are not logged in: set ANTHROPIC_API_KEY, "
+                "or one of "
                 f"{', '.join(CREDENTIALS[1:])}."
             )
         asyncio.run(host.run())
@@ -106,7 +129,9 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
     message_id = ledger.receive(group.jid, text, sender=sender or "terminal", sender_name=sender)
     reply, note = None, ""
     if not is_called:
-        note = f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
+        note = (
+            f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
+        )
     elif not arguments.no_wait:
         if is_served(layout):
             reply = _wait_for_reply(ledger, group.jid, message_id, layout)
@@ -125,17 +150,24 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
     jid = ledger.group(arguments.group).jid
     last = ledger.latest_replies(jid, arguments.last)
     after = last[-1].id if last else 0 if arguments.last else ledger.last_reply()
-    replies: Iterable[ChatReply] = last if arguments.no_follow else chain(last, _follow(ledger, jid, after))
+    replies: Iterable[ChatReply] = (
+        last if arguments.no_follow else chain(last, _follow(ledger, jid, after))
+    )
     with suppress(KeyboardInterrupt):  # there is no other end
         for reply in replies:
             terminal.result(shown(reply), indent=None)
             if not terminal.is_json:
-                terminal.line(terminal.paint("dim", f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"))
+                terminal.line(
+                    terminal.paint(
+                        "dim", f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"
+                    )
+                )
                 terminal.line(plain(reply.text))
 
 
 def _wait_for_reply(ledger: Ledger, jid: str, message_id: str, layout: Layout) -> ChatReply | None:
-    """Wait for the reply to a message. None if the agent had nothing to say, or once the host has ended."""
+    """Wait for the reply to a message. None if the agent had nothing to say, or once the host has
+    ended."""
     while True:
         is_answered, reply_id = ledger.reply_to(message_id, jid)
         if is_answered:
@@ -156,8 +188,17 @@ def _follow(ledger: Ledger, jid: str, after: int) -> Iterator[ChatReply]:
 
 _Action = Callable[[Layout, argparse.Namespace, Terminal], int | None]
 ACTIONS: dict[str, _Action] = {
-    "init": host_groups.init, "add": host_groups.add, "set": host_groups.change, "remove": host_groups.remove,
-    "run": _run, "say": _say, "tail": _tail, "status": host_groups.status, "tasks": host_groups.tasks,
-    "schedule": host_groups.schedule, "pause": host_groups.change_task, "unpause": host_groups.change_task,
+    "init": host_groups.init,
+    "add": host_groups.add,
+    "set": host_groups.change,
+    "remove": host_groups.remove,
+    "run": _run,
+    "say": _say,
+    "tail": _tail,
+    "status": host_groups.status,
+    "tasks": host_groups.tasks,
+    "schedule": host_groups.schedule,
+    "pause": host_groups.change_task,
+    "unpause": host_groups.change_task,
     "drop": host_groups.change_task,
-}  # fmt: skip
+}

@@ -1,5 +1,5 @@
-"""`session-memory host init`, `add`, `set`, `remove` and `status`: a host and its groups; `schedule`, `tasks`, `pause`,
-`unpause` and `drop`: the tasks of the groups."""
+"""`session-memory host init`, `add`, `set`, `remove` and `status`: a host and its groups;
+`schedule`, `tasks`, `pause`, `unpause` and `drop`: the tasks of the groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from ..errors import WrongCallError
 from ..host.group_files import add_group, prepare_host
 from ..host.ledger import Ledger
 from ..host.log import is_served
-from ..host.schedule import ACTIVE, LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
+from ..host.schedule import (
+    ACTIVE,
+    LONGEST_INTERVAL_MILLISECONDS,
+    SHORTEST_INTERVAL_MILLISECONDS,
+    ScheduleError,
+)
 from ..host.values import RegisteredGroup, Task
 from ..settings.host_layout import MAIN, Layout
 from ..system.terminal import Terminal
@@ -38,7 +43,9 @@ def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     _add_properties(found)
     found = action("remove", "have a group's chat answered no longer; its files stay")
     found.add_argument("group", metavar="GROUP")
-    found.add_argument("--dry-run", action="store_true", help="say what would be removed, and change nothing")
+    found.add_argument(
+        "--dry-run", action="store_true", help="say what would be removed, and change nothing"
+    )
     action("status", "show groups, sessions, what waits, the next tasks, and chats without a group")
 
 
@@ -46,14 +53,19 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chat", metavar="ID", help="the chat of a channel that it answers in")
     parser.add_argument("--name", metavar="TEXT", help="the name of that chat")
     parser.add_argument(
-        "--trigger", metavar="PATTERN",
+        "--trigger",
+        metavar="PATTERN",
         help="answer only messages that match, such as @anna, ignoring case; '' for all",
-    )  # fmt: skip
+    )
 
 
 def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     if arguments.dry_run:
-        known = {one.folder for one in Ledger(layout.database).groups()} if os.path.isfile(layout.database) else set()
+        known = (
+            {one.folder for one in Ledger(layout.database).groups()}
+            if os.path.isfile(layout.database)
+            else set()
+        )
         new = [layout.group(name).root for name in _new_groups(arguments, known)]
         for path in new:
             terminal.item("would make", os.path.relpath(path, layout.root))
@@ -68,8 +80,12 @@ def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> N
     terminal.line()
     where = terminal.short(layout.root)
     terminal.line(f"  session-memory host run --at {where}")
-    terminal.line(f'  session-memory host say --at {where} {(arguments.groups or [MAIN])[0]} "Who are you?"')
-    terminal.result({"host": layout.root, "made": made, "groups": [group.folder for group in ledger.groups()]})
+    terminal.line(
+        f'  session-memory host say --at {where} {(arguments.groups or [MAIN])[0]} "Who are you?"'
+    )
+    terminal.result(
+        {"host": layout.root, "made": made, "groups": [group.folder for group in ledger.groups()]}
+    )
 
 
 def _new_groups(arguments: argparse.Namespace, known: set[str]) -> list[str]:
@@ -81,7 +97,10 @@ def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> No
     given = arguments.chat or "", arguments.name or "", arguments.trigger or ""
     made = add_group(layout, ledger, arguments.group, *given)
     group = ledger.group(arguments.group)
-    terminal.line(f"{group.folder} answers in {group.jid}; groups/{group.folder}/CLAUDE.md says who its agent is.")
+    terminal.line(
+        f"{group.folder} answers in {group.jid}; groups/{group.folder}/CLAUDE.md "
+        f"says who its agent is."
+    )
     terminal.result({"group": group.folder, "chat": group.jid, "made": made})
 
 
@@ -89,10 +108,14 @@ def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
     if arguments.name is None and arguments.trigger is None and arguments.chat is None:
         raise WrongCallError("nothing to change is given", "--chat, --name or --trigger")
     ledger = Ledger(layout.database)
-    ledger.update(arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat)
+    ledger.update(
+        arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat
+    )
     group = ledger.group(arguments.group)
     terminal.line(f"{group.folder} ({group.name}) answers {_what(group.trigger)} in {group.jid}")
-    terminal.result({"group": group.folder, "chat": group.jid, "name": group.name, "trigger": group.trigger})
+    terminal.result(
+        {"group": group.folder, "chat": group.jid, "name": group.name, "trigger": group.trigger}
+    )
 
 
 def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
@@ -100,17 +123,23 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
     group = ledger.group(arguments.group)
     if arguments.dry_run:
         active = [task.id for task in ledger.schedule.tasks(group.folder) if task.status == ACTIVE]
-        terminal.line(f"{group.folder} would answer no longer in {group.jid}. Its files would stay.")
+        terminal.line(
+            f"{group.folder} would answer no longer in {group.jid}. Its files would stay."
+        )
         if active:
             terminal.line(f"Would be paused: {', '.join(active)}")
-        terminal.result({"dry_run": True, "group": group.folder, "chat": group.jid, "paused": active})
+        terminal.result(
+            {"dry_run": True, "group": group.folder, "chat": group.jid, "paused": active}
+        )
         return
     paused = ledger.remove(group.folder)
     terminal.line(f"{group.folder} answers no longer in {group.jid}.")
     kept = [f"groups/{group.folder}", f"data/sessions/{group.folder}"]
     if paused:
         terminal.line(f"Paused: {', '.join(paused)}")
-    terminal.line(f"Kept: {' and '.join(kept)}; session-memory host add {group.folder} takes them up again.")
+    terminal.line(
+        f"Kept: {' and '.join(kept)}; session-memory host add {group.folder} takes them up again."
+    )
     terminal.result({"group": group.folder, "chat": group.jid, "paused": paused, "kept": kept})
 
 
@@ -126,17 +155,25 @@ def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
     if len(others) > MOST_SHOWN:
         terminal.line(f"  and {len(others) - MOST_SHOWN} more (--json has them)")
     terminal.result(
-        {"host": layout.root, "is_running": runs, "groups": groups,
-         "chats_without_group": [chat._asdict() for chat in others]}
-    )  # fmt: skip
+        {
+            "host": layout.root,
+            "is_running": runs,
+            "groups": groups,
+            "chats_without_group": [chat._asdict() for chat in others],
+        }
+    )
 
 
-def _show_group(group: RegisteredGroup, ledger: Ledger, sessions: SessionManager, terminal: Terminal) -> dict[str, Any]:
+def _show_group(
+    group: RegisteredGroup, ledger: Ledger, sessions: SessionManager, terminal: Terminal
+) -> dict[str, Any]:
     """Print the state of a group; return it for JSON."""
     name, last = group.folder, ledger.last_message_time(group.folder)
     session, history = sessions.get(name) or "", len(sessions.get_history(name))
     waiting, working = ledger.inbox_counts(name)
-    task = next((one for one in ledger.schedule.tasks(name) if one.status == ACTIVE and one.next_run), None)
+    task = next(
+        (one for one in ledger.schedule.tasks(name) if one.status == ACTIVE and one.next_run), None
+    )
     earlier = f", {counted(history, 'earlier one')}" if history else ""
     terminal.heading(name)
     called = f" ({plain(group.name)})" if group.name != name else ""
@@ -144,12 +181,21 @@ def _show_group(group: RegisteredGroup, ledger: Ledger, sessions: SessionManager
     terminal.item("session", (session or "none: the next message begins one") + earlier)
     terminal.item("last active", _ago(last))
     terminal.item("queue", f"{waiting} waiting, {working} being answered")
-    terminal.item("next task", f"{local_time(task.next_run)}  {short(task.prompt)}" if task else "none")
+    terminal.item(
+        "next task", f"{local_time(task.next_run)}  {short(task.prompt)}" if task else "none"
+    )
     return {
-        "group": name, "chat": group.jid, "name": group.name, "trigger": group.trigger, "session_id": session,
-        "last_activity": last, "named_sessions": history, "waiting": waiting, "working": working,
+        "group": name,
+        "chat": group.jid,
+        "name": group.name,
+        "trigger": group.trigger,
+        "session_id": session,
+        "last_activity": last,
+        "named_sessions": history,
+        "waiting": waiting,
+        "working": working,
         "next_task": task._asdict() if task else None,
-    }  # fmt: skip
+    }
 
 
 def _ago(at: str) -> str:
@@ -166,17 +212,29 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     action("tasks", "show the scheduled tasks and how their last runs went")
     found = action("schedule", "give a group's agent a task")
     found.add_argument("group", metavar="GROUP")
-    found.add_argument("prompt", metavar="TEXT", nargs="+", help="the prompt that the agent gets at that time")
+    found.add_argument(
+        "prompt", metavar="TEXT", nargs="+", help="the prompt that the agent gets at that time"
+    )
     when = found.add_mutually_exclusive_group(required=True)
     when.add_argument("--cron", metavar="EXPRESSION", help="such as '0 8 * * 1-5', in local time")
     when.add_argument("--every", metavar="SECONDS", help="such as 3600")
     when.add_argument("--once", metavar="TIME", help="such as 2026-02-21T15:30")
-    found.add_argument("--isolated", action="store_true", help="in a session of its own, not in the group's")
-    for name, text in (("pause", "pause a task"), ("unpause", "have a task go on"), ("drop", "take a task away")):
+    found.add_argument(
+        "--isolated", action="store_true", help="in a session of its own, not in the group's"
+    )
+    for name, text in (
+        ("pause", "pause a task"),
+        ("unpause", "have a task go on"),
+        ("drop", "take a task away"),
+    ):
         found = action(name, text)
         found.add_argument("task", metavar="TASK", help="its id, as `tasks` shows it")
         if name == "drop":
-            found.add_argument("--dry-run", action="store_true", help="say what would be deleted, and change nothing")
+            found.add_argument(
+                "--dry-run",
+                action="store_true",
+                help="say what would be deleted, and change nothing",
+            )
 
 
 def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
@@ -186,13 +244,21 @@ def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
         terminal.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
         terminal.item("", short(task.prompt))
         if task.last_run:
-            terminal.item("last run", f"{local_time(task.last_run)}  {short(task.last_result or '')}")
+            terminal.item(
+                "last run", f"{local_time(task.last_run)}  {short(task.last_result or '')}"
+            )
     if not found:
-        terminal.line('none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one')
+        terminal.line(
+            'none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one'
+        )
     terminal.result(
-        {"tasks": [{**task._asdict(), "runs": [one._asdict() for one in planned.runs(task.id)]}
-                   for task in found]}
-    )  # fmt: skip
+        {
+            "tasks": [
+                {**task._asdict(), "runs": [one._asdict() for one in planned.runs(task.id)]}
+                for task in found
+            ]
+        }
+    )
 
 
 def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
@@ -231,13 +297,19 @@ def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Termina
 
 def _milliseconds(seconds: str) -> str:
     """Return an interval as tasks have it. Raises ScheduleError."""
-    shortest, longest = SHORTEST_INTERVAL_MILLISECONDS // 1000, LONGEST_INTERVAL_MILLISECONDS // 1000
+    shortest, longest = (
+        SHORTEST_INTERVAL_MILLISECONDS // 1000,
+        LONGEST_INTERVAL_MILLISECONDS // 1000,
+    )
     try:
         number = float(seconds)
     except ValueError:
         number = math.nan
     if not shortest <= number <= longest:
-        raise ScheduleError(f"--every {short(seconds)}: it takes seconds, from {shortest} to {longest}", "such as 3600")
+        raise ScheduleError(
+            f"--every {short(seconds)}: it takes seconds, from {shortest} to {longest}",
+            "such as 3600",
+        )
     return str(round(number * 1000))
 
 

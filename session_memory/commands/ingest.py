@@ -11,7 +11,15 @@ from ..errors import SessionMemoryError, WrongCallError
 from ..runtimes import all_runtimes
 from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings.forgotten import is_unfinished
-from ..store.ingest.sources import COMPRESSED, DEEPEST, FOREIGN, SUFFIX, SourceDirectory, SourceFile, told_roots
+from ..store.ingest.sources import (
+    COMPRESSED,
+    DEEPEST,
+    FOREIGN,
+    SUFFIX,
+    SourceDirectory,
+    SourceFile,
+    told_roots,
+)
 from ..store.location import StoreLocation, find_location
 from ..store.sqlite.unchanged import unchanged_files
 from ..system.files import Opened
@@ -39,23 +47,40 @@ MOST_LEVELS = 12  # below a named directory, searched for transcripts
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", help="only this transcript")
-    parser.add_argument("--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's")
-    kept_in_git = "the sessions that this repository keeps in git (entire/checkpoints/v1), as history of its project"
+    parser.add_argument(
+        "--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's"
+    )
+    kept_in_git = (
+        "the sessions that this repository keeps in git (entire/checkpoints/v1), as "
+        "history of its project"
+    )
     parser.add_argument("--checkpoints", metavar="REPOSITORY", help=kept_in_git)
-    parser.add_argument("--reimport", action="store_true", help="forget these files, and ingest them again")
-    parser.add_argument("--dry-run", action="store_true", help="say how much would be ingested, and ingest nothing")
+    parser.add_argument(
+        "--reimport", action="store_true", help="forget these files, and ingest them again"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say how much would be ingested, and ingest nothing"
+    )
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Ingest the requested files; return 1 if one could not be read. Raises SessionMemoryError."""
     if sum(map(bool, (arguments.file, arguments.dir, arguments.checkpoints))) > 1:
-        raise WrongCallError("--file, --dir and --checkpoints do not go together", "run it once for each")
+        raise WrongCallError(
+            "--file, --dir and --checkpoints do not go together", "run it once for each"
+        )
     if arguments.checkpoints and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--checkpoints")
     if arguments.dry_run:
         return _plan(arguments)
-    if not (arguments.file or arguments.dir or arguments.checkpoints or arguments.reimport or arguments.json):
+    if not (
+        arguments.file
+        or arguments.dir
+        or arguments.checkpoints
+        or arguments.reimport
+        or arguments.json
+    ):
         location = find_location(arguments.home, os.environ)
         files = unchanged_files(location, now_milliseconds())
         if files and not is_unfinished(location.database):
@@ -67,8 +92,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    """Print how many files would be ingested, and their bytes; all without a store. Raises SessionMemoryError."""
-    location, terminal = find_location(arguments.home, os.environ), Terminal(os.environ, is_json=arguments.json)
+    """Print how many files would be ingested, and their bytes; all without a store. Raises
+    SessionMemoryError."""
+    location, terminal = (
+        find_location(arguments.home, os.environ),
+        Terminal(os.environ, is_json=arguments.json),
+    )
     directories = _directories(arguments, location, {})
     every = [file_at(arguments.file, location)] if arguments.file else _files(directories)
     amounts = len(every), sum(file.size for file in every)
@@ -100,7 +129,11 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
         print_note(problem)
     file = file_at(arguments.file, opened.location) if arguments.file else None
-    states = opened.store.file_states(_group(os.getcwd(), opened.location)) if arguments.checkpoints else {}
+    states = (
+        opened.store.file_states(_group(os.getcwd(), opened.location))
+        if arguments.checkpoints
+        else {}
+    )
     directories = _directories(arguments, opened.location, states)
     if arguments.reimport:
         # Only files that still exist can be ingested again: the entries of others would be lost.
@@ -121,12 +154,16 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     return 1 if report.problems else 0
 
 
-def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: SourceFile | None) -> IngestReport:
+def _take(
+    opened: OpenStore, directories: Sequence[SourceDirectory], file: SourceFile | None
+) -> IngestReport:
     from ..store.ingest.ingestion import Ingestion
     from ..store.ingest.intake import pending, take_in
     from .progress import shown
 
-    with shown(opened.terminal, lambda: pending(opened.store, () if file else directories)[:2]) as progress:
+    with shown(
+        opened.terminal, lambda: pending(opened.store, () if file else directories)[:2]
+    ) as progress:
         if file:
             ingestion = Ingestion(opened.store, file.directory.home, progress)
             ingestion.take([file])
@@ -151,14 +188,18 @@ def _directories(
 
 
 def _files(directories: Sequence[SourceDirectory]) -> list[SourceFile]:
-    return [file for directory in directories if directory.is_expected() for file in directory.files()]
+    return [
+        file for directory in directories if directory.is_expected() for file in directory.files()
+    ]
 
 
 def _nothing_new(files: int) -> str:
     return f"Nothing new in {counted(files, 'file')}."
 
 
-def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int, seconds: float) -> None:
+def _show(
+    opened: OpenStore, report: IngestReport, roots: list[str], ready: int, seconds: float
+) -> None:
     terminal = opened.terminal
     if not report.files and not report.problems:
         terminal.line(f"No transcripts in {', '.join(map(terminal.short, roots))}.")
@@ -166,16 +207,28 @@ def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int,
         terminal.line(_nothing_new(report.files))
     else:
         rate = f", {byte_size(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
-        amount = f"{counted(report.entries, 'entry', 'entries')} from {byte_size(report.bytes)}{rate}"
-        terminal.line(f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}.")
+        amount = (
+            f"{counted(report.entries, 'entry', 'entries')} from {byte_size(report.bytes)}{rate}"
+        )
+        terminal.line(
+            f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}."
+        )
     if report.gone:
         terminal.line(f"{counted(report.gone, 'file')} gone; the store keeps their entries.")
     if report.unreadable:
-        terminal.line(f"{counted(report.unreadable, 'record')} could not be read and were left out.")
+        terminal.line(
+            f"{counted(report.unreadable, 'record')} could not be read and were left out."
+        )
     if report.foreign:
         some = ", ".join([terminal.short(path) for path in report.foreign[:SHOWN_FOREIGN]])
-        more = f" and {len(report.foreign) - SHOWN_FOREIGN} more" if len(report.foreign) > SHOWN_FOREIGN else ""
-        terminal.note(f"{counted(len(report.foreign), 'file')} left out, being {FOREIGN}: {some}{more}")
+        more = (
+            f" and {len(report.foreign) - SHOWN_FOREIGN} more"
+            if len(report.foreign) > SHOWN_FOREIGN
+            else ""
+        )
+        terminal.note(
+            f"{counted(len(report.foreign), 'file')} left out, being {FOREIGN}: {some}{more}"
+        )
     for path, why in report.problems[:SHOWN_PROBLEMS]:
         terminal.note(f"{terminal.short(path)}: {why}")
     if len(report.problems) > SHOWN_PROBLEMS:
@@ -185,14 +238,20 @@ def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int,
         problems = [{"path": path, "problem": why} for path, why in report.problems]
         database = os.path.abspath(opened.location.database)
         terminal.result(
-            {**numbers, "ready": ready, "seconds": round(seconds, 3), "problems": problems, "store": database}
+            {
+                **numbers,
+                "ready": ready,
+                "seconds": round(seconds, 3),
+                "problems": problems,
+                "store": database,
+            }
         )
 
 
 def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
-    """Return the directories of transcripts in `path` at any depth: a runtime's own, or a backup of several. Keys are
-    relative to each, so that a backup and its original are the same files; in a watched directory they are the usual
-    keys. Raises SessionMemoryError."""
+    """Return the directories of transcripts in `path` at any depth: a runtime's own, or a backup of
+    several. Keys are relative to each, so that a backup and its original are the same files; in a
+    watched directory they are the usual keys. Raises SessionMemoryError."""
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
         raise SessionMemoryError(f"{path}: there is no such directory")
@@ -204,17 +263,22 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
             return [SourceDirectory(root, group, within, is_named=True, deepest=deepest)]
     roots = _roots_in(absolute, MOST_LEVELS) or {absolute: DEEPEST}
     return [
-        SourceDirectory(root, group, is_named=True, is_asked_for=True, deepest=deepest, place_of=_place_of)
+        SourceDirectory(
+            root, group, is_named=True, is_asked_for=True, deepest=deepest, place_of=_place_of
+        )
         for root, deepest in roots.items()
     ]
 
 
 def _roots_in(directory: str, levels: int) -> dict[str, int]:
-    """Return the directories at or below this one that have transcripts as in a runtime's (by project), each with the
-    depth of the transcripts."""
+    """Return the directories at or below this one that have transcripts as in a runtime's (by
+    project), each with the depth of the transcripts."""
     found: dict[str, int] = {}
     for runtime in all_runtimes():
-        for root in [runtime.transcripts_dir(place) for place in (directory, f"{directory}/{runtime.USUAL_DIR}")]:
+        for root in [
+            runtime.transcripts_dir(place)
+            for place in (directory, f"{directory}/{runtime.USUAL_DIR}")
+        ]:
             if _holds_transcripts(root, runtime.DEEPEST):
                 found[root] = max(runtime.DEEPEST, found.get(root, 0))
     for root in list(found):  # the runtime may keep archived ones beside it
@@ -224,7 +288,11 @@ def _roots_in(directory: str, levels: int) -> dict[str, int]:
         return found
     if _holds_transcripts(directory, DEEPEST):
         return {directory: DEEPEST}
-    return {root: deepest for folder in _folders(directory) for root, deepest in _roots_in(folder, levels - 1).items()}
+    return {
+        root: deepest
+        for folder in _folders(directory)
+        for root, deepest in _roots_in(folder, levels - 1).items()
+    }
 
 
 def _holds_transcripts(directory: str, levels: int) -> bool:
@@ -232,7 +300,9 @@ def _holds_transcripts(directory: str, levels: int) -> bool:
     wanted = [name for name in _names(directory) if name.endswith((SUFFIX, SUFFIX + COMPRESSED))]
     if any(_is_transcript(f"{directory}/{name}") for name in wanted):
         return True
-    return levels > 1 and any(_holds_transcripts(folder, levels - 1) for folder in _folders(directory))
+    return levels > 1 and any(
+        _holds_transcripts(folder, levels - 1) for folder in _folders(directory)
+    )
 
 
 def _names(directory: str) -> list[str]:
@@ -244,7 +314,8 @@ def _names(directory: str) -> list[str]:
 
 def _is_transcript(path: str) -> bool:
     try:
-        with Opened(path) as descriptor:  # ingesting reports compressed files that are not transcripts
+        # ingesting reports compressed files that are not transcripts
+        with Opened(path) as descriptor:
             return path.endswith(COMPRESSED) or runtime_of(descriptor) is not None
     except OSError:
         return False
@@ -260,22 +331,32 @@ def _folders(directory: str) -> list[str]:
 
 
 def file_at(path: str, location: StoreLocation) -> SourceFile:
-    """Return a transcript. Its key is relative to the watched directory that it is in, else to the parent of its
-    project's. Raises SessionMemoryError."""
+    """Return a transcript. Its key is relative to the watched directory that it is in, else to the
+    parent of its project's. Raises SessionMemoryError."""
     absolute = os.path.abspath(path)
     root = next(
-        (root for root in (watched.root for watched in location.watched) if absolute.startswith(root + "/")), ""
+        (
+            root
+            for root in (watched.root for watched in location.watched)
+            if absolute.startswith(root + "/")
+        ),
+        "",
     )
     parent = os.path.dirname(os.path.dirname(absolute))
-    directory = SourceDirectory(root or parent, _group(absolute, location), is_backup=True, place_of=_place_of)
+    directory = SourceDirectory(
+        root or parent, _group(absolute, location), is_backup=True, place_of=_place_of
+    )
     found = directory.file_at(absolute)
     if found is None or not os.path.isfile(absolute):
-        raise SessionMemoryError(f"{path}: there is no such file", "what the store holds of a file that is gone stays")
+        raise SessionMemoryError(
+            f"{path}: there is no such file", "what the store holds of a file that is gone stays"
+        )
     return found
 
 
 def _place_of(file: str) -> str:
-    """Return the place of a transcript among its runtime's, by its name; '' if the name does not tell."""
+    """Return the place of a transcript among its runtime's, by its name; '' if the name does not
+    tell."""
     places = (runtime.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
     return next((place for place in places if place), "")
 

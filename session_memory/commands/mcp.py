@@ -21,15 +21,21 @@ SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     location = parser.add_mutually_exclusive_group()
     location.add_argument("--home", metavar="PATH", help=HOME)
-    location.add_argument("--host", metavar="DIR", help="the directory of a host that has the group --group")
-    location.add_argument("--ipc", metavar="DIR", help="a group's data/ipc: its host answers through files there")
+    location.add_argument(
+        "--host", metavar="DIR", help="the directory of a host that has the group --group"
+    )
+    location.add_argument(
+        "--ipc", metavar="DIR", help="a group's data/ipc: its host answers through files there"
+    )
     parser.add_argument("--group", metavar="NAME", help="the group whose sessions are served")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until the client closes stdin. Raises SessionMemoryError."""
     if bool(arguments.host) != bool(arguments.group):
-        raise WrongCallError("--host and --group go together", "session-memory mcp --host DIR --group NAME")
+        raise WrongCallError(
+            "--host and --group go together", "session-memory mcp --host DIR --group NAME"
+        )
     serve_this_process(_served(arguments))
     return 0
 
@@ -47,7 +53,9 @@ def _served(arguments: argparse.Namespace) -> Served:
         from ..tools.request_files import RequestFiles
 
         if not os.path.isdir(f"{arguments.ipc}/tasks"):
-            raise SessionMemoryError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
+            raise SessionMemoryError(
+                f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc"
+            )
         return RequestFiles(arguments.ipc).served()
     if arguments.host:
         backend: Backend = _group_backend(arguments.host, arguments.group)
@@ -62,8 +70,12 @@ def _group_backend(directory: str, group: str) -> GroupBackend:
 
     layout = Layout(directory)
     if not os.path.isfile(layout.database):
-        raise SessionMemoryError(f"{directory}: no host", "name the directory with store/messages.db in it")
+        raise SessionMemoryError(
+            f"{directory}: no host", "name the directory with store/messages.db in it"
+        )
     if not os.path.isdir(layout.group(group).root):
-        raise SessionMemoryError(f"{directory}: no group {group}", "its directory would be in groups/")
+        raise SessionMemoryError(
+            f"{directory}: no group {group}", "its directory would be in groups/"
+        )
     administration = HostAdministration(layout, group)
     return GroupBackend(layout, group, open_sessions(layout), administration=administration)

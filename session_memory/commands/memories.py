@@ -50,30 +50,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _ACTIONS
     actions = ("list", "search", "show", "forget")
-    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", choices=actions, help="see below")
-    parser.add_argument("words", metavar="WORDS or ID", nargs="*", help="words to search for, or ids")
+    parser.add_argument(
+        "action", metavar="ACTION", nargs="?", default="list", choices=actions, help="see below"
+    )
+    parser.add_argument(
+        "words", metavar="WORDS or ID", nargs="*", help="words to search for, or ids"
+    )
     kinds = ("episode", *KINDS)
     only = f"only those of a kind: {enumerated(kinds, 'or')}"
     parser.add_argument("--kind", metavar="KIND", choices=kinds, default="", help=only)
     parser.add_argument("--superseded", action="store_true", help="also superseded ones")
-    parser.add_argument("--untrusted", action="store_true", help="only statements of untrusted sessions")
-    parser.add_argument("--dry-run", action="store_true", help="with forget: name them, and forget nothing")
-    parser.add_argument("--undo", action="store_true", help="with forget: restore what was forgotten")
+    parser.add_argument(
+        "--untrusted", action="store_true", help="only statements of untrusted sessions"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="with forget: name them, and forget nothing"
+    )
+    parser.add_argument(
+        "--undo", action="store_true", help="with forget: restore what was forgotten"
+    )
     add_common(parser, limit=LIMIT, team=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
-    return with_store(arguments, lambda opened: _run(opened, arguments), writes=arguments.action == "forget")
+    return with_store(
+        arguments, lambda opened: _run(opened, arguments), writes=arguments.action == "forget"
+    )
 
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise WrongCallError if the action does not accept an argument."""
     action, words = arguments.action, arguments.words if " ".join(arguments.words).strip() else []
     if arguments.dry_run and (action != "forget" or arguments.undo):
-        raise WrongCallError("--dry-run belongs to forget ID", "session-memory memories forget ID --dry-run")
+        raise WrongCallError(
+            "--dry-run belongs to forget ID", "session-memory memories forget ID --dry-run"
+        )
     if arguments.undo and action != "forget":
-        raise WrongCallError(f"memories {action}: --undo belongs to forget", "session-memory memories forget --undo")
+        raise WrongCallError(
+            f"memories {action}: --undo belongs to forget", "session-memory memories forget --undo"
+        )
     if not arguments.undo and bool(words) == (action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise WrongCallError(f"memories {action}: {problem}", "see session-memory memories --help")
@@ -90,7 +106,9 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         from ..store.postgres.memories import TeamMemories
 
         return actions[arguments.action](opened, TeamMemories(opened.team), arguments)
-    with open_index(opened.location, opened.note, opened.patience, with_private=arguments.include_private) as index:
+    with open_index(
+        opened.location, opened.note, opened.patience, with_private=arguments.include_private
+    ) as index:
         return actions[arguments.action](opened, index, arguments)
 
 
@@ -105,7 +123,10 @@ def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int
     if not found and opened.team:
         opened.terminal.line("The team remembers nothing yet.")
     elif not found:
-        nothing = "Nothing is remembered yet: session-memory process makes memories of finished conversations."
+        nothing = (
+            "Nothing is remembered yet: session-memory process makes memories of finished "
+            "conversations."
+        )
         opened.terminal.line(nothing)
     return 0
 
@@ -118,25 +139,31 @@ def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
         show_hit(opened, memory, options_of(arguments))
     if not found:
         elsewhere = f"In what was said: {called_as()} search WORDS"
-        opened.terminal.line(f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}. {elsewhere}")
+        opened.terminal.line(
+            f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}. {elsewhere}"
+        )
     return 0 if found else 1
 
 
 def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
     kinds = (arguments.kind,) if arguments.kind else ()
-    return MemoryFilter(opened.location.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit)
+    return MemoryFilter(
+        opened.location.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit
+    )
 
 
 def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemory]:
     if opened.team:
         return found  # each machine reports doubts about its own memories
-    from ..memories.doubts import with_doubts  # starts processes, whose module takes a while to load
+    # starts processes, whose module takes a while to load
+    from ..memories.doubts import with_doubts
 
     return with_doubts(found, user_dir(os.environ))
 
 
 def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
-    """Print a memory that was found: its text, its source, and how to read there. `options` select its store."""
+    """Print a memory that was found: its text, its source, and how to read there. `options` select
+    its store."""
     terminal = opened.terminal
     terminal.line(line_of(memory))
     for text in (memory.text, memory.quote and f'"{memory.quote}"'):
@@ -160,18 +187,27 @@ def line_of(memory: IndexedMemory) -> str:
     """Return a memory in one line, for people and agents."""
     subject = one_line(for_prompt(memory.subject))
     title = brief(memory.title, TITLE_CHARACTERS)
-    notes = [note for note, is_so in (("untrusted", memory.is_untrusted), ("superseded", memory.superseded)) if is_so]
+    notes = [
+        note
+        for note, is_so in (("untrusted", memory.is_untrusted), ("superseded", memory.superseded))
+        if is_so
+    ]
     about = f" ({subject})" if subject and subject.casefold() not in title.casefold() else ""
     kind = " ".join([*notes, memory.kind])
     whose = f"{one_line(for_prompt(memory.who))}, " if memory.who else ""
     doubts = f" ({one_line(for_prompt('; '.join(memory.doubts)))})" if memory.doubts else ""
     noted = ", noted by an agent" if is_by_agent(memory) else ""
-    return f"{memory.id}  {moment(memory.at)[:10]:<10}  {whose}{kind}{about}{noted}: {title}{doubts}"
+    return (
+        f"{memory.id}  {moment(memory.at)[:10]:<10}  {whose}{kind}{about}{noted}: {title}{doubts}"
+    )
 
 
 def as_json(memory: IndexedMemory) -> dict[str, Any]:
     origins: list[dict[str, Any]] = [dict(zip(_ORIGIN, origin)) for origin in memory.origins]
-    return {**fields(memory), "origins": [{**origin, "at": iso(origin["at"])} for origin in origins]}
+    return {
+        **fields(memory),
+        "origins": [{**origin, "at": iso(origin["at"])} for origin in origins],
+    }
 
 
 def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
@@ -214,22 +250,32 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
         where = one_line(for_prompt(memory.origins[-1][-1]))
         terminal.line(f"  of {one_line(for_prompt(memory.who))}, in {where}")
     else:
-        terminal.line(f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}")
+        terminal.line(
+            f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}"
+        )
 
 
 def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
-    chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
+    chosen = {
+        memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]
+    }
     if not arguments.dry_run:
         forget_memories(opened.location, chosen.values(), opened.note)
         if opened.location.home.settings().team.get("url"):
             from ..upkeep.team import withdraw_forgotten
 
             try:
-                withdraw_forgotten(opened.location, (), {one.home: list(chosen) for one in chosen.values()})
+                withdraw_forgotten(
+                    opened.location, (), {one.home: list(chosen) for one in chosen.values()}
+                )
             except SessionMemoryError as error:
                 opened.note(f"the team keeps what was shared of it until the next push: {error}")
-    opened.terminal.result({**({"dry_run": True} if arguments.dry_run else {}), "forgotten": list(chosen)})
-    _show_changed(opened, chosen.values(), "would be forgotten" if arguments.dry_run else "forgotten")
+    opened.terminal.result(
+        {**({"dry_run": True} if arguments.dry_run else {}), "forgotten": list(chosen)}
+    )
+    _show_changed(
+        opened, chosen.values(), "would be forgotten" if arguments.dry_run else "forgotten"
+    )
     if not arguments.dry_run:
         undo = f"{called_as()} memories forget --undo{options_of(arguments)}"
         opened.terminal.line(f"For a day this takes it back: {undo}")
@@ -252,13 +298,20 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(opened: OpenStore, index: Index, id: str, titled: Collection[IndexedMemory] = ()) -> IndexedMemory:
-    """Return the memory whose id begins with `id`, else the one `titled` so. Raises UnknownMemoryError."""
+def _chosen(
+    opened: OpenStore, index: Index, id: str, titled: Collection[IndexedMemory] = ()
+) -> IndexedMemory:
+    """Return the memory whose id begins with `id`, else the one `titled` so. Raises
+    UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
     found = index.beginning_with(wanted, opened.location.homes) if wanted else []
     found = found or [memory for memory in titled if has_words(memory.title, id)]
     if not found:
-        raise UnknownMemoryError(f"no memory has the id {id!r}", "session-memory memories lists them")
+        raise UnknownMemoryError(
+            f"no memory has the id {id!r}", "session-memory memories lists them"
+        )
     if len({memory.id for memory in found}) > 1:
-        raise UnknownMemoryError(f"{id!r} could be any of:", "\n".join([f"  {line_of(memory)}" for memory in found]))
+        raise UnknownMemoryError(
+            f"{id!r} could be any of:", "\n".join([f"  {line_of(memory)}" for memory in found])
+        )
     return found[0]

@@ -19,8 +19,11 @@ def moment(milliseconds: int | None) -> str:
 
 
 def fields(value: NamedTuple) -> dict[str, Any]:
-    """Return the fields of a value, for JSON: points in time, milliseconds in the store, as `iso` has them."""
-    return {name: iso(found) if name in _TIMES else found for name, found in value._asdict().items()}
+    """Return the fields of a value, for JSON: points in time, milliseconds in the store, as `iso`
+    has them."""
+    return {
+        name: iso(found) if name in _TIMES else found for name, found in value._asdict().items()
+    }
 
 
 def iso(milliseconds: int | None) -> str | None:

@@ -1,4 +1,5 @@
-"""`session-memory page`: opens a page in the browser with the work, the updates and the memories of all agents."""
+"""`session-memory page`: opens a page in the browser with the work, the updates and the memories of
+all agents."""
 
 from __future__ import annotations
 
@@ -23,7 +24,13 @@ SUMMARY = "open a page in the browser: the work, the updates and the memories of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", metavar="N", type=_port, default=0, help="the server's port (default: any free one)")
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=_port,
+        default=0,
+        help="the server's port (default: any free one)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="only print the link")
     # as `export SESSION --full --format html` does
     parser.add_argument("--export", help=argparse.SUPPRESS)
@@ -32,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the page until Ctrl-C, or writes a session to a file. Raises SessionMemoryError, OSError."""
+    """Serve the page until Ctrl-C, or writes a session to a file. Raises SessionMemoryError,
+    OSError."""
     if arguments.export or arguments.out:
         return _export(arguments)
     from ..web.server import serve
@@ -40,10 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
     environ = dict(os.environ)
     terminal = Terminal(os.environ)
     serve(
-        lambda: find_location(arguments.home, environ), environ, lambda: _alarms(arguments.home, environ),
-        lambda: _watched(arguments.home, environ), terminal.line, port=arguments.port,
+        lambda: find_location(arguments.home, environ),
+        environ,
+        lambda: _alarms(arguments.home, environ),
+        lambda: _watched(arguments.home, environ),
+        terminal.line,
+        port=arguments.port,
         with_browser=not arguments.no_browser,
-    )  # fmt: skip
+    )
     return 0
 
 
@@ -53,7 +65,9 @@ def _export(arguments: argparse.Namespace) -> int:
     parser = argparse.ArgumentParser()
     export.add_arguments(parser)
     words = [arguments.export, "--full", "--format", "html", "--out", arguments.out]
-    return export.run(parser.parse_args([*words, *(["--home", arguments.home] if arguments.home else [])]))
+    return export.run(
+        parser.parse_args([*words, *(["--home", arguments.home] if arguments.home else [])])
+    )
 
 
 def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
@@ -61,7 +75,12 @@ def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
     settings = notices(find_location(path, environ).home)
     found = [Alarm("settings", text, "correct or remove it") for text in settings]
     if os.path.exists(program_paths(environ).ledger_file):
-        wrong = [one for examined in examine(None, environ) for one in examined.findings if one.state == WRONG]
+        wrong = [
+            one
+            for examined in examine(None, environ)
+            for one in examined.findings
+            if one.state == WRONG
+        ]
         found += [Alarm(one.about, one.text, one.mend) for one in wrong if one.text not in settings]
     return found
 

@@ -1,4 +1,5 @@
-"""`session-memory patterns`: failures and their fixes, tools in their order, files that change together."""
+"""`session-memory patterns`: failures and their fixes, tools in their order, files that change
+together."""
 
 from __future__ import annotations
 
@@ -42,7 +43,10 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _show(opened: OpenStore, habits: Habits, arguments: argparse.Namespace) -> None:
-    opened.terminal.line(f"{counted(habits.tool_uses, 'tool use')} in {counted(habits.conversations, 'conversation')}.")
+    opened.terminal.line(
+        f"{counted(habits.tool_uses, 'tool use')} in "
+        f"{counted(habits.conversations, 'conversation')}."
+    )
     _show_commands(opened, habits.commands[: arguments.limit])
     orders = [
         f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: "
@@ -52,7 +56,8 @@ def _show(opened: OpenStore, habits: Habits, arguments: argparse.Namespace) -> N
     _show_lines(opened, "In which order (✗ failed)", orders)
     names = {path: _brief(name) for path, name in short_names(habits).items()}
     together = [
-        f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  {names[one.second]} ({one.second_times})"
+        f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  "
+        f"{names[one.second]} ({one.second_times})"
         for one in habits.together[: arguments.limit]
     ]
     _show_lines(opened, "Changed together (how often at all)", together)
@@ -62,12 +67,16 @@ def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> Non
     if commands:
         opened.terminal.heading("Commands that fail")
     for one in commands:
-        share = f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
+        share = (
+            f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
+        )
         opened.terminal.line(f"  {_brief(one.command)}: {share}")
         for error, times in one.errors:
             opened.terminal.line(f"      {times}x  {_brief(error) or 'no output'}")
         for followed, times in one.then_worked:
-            opened.terminal.line(f"      worked {_brief(followed)}" + (f" ({times} times)" if times > 1 else ""))
+            opened.terminal.line(
+                f"      worked {_brief(followed)}" + (f" ({times} times)" if times > 1 else "")
+            )
 
 
 def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:

@@ -24,18 +24,34 @@ TITLE_CHARACTERS = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--strategy", metavar="S", default="", help="only this one: extractive, summary, graphiti, ...")
+    parser.add_argument(
+        "--strategy",
+        metavar="S",
+        default="",
+        help="only this one: extractive, summary, graphiti, ...",
+    )
     parser.add_argument("--limit", metavar="N", type=positive, help="at most N conversations")
-    parser.add_argument("--archived", action="store_true", help="also those archived before the strategy was set")
-    parser.add_argument("--skipped", action="store_true", help="also skipped ones, but not those that were too short")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, its tokens and its cost")
+    parser.add_argument(
+        "--archived", action="store_true", help="also those archived before the strategy was set"
+    )
+    parser.add_argument(
+        "--skipped",
+        action="store_true",
+        help="also skipped ones, but not those that were too short",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be done, its tokens and its cost"
+    )
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make memories of waiting conversations; 1 if some have to wait for another run. Raises SessionMemoryError."""
+    """Make memories of waiting conversations; 1 if some have to wait for another run. Raises
+    SessionMemoryError."""
     if arguments.strategy and arguments.strategy not in (known := known_ids()):
-        raise WrongCallError(f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}")
+        raise WrongCallError(
+            f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}"
+        )
     return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)
 
 
@@ -52,7 +68,9 @@ def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
             print_note(f"{id}: {error}" + (f" ({error.hint})" if error.hint else ""))
         statuses = ("archived",) if arguments.archived else ()
         if arguments.dry_run:
-            plan = work.plan(limit=arguments.limit, statuses=statuses, with_skipped=arguments.skipped)
+            plan = work.plan(
+                limit=arguments.limit, statuses=statuses, with_skipped=arguments.skipped
+            )
             _show_plan(opened, work, plan)
             return 1 if work.missing else 0
         if arguments.skipped:
@@ -74,9 +92,14 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     if summary:
         opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}.")
     elif not retries:
-        silent = "a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)"
+        silent = (
+            "a conversation is ready when it was silent for an hour "
+            "(store.conversation_gap_minutes)"
+        )
         opened.terminal.line(f"Nothing waits: {silent}.")
-        opened.terminal.line(f"  those that other strategies have done: {called_as()} process --archived --dry-run")
+        opened.terminal.line(
+            f"  those that other strategies have done: {called_as()} process --archived --dry-run"
+        )
     for line in retry_lines(retries):
         opened.terminal.line(line)
     if work.spent_today():
@@ -95,7 +118,8 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
             "memories": memories,
             "missing": {id: str(error) for id, error in work.missing},
             "retries": [
-                {**one._asdict(), "conversation": fields(one.conversation), "at": iso(one.at)} for one in retries
+                {**one._asdict(), "conversation": fields(one.conversation), "at": iso(one.at)}
+                for one in retries
             ],
             "tokens_today": work.spent_today(),
         }
@@ -105,20 +129,26 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
 
 
 def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
-    """Count the conversations that were archived, skipped or must wait. Each counts once for all its strategies, as
-    archived if one of them archived it."""
+    """Count the conversations that were archived, skipped or must wait. Each counts once for all
+    its strategies, as archived if one of them archived it."""
     statuses = ("archived", "waiting", "skipped")
     of_each: dict[int, set[str]] = {}
     for done in finished:
         if done.conversation:
             of_each.setdefault(done.conversation.id, set()).add(done.status)
-    firsts = [next((status for status in statuses if status in found), "") for found in of_each.values()]
+    firsts = [
+        next((status for status in statuses if status in found), "") for found in of_each.values()
+    ]
     return {status: firsts.count(status) for status in ("archived", "skipped", "waiting")}
 
 
 def _line(done: PartResult) -> str:
     """Describe the result of a piece of work in one line."""
-    result = counted(len(done.memories), "memory", "memories") if done.status == "archived" else for_prompt(done.reason)
+    result = (
+        counted(len(done.memories), "memory", "memories")
+        if done.status == "archived"
+        else for_prompt(done.reason)
+    )
     if done.conversation is None or done.status == "stopped":
         return f"  {done.strategy}: {result}"
     return f"  {done.status:<9} {_name(done.conversation)}  ({done.strategy}: {result})"
@@ -133,7 +163,9 @@ def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPa
     terminal = opened.terminal
     for one in planned:
         what = one.reason and f"would be skipped: {for_prompt(one.reason)}"
-        terminal.line(f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})")
+        terminal.line(
+            f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})"
+        )
     if planned:
         terminal.line()
     by_strategy: dict[str, list[PlannedPart]] = {strategy.id: [] for strategy in work.strategies}
@@ -170,8 +202,16 @@ def _spending(planned: Sequence[PlannedPart]) -> str:
         return "no tokens"
     models = sorted({one.usage.model for one in planned if one.dollars is None})
     dollars = sum(one.dollars or 0.0 for one in planned)
-    unknown = f"no price is known for {', '.join(for_prompt(model) or 'the model' for model in models)}"
-    price = f"${dollars:.2f}" if not models else f"${dollars:.2f} and more: {unknown}" if dollars else unknown
+    unknown = (
+        f"no price is known for {', '.join(for_prompt(model) or 'the model' for model in models)}"
+    )
+    price = (
+        f"${dollars:.2f}"
+        if not models
+        else f"${dollars:.2f} and more: {unknown}"
+        if dollars
+        else unknown
+    )
     return f"at most {tokens:,} tokens, {price}"
 
 

@@ -21,7 +21,9 @@ SUMMARY = "show what agents were told, what came of it, and the same moments wit
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
-    parser.add_argument("--svg", metavar="FILE", help="write the comparison as a picture, too; - for stdout alone")
+    parser.add_argument(
+        "--svg", metavar="FILE", help="write the comparison as a picture, too; - for stdout alone"
+    )
     parser.set_defaults(session="", since=None, until=None, limit=NO_LIMIT)
     add_common(parser)
 
@@ -31,7 +33,9 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)
     files = SessionFiles(opened.location.watched, opened.store, wanted).files
-    with shown(opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))) as advance:
+    with shown(
+        opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))
+    ) as advance:
         drawn = every_draw(opened.location.home, arguments.home, os.environ)
         proof = prove(opened.location, opened.store, wanted, drawn, advance)
     if not proof.sessions:
@@ -63,7 +67,9 @@ def _show(opened: OpenStore, proof: Proof) -> None:
     for line in compared_lines(proof):
         terminal.paragraph(line, indent="  ")
     if proof.withheld:
-        _section(opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.withheld])
+        _section(
+            opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.withheld]
+        )
     if sums := sum_lines(proof):
         _section(opened, "Sums", sums)
 

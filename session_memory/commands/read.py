@@ -1,5 +1,6 @@
-"""`session-memory read`: the last messages of one session of any runtime; and scripts/session_reader.py: `sessions` and
-`read` as one script, which skills name and which loads next to nothing."""
+"""`session-memory read`: the last messages of one session of any runtime; and
+scripts/session_reader.py: `sessions` and `read` as one script, which skills name and which loads
+next to nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from .sessions import add_all, chosen_session, is_own, known_sessions, show_sess
 SUMMARY = "read the last messages of a session"
 LINES = 50
 SCRIPT = "Shows what another session of this home did, or lists the sessions."
-NAME_HELP = "the session: its id, how that begins, a word of its title, or the id of a conversation or memory of it"
+NAME_HELP = (
+    "the session: its id, how that begins, a word of its title, or the id of a "
+    "conversation or memory of it"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,10 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lines", type=positive, default=LINES, metavar="N", help=f"the last N messages ({LINES})")
-    parser.add_argument("--tools", action="store_true", help="each tool use in a line, and counted by --lines")
+    parser.add_argument(
+        "--lines", type=positive, default=LINES, metavar="N", help=f"the last N messages ({LINES})"
+    )
+    parser.add_argument(
+        "--tools", action="store_true", help="each tool use in a line, and counted by --lines"
+    )
     add_all(parser)
-    parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)  # for people, as --include-private
+    # for people, as --include-private
+    parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)
     add_common(parser, private=True)
 
 
@@ -69,18 +78,25 @@ def _show(one: FoundSession, arguments: argparse.Namespace, terminal: Terminal) 
         return
     said = sum([bool(entry.text) for entry in entries])
     shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")
-    terminal.line(f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last {shown}:\n")
+    terminal.line(
+        f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last {shown}:\n"
+    )
     if not terminal.is_json:
         show = terminal.verbatim if raw else terminal.line
         show(render(entries, unreadable, raw=raw, folds=folds) + ("\n" if raw else ""))
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the command; return the exit code, which is 1 if there is nothing to show (with the reason on stderr)."""
+    """Run the command; return the exit code, which is 1 if there is nothing to show (with the
+    reason on stderr)."""
     drop_set_by_project(os.environ)
     parser = argparse.ArgumentParser(prog="session_reader", description=SCRIPT)
     parser.add_argument("name", nargs="?", help=NAME_HELP)
-    parser.add_argument("--list", action="store_true", help="list the sessions, the latest first (as without a name)")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list the sessions, the latest first (as without a name)",
+    )
     _add_options(parser)
     options = parser.parse_args(words)
     return exit_code(lambda: _list(options) if options.list or not options.name else run(options))

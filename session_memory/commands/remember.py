@@ -1,4 +1,5 @@
-"""`session-memory remember`: notes what later sessions are to know; an agent has to quote its session."""
+"""`session-memory remember`: notes what later sessions are to know; an agent has to quote its
+session."""
 
 from __future__ import annotations
 
@@ -21,11 +22,16 @@ KINDS = ("preference", "decision", "fact")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("words", metavar="TEXT", nargs="+", help="one sentence that can be understood alone")
+    parser.add_argument(
+        "words", metavar="TEXT", nargs="+", help="one sentence that can be understood alone"
+    )
     parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help=f"what it is ({KINDS[0]})")
     parser.add_argument("--file", metavar="FILE", default="", help="the file that it is about")
     parser.add_argument(
-        "--quote", metavar="WORDS", default="", help="what an agent needs: words of its session as proof"
+        "--quote",
+        metavar="WORDS",
+        default="",
+        help="what an agent needs: words of its session as proof",
     )
     add_common(parser)
 
@@ -33,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     text = " ".join(arguments.words).strip()
     if not text:
-        raise WrongCallError("nothing was named", 'session-memory remember "We use luxon for dates"')
+        raise WrongCallError(
+            "nothing was named", 'session-memory remember "We use luxon for dates"'
+        )
     if is_started_by_agent(os.environ) and not arguments.quote.strip():
         hint = 'session-memory remember "We use luxon for dates" --quote "luxon, not dayjs"'
         raise WrongCallError("an agent proves what it notes by the words of its session", hint)
@@ -44,7 +52,11 @@ def _remember(opened: OpenStore, arguments: argparse.Namespace, text: str) -> in
     here = os.getcwd()
     worktree = find_worktree(here, user_dir(os.environ))
     root = worktree.root if worktree and worktree.root else here
-    file = name_for_people(os.path.relpath(os.path.abspath(arguments.file), root)) if arguments.file else ""
+    file = (
+        name_for_people(os.path.relpath(os.path.abspath(arguments.file), root))
+        if arguments.file
+        else ""
+    )
     if arguments.quote:
         about = f" In `{file}`." if file else ""
         backend = HomeBackend(arguments.home, os.environ)

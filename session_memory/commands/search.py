@@ -38,16 +38,28 @@ _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argu
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
-    parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries of these roles")
-    parser.add_argument("--kind", choices=KINDS, default="", help="only calls of tools of this kind")
-    parser.add_argument("--runtime", metavar="R", default="", help="only sessions of this runtime, such as claude-code")
+    parser.add_argument(
+        "--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries of these roles"
+    )
+    parser.add_argument(
+        "--kind", choices=KINDS, default="", help="only calls of tools of this kind"
+    )
+    parser.add_argument(
+        "--runtime",
+        metavar="R",
+        default="",
+        help="only sessions of this runtime, such as claude-code",
+    )
     add_common(parser, filter_limit=LIMIT, team=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Search; return 1 if nothing was found. Raises SessionMemoryError."""
     if not " ".join(arguments.query).strip():
-        raise WrongCallError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
+        raise WrongCallError(
+            "there is nothing to look for",
+            'name some words: session-memory search "cherry blossom"',
+        )
     return with_store(arguments, lambda opened: _search(opened, arguments))
 
 
@@ -71,7 +83,9 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if not hits:
         check_names(opened, wanted)
     program, options = called_as(), options_of(arguments)
-    commands = [f"{program} show {hit.conversation.id} --around {hit.entry.number}{options}" for hit in hits]
+    commands = [
+        f"{program} show {hit.conversation.id} --around {hit.entry.number}{options}" for hit in hits
+    ]
     # A memory belongs to no single session, time or role.
     limits = ("role", "kind", "runtime", "project", "session", "since", "until")
     is_limited = any(getattr(arguments, limit) for limit in limits)
@@ -107,16 +121,21 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
             opened.terminal.line()
         _show_memories(opened, episodes, options)
     if absent and hits:
-        there = brief(", ".join([word for word in _words_of(query) if word not in absent]), TITLE_CHARACTERS)
-        opened.terminal.line(f"\nFound: {there}. Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}.")
+        there = brief(
+            ", ".join([word for word in _words_of(query) if word not in absent]), TITLE_CHARACTERS
+        )
+        opened.terminal.line(
+            f"\nFound: {there}. Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}."
+        )
     if hits.notice:
         opened.terminal.line(("\n" if hits else "") + hits.notice)
     return 0 if hits or remembered else 1
 
 
 def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, Hits] | None:
-    """Search for the commit with this hash in the current repository by its subject, branch and files; its sessions
-    first, by its lines and its date. Return the words that were searched for, and the hits; None for no commit."""
+    """Search for the commit with this hash in the current repository by its subject, branch and
+    files; its sessions first, by its lines and its date. Return the words that were searched for,
+    and the hits; None for no commit."""
     import os
 
     from ..patterns.why import Reasons  # imported late, with all that starts git
@@ -142,34 +161,50 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
         return None
     reasons = Reasons(store, repository, known_key(store.path), opened.location.homes)
     hits = store.search(commit.words, wanted._replace(limit=MOST_CANDIDATES))
-    order = _sessions_of_commit(opened, reasons, commit, [hit.conversation.session_id for hit in hits])
+    order = _sessions_of_commit(
+        opened, reasons, commit, [hit.conversation.session_id for hit in hits]
+    )
     if repository.lacks:
         opened.note(repository.lacks)
     place = {session: at for at, session in enumerate(order)}
-    several = [store.search(commit.words, wanted._replace(session=one, limit=1)) for one in order[: wanted.limit]]
+    several = [
+        store.search(commit.words, wanted._replace(session=one, limit=1))
+        for one in order[: wanted.limit]
+    ]
     known = {hit.entry.id: hit for some in [*several, hits] for hit in some}.values()
     best = sorted(known, key=lambda hit: place.get(hit.conversation.session_id, len(place)))
-    opened.terminal.line(f"Commit {commit.id[:8]}, {moment(commit.at)}: {brief(commit.subject, TITLE_CHARACTERS)}")
+    opened.terminal.line(
+        f"Commit {commit.id[:8]}, {moment(commit.at)}: {brief(commit.subject, TITLE_CHARACTERS)}"
+    )
     if left := reasons.not_compared(commit):
-        opened.terminal.line(f"  {left:,} of its added lines were not compared with what sessions wrote: too many.")
+        opened.terminal.line(
+            f"  {left:,} of its added lines were not compared with what sessions wrote: too many."
+        )
     opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
     hits[:] = best[: wanted.limit]
     return commit.words, hits
 
 
-def _sessions_of_commit(opened: OpenStore, reasons: Reasons, commit: Commit, by_words: list[str]) -> list[str]:
-    """Return the sessions of a commit, the likeliest first; in the order `by_words` if git fails."""
+def _sessions_of_commit(
+    opened: OpenStore, reasons: Reasons, commit: Commit, by_words: list[str]
+) -> list[str]:
+    """Return the sessions of a commit, the likeliest first; in the order `by_words` if git
+    fails."""
     from ..system.git_process import GitUnavailableError
 
     try:
         return reasons.ordered(commit, by_words)
     except GitUnavailableError as error:
-        opened.note(f"git cannot tell which lines the commit added, so only its words were compared: {error}")
+        opened.note(
+            f"git cannot tell which lines the commit added, so only its words "
+            f"were compared: {error}"
+        )
         return by_words
 
 
 def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options: str) -> int:
-    """Show the last conversations, each with its line of the log, for a question that names nothing to look for."""
+    """Show the last conversations, each with its line of the log, for a question that names nothing
+    to look for."""
     commands = [f"{called_as()} show {conversation.id}{options}" for conversation, _ in found]
     opened.terminal.result(
         {
@@ -184,7 +219,9 @@ def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options
     for (conversation, line), command in zip(found, commands):
         _print_title(opened, conversation)
         opened.terminal.line(f"  {one_line(for_prompt(line))}")
-        opened.terminal.line(opened.terminal.paint("dim", f"    {moment(conversation.last_message_at)}"))
+        opened.terminal.line(
+            opened.terminal.paint("dim", f"    {moment(conversation.last_message_at)}")
+        )
         opened.terminal.line(f"    {command}")
     return 0
 
@@ -206,14 +243,17 @@ def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> 
 
 
 def _missing_words(query: str, hit: Hit) -> list[str]:
-    """Return the words of the query that the entry of a hit lacks: others of its conversation have them."""
+    """Return the words of the query that the entry of a hit lacks: others of its conversation have
+    them."""
     entry = hit.entry
     shown = {verbatim_form(hit.pieces[index]) for index in _marked(hit.pieces)}
     text = verbatim_form(f"{entry.text} {entry.error} {entry.tool}")
     words = _words_of(query) if len(_words_of(query)) > 1 else []
     forms = {word: verbatim_form(word) for word in words}
     return [
-        word for word, form in forms.items() if form not in text and not any(_are_forms(form, one) for one in shown)
+        word
+        for word, form in forms.items()
+        if form not in text and not any(_are_forms(form, one) for one in shown)
     ]
 
 
@@ -245,7 +285,9 @@ def _show_memories(opened: OpenStore, memories: list[IndexedMemory], options: st
 
     for memory in memories:
         show_hit(opened, memory, options)
-    opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in memories)}{options}")
+    opened.terminal.line(
+        f"  {called_as()} memories show {' '.join(memory.id for memory in memories)}{options}"
+    )
 
 
 def _memory_as_json(memory: IndexedMemory) -> dict[str, Any]:
@@ -259,7 +301,10 @@ def _print_title(opened: OpenStore, conversation: Conversation) -> None:
     title = brief(conversation.title, TITLE_CHARACTERS) or f"Conversation {conversation.id}"
     terminal.line(terminal.paint("bold", title))
     origin = f", {one_line(conversation.origin)}" if conversation.origin else ""
-    about = f"  {conversation.runtime}, in {terminal.short(where)}, session {conversation.session_id}{origin}"
+    about = (
+        f"  {conversation.runtime}, in {terminal.short(where)}, session "
+        f"{conversation.session_id}{origin}"
+    )
     terminal.line(terminal.paint("dim", name_for_people(about)))
 
 
@@ -274,9 +319,12 @@ def _print(opened: OpenStore, hit: Hit, command: str, missing: list[str]) -> Non
 
 
 def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
-    """Return the snippet on one line, with the matching words in bold, or in asterisks without colours. Asterisks of
-    the text around a matching word are removed."""
-    touching = [pieces[index - 1].endswith("*") or pieces[index + 1].startswith("*") for index in _marked(pieces)]
+    """Return the snippet on one line, with the matching words in bold, or in asterisks without
+    colours. Asterisks of the text around a matching word are removed."""
+    touching = [
+        pieces[index - 1].endswith("*") or pieces[index + 1].startswith("*")
+        for index in _marked(pieces)
+    ]
     if any(touching):
         pieces = [piece.replace("**", "") for piece in pieces]
     for index in _marked(pieces):

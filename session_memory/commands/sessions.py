@@ -10,7 +10,13 @@ from ..runtimes.detection import is_started_by_agent
 from ..system.terminal import Terminal
 from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
-from ..transcripts.sessions import AmbiguousSessionError, FoundSession, UnknownSessionError, choose, find_sessions
+from ..transcripts.sessions import (
+    AmbiguousSessionError,
+    FoundSession,
+    UnknownSessionError,
+    choose,
+    find_sessions,
+)
 from .arguments import OnlyForPeopleError, add_common
 
 TYPE_CHECKING = False
@@ -30,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_all(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
+    parser.add_argument(
+        "--all", action="store_true", help="the sessions of all projects, not only of this one"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -38,25 +46,42 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.include_private and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private")
     most = arguments.limit + 1
-    listed = known_sessions(arguments, os.environ, with_private=arguments.include_private, most=most)
+    listed = known_sessions(
+        arguments, os.environ, with_private=arguments.include_private, most=most
+    )
     show_sessions(listed[: arguments.limit], terminal, is_cut=len(listed) > arguments.limit)
     return 0
 
 
 def known_sessions(
-    arguments: argparse.Namespace, environ: Mapping[str, str], *, with_private: bool, most: int | None = None
+    arguments: argparse.Namespace,
+    environ: Mapping[str, str],
+    *,
+    with_private: bool,
+    most: int | None = None,
 ) -> list[FoundSession]:
-    """Return the `most` latest sessions that `--home` and `--all` ask for. Raises SessionMemoryError, OSError."""
+    """Return the `most` latest sessions that `--home` and `--all` ask for. Raises
+    SessionMemoryError, OSError."""
     return find_sessions(
-        arguments.home, arguments.all, environ, with_private=with_private, most=most, former_names=former_names
+        arguments.home,
+        arguments.all,
+        environ,
+        with_private=with_private,
+        most=most,
+        former_names=former_names,
     )
 
 
 def chosen_session(
-    word: str, arguments: argparse.Namespace, environ: Mapping[str, str], *, with_private: bool = False
+    word: str,
+    arguments: argparse.Namespace,
+    environ: Mapping[str, str],
+    *,
+    with_private: bool = False,
 ) -> FoundSession:
-    """Return the session that a word means: its id, how that begins, its name or words of it, here, else in any
-    project; else a conversation's number or a memory's id. Raises SessionMemoryError, OSError."""
+    """Return the session that a word means: its id, how that begins, its name or words of it, here,
+    else in any project; else a conversation's number or a memory's id. Raises SessionMemoryError,
+    OSError."""
     here = known_sessions(arguments, environ, with_private=with_private)
     try:
         return choose(here, word)
@@ -68,7 +93,9 @@ def chosen_session(
         stored = session_behind(word, arguments)
         everywhere = here
         if not (arguments.all or arguments.home):
-            everywhere = find_sessions(None, True, environ, with_private=with_private, former_names=former_names)
+            everywhere = find_sessions(
+                None, True, environ, with_private=with_private, former_names=former_names
+            )
         try:
             return choose(everywhere, stored or word)
         except AmbiguousSessionError:
@@ -76,7 +103,9 @@ def chosen_session(
         except UnknownSessionError:
             if stored:
                 hint = f"what the store has of it: session-memory show {word}"
-                raise UnknownSessionError(f"the transcript behind {word!r} is not here", hint) from None
+                raise UnknownSessionError(
+                    f"the transcript behind {word!r} is not here", hint
+                ) from None
             raise unknown from None
 
 
@@ -102,7 +131,14 @@ def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: boo
         number = f"{count}{'+' if count >= COUNTED else ''}"
         runtime = f"{one.runtime.name}{' (this one)' if is_own(one, terminal.environ) else ''}"
         rows.append(
-            (one.id[:length], one.project, runtime, number, age(time.time() - one.modified), for_people(one.name))
+            (
+                one.id[:length],
+                one.project,
+                runtime,
+                number,
+                age(time.time() - one.modified),
+                for_people(one.name),
+            )
         )
     terminal.table(rows, [3])
     if is_cut:

@@ -1,4 +1,5 @@
-"""`session-memory show`: reads one conversation, or the part of it around a message that a search has found."""
+"""`session-memory show`: reads one conversation, or the part of it around a message that a search
+has found."""
 
 from __future__ import annotations
 
@@ -26,9 +27,14 @@ _ROLES = {"user": "User", "assistant": "Assistant"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    named = "the number of a conversation, the id of a memory, or a session as `read` takes it: its last conversation"
+    named = (
+        "the number of a conversation, the id of a memory, or a session as `read` takes it: "
+        "its last conversation"
+    )
     parser.add_argument("conversation", metavar="ID", help=named)
-    parser.add_argument("--around", metavar="MESSAGE", type=positive, help="only the messages around this one")
+    parser.add_argument(
+        "--around", metavar="MESSAGE", type=positive, help="only the messages around this one"
+    )
     lines = f"with --around N before and N after it ({AROUND}), else only the last N"
     parser.add_argument("--lines", metavar="N", type=positive, help=lines)
     full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
@@ -50,7 +56,9 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
             return 0
         conversation = last_conversation(opened, word)
     if conversation is None:
-        raise SessionMemoryError(f"there is no conversation {word}", "session-memory conversations lists them")
+        raise SessionMemoryError(
+            f"there is no conversation {word}", "session-memory conversations lists them"
+        )
     entries = list(opened.store.entries(conversation.id))
     shown, before, after = _part(entries, arguments.around, arguments.lines)
     opened.terminal.result(
@@ -66,23 +74,32 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _part(entries: list[StoredEntry], around: int | None, lines: int | None) -> tuple[list[StoredEntry], int, int]:
-    """Return the entries to show, and how many come before and after them. Raises SessionMemoryError."""
+def _part(
+    entries: list[StoredEntry], around: int | None, lines: int | None
+) -> tuple[list[StoredEntry], int, int]:
+    """Return the entries to show, and how many come before and after them. Raises
+    SessionMemoryError."""
     if around is None:
         before = max(0, len(entries) - lines) if lines else 0
         return entries[before:], before, 0
     lines = lines or AROUND
     at = next((index for index, one in enumerate(entries) if one.number == around), None)
     if at is None:
-        raise SessionMemoryError(f"there is no message {around} in this conversation", "search shows their numbers")
+        raise SessionMemoryError(
+            f"there is no message {around} in this conversation", "search shows their numbers"
+        )
     first, last = max(0, at - lines), min(len(entries), at + lines + 1)
     return entries[first:last], first, len(entries) - last
 
 
 def _print(
-    opened: OpenStore, conversation: Conversation, shown: list[StoredEntry], before: int, after: int,
+    opened: OpenStore,
+    conversation: Conversation,
+    shown: list[StoredEntry],
+    before: int,
+    after: int,
     arguments: argparse.Namespace,
-) -> None:  # fmt: skip
+) -> None:
     terminal = opened.terminal
     with terminal.paged():
         _print_head(terminal, conversation)
@@ -97,17 +114,25 @@ def _print(
 
 def _print_head(terminal: Terminal, conversation: Conversation) -> None:
     title = for_prompt(conversation.title)
-    terminal.line(terminal.paint("bold", shorten(one_line(title), terminal.width) or f"Conversation {conversation.id}"))
+    terminal.line(
+        terminal.paint(
+            "bold", shorten(one_line(title), terminal.width) or f"Conversation {conversation.id}"
+        )
+    )
     first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
     when = first if first == last else f"{first} to {last}"
-    terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}")
+    terminal.line(
+        f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}"
+    )
     whose = f" of {for_people(conversation.who)}" if conversation.who else ""
     whose += f", {for_people(conversation.origin)}" if conversation.origin else ""
     session, where = map(name_for_people, (conversation.session_id, conversation.cwd or "-"))
     terminal.line(f"Session {session}{whose} ({conversation.runtime}) in {where}")
 
 
-def _print_items(terminal: Terminal, shown: list[StoredEntry], arguments: argparse.Namespace) -> None:
+def _print_items(
+    terminal: Terminal, shown: list[StoredEntry], arguments: argparse.Namespace
+) -> None:
     previous = (0, "")
     for entry in shown:
         text = for_prompt(entry.text)
@@ -117,7 +142,10 @@ def _print_items(terminal: Terminal, shown: list[StoredEntry], arguments: argpar
         if (entry.message, entry.role) != previous:
             speaker = terminal.paint("bold", _ROLES[entry.role])
             mark = " <-" if entry.number == arguments.around else ""
-            terminal.line(f"\n{speaker} {terminal.paint('dim', f'{moment(entry.timestamp)} #{entry.number}{mark}')}")
+            terminal.line(
+                f"\n{speaker} "
+                f"{terminal.paint('dim', f'{moment(entry.timestamp)} #{entry.number}{mark}')}"
+            )
         previous = (entry.message, entry.role)
         kept = text if arguments.full else shorten(text, MESSAGE_CHARACTERS)
         rest = f"\n[{len(text) - len(kept) + 1:,} more characters: --full]" if kept != text else ""
@@ -131,5 +159,7 @@ def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
         outcome = f"error: {one_line(error)}" if error else "error"
     elif entry.outcome and entry.result_lines:
         outcome = f"{entry.outcome}, {counted(entry.result_lines, 'line')}"
-    line = f"- {one_line(for_prompt(entry.tool))} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}".rstrip()
+    line = (
+        f"- {one_line(for_prompt(entry.tool))} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}"
+    ).rstrip()
     return f"{line}: {outcome}" if outcome else line

@@ -1,5 +1,5 @@
-"""The overview that the command alone prints, and the section `status` of `doctor`: upkeep, what waits for it, its
-errors, its cost, and where the data is."""
+"""The overview that the command alone prints, and the section `status` of `doctor`: upkeep, what
+waits for it, its errors, its cost, and where the data is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ if TYPE_CHECKING:  # these need apsw, which may be missing
     from ..upkeep.overview import Spent, Waiting
 
 SHOWN = 3
-_MODES = {"sessions": "with the start and end of sessions", "watch": "by `session-memory watch`", "off": "switched off"}
+_MODES = {
+    "sessions": "with the start and end of sessions",
+    "watch": "by `session-memory watch`",
+    "off": "switched off",
+}
 DAY_SECONDS = 24 * 3600
 LISTED = 20  # sessions, for the overview
 _NEXT_STEPS = (
@@ -45,8 +49,8 @@ _NEXT_STEPS = (
 
 
 class StoreState(NamedTuple):
-    """Pending work, the strategies' spending (None if unreadable), the contents of the store, and which runtimes delete
-    sessions, and how these are kept."""
+    """Pending work, the strategies' spending (None if unreadable), the contents of the store, and
+    which runtimes delete sessions, and how these are kept."""
 
     waits: Waiting
     spent: Spent | None
@@ -56,12 +60,18 @@ class StoreState(NamedTuple):
 
 
 def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
-    """Print the state; return if the last upkeep succeeded, and the result for JSON. Raises SessionMemoryError."""
+    """Print the state; return if the last upkeep succeeded, and the result for JSON. Raises
+    SessionMemoryError."""
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
     found, obstacles = _store_state(arguments, location)
     usage, limit = disk_usage(location), location.home.settings().disk_bytes
-    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *_disk_problems(usage, limit)]
+    problems = [
+        *_problems(runs, found),
+        *obstacles,
+        *notices(location.home),
+        *_disk_problems(usage, limit),
+    ]
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
     terminal.line()
     _show_upkeep(runs, terminal, is_host=bool(host_of(location.home.root)))
@@ -79,7 +89,9 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
     if found:
         talks = counted(sum(found.counts.conversations.values()), "conversation")
         size = byte_size(found.counts.text_bytes)
-        terminal.item("holds", f"{counted(found.counts.files, 'transcript')}, {talks}, {size} of text")
+        terminal.item(
+            "holds", f"{counted(found.counts.files, 'transcript')}, {talks}, {size} of text"
+        )
         from ..upkeep.deletions import deletion_lines, kept_line
 
         for number, line in enumerate(deletion_lines(found.deletions)):
@@ -92,7 +104,11 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         "watcher": runs.watcher or None,
         "not_before": iso_time(runs.not_before) if runs.not_before else None,
         "runs": [
-            {**vars(run), "began": iso_time(run.began), "ended": iso_time(run.ended) if run.ended else None}
+            {
+                **vars(run),
+                "began": iso_time(run.began),
+                "ended": iso_time(run.ended) if run.ended else None,
+            }
             for run in runs.runs
         ],
         "waiting": found.waits._asdict() if found else None,
@@ -102,35 +118,52 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         "deletions": [one._asdict() for one in found.deletions] if found else [],
         "kept": found.kept._asdict() if found else None,
         "disk": {"bytes": usage, "limit": limit},
-        "places": {label: dict(zip(("path", "files", "bytes"), place)) for label, place in places.items()},
+        "places": {
+            label: dict(zip(("path", "files", "bytes"), place)) for label, place in places.items()
+        },
     }
     return not (runs.runs and runs.runs[-1].problem), result
 
 
 def show_overview() -> int:
-    """Print in 15 lines if all is right, what sessions do, and what one can do next; return 1 if the last upkeep
-    failed. Raises SessionMemoryError."""
+    """Print in 15 lines if all is right, what sessions do, and what one can do next; return 1 if
+    the last upkeep failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ)
     location = find_location(None, os.environ)
     runs = upkeep_runs(location)
     found, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
     disk = _disk_problems(disk_usage(location), location.home.settings().disk_bytes)
     problems = [*_problems(runs, found), *obstacles, *notices(location.home), *disk]
-    is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(location.home.state_dir)
+    is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(
+        location.home.state_dir
+    )
     if not is_installed:
         problems.insert(0, "no agent has the hooks yet")
     about = "all is well" if not problems else counted(len(problems), "thing") + " to look at"
-    holds = f"; {counted(sum(found.counts.conversations.values()), 'conversation')} in the store" if found else ""
+    holds = (
+        f"; {counted(sum(found.counts.conversations.values()), 'conversation')} in the store"
+        if found
+        else ""
+    )
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}: {about}{holds}"))
     for problem in problems[:1]:
         more = f" (and {len(problems) - 1} more: {called_as()} doctor)" if len(problems) > 1 else ""
         room = terminal.width - len(more) - 4
-        terminal.line(f"  {terminal.paint('yellow', '!')} {shorten(terminal.short(one_line(problem)), room)}{more}")
+        terminal.line(
+            f"  {terminal.paint('yellow', '!')} "
+            f"{shorten(terminal.short(one_line(problem)), room)}{more}"
+        )
     _show_now(terminal, of_all_projects=not location.home.sessions_dir)
-    steps = [("install", "let your agents know what their other sessions do")] if not is_installed else []
+    steps = (
+        [("install", "let your agents know what their other sessions do")]
+        if not is_installed
+        else []
+    )
     soon = sum(one.soon for one in found.deletions) if found else 0
     if found and soon and found.kept.form in ("text", "none"):
-        steps += [("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in 7 days")]
+        steps += [
+            ("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in 7 days")
+        ]
     steps += _NEXT_STEPS[: len(_NEXT_STEPS) - len(steps)]
     width = max(len(words) for words, _ in steps)
     terminal.heading("Next")
@@ -140,18 +173,30 @@ def show_overview() -> int:
 
 
 def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
-    """Print the sessions of the last day, and the latest collision that one of them will be told of."""
+    """Print the sessions of the last day, and the latest collision that one of them will be told
+    of."""
     now = time.time()
     try:
-        listed = find_sessions(None, of_all_projects, os.environ, since=now - DAY_SECONDS, most=LISTED)
+        listed = find_sessions(
+            None, of_all_projects, os.environ, since=now - DAY_SECONDS, most=LISTED
+        )
     except UnknownSessionError:
         listed = []
-    more = f"{'at least ' if len(listed) == LISTED else ''}{counted(len(listed), 'session')} in the last day"
+    more = (
+        f"{'at least ' if len(listed) == LISTED else ''}{counted(len(listed), 'session')} in "
+        f"the last day"
+    )
     terminal.heading(f"Now: {more if listed else 'no session in the last day'}")
-    rows = [(age(now - one.modified), one.runtime.TITLE, one.project, one.name) for one in listed[:SHOWN]]
+    rows = [
+        (age(now - one.modified), one.runtime.TITLE, one.project, one.name)
+        for one in listed[:SHOWN]
+    ]
     widths = [max(map(len, column)) for column in zip(*rows)]
     for when, runtime, project, name in rows:
-        line = f"  {when:<{widths[0]}}  {runtime:<{widths[1]}}  {project:<{widths[2]}}  {for_people(name)}"
+        line = (
+            f"  {when:<{widths[0]}}  {runtime:<{widths[1]}}  {project:<{widths[2]}}  "
+            f"{for_people(name)}"
+        )
         terminal.line(shorten(line, terminal.width))
     for one in listed if listed else ():
         if is_file(one.home.cursor_file(one.session.key) + ".lock"):
@@ -164,7 +209,9 @@ def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
                 return
 
 
-def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tuple[StoreState | None, list[str]]:
+def _store_state(
+    arguments: argparse.Namespace, location: StoreLocation
+) -> tuple[StoreState | None, list[str]]:
     """Read the store, if there is one; return its state and the obstacles to reading it."""
     if find_spec("apsw") is None:
         return None, ["apsw is not installed, so the store can be neither made nor read"]
@@ -178,7 +225,11 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
         deleted = deletions(location, opened.store.directories())
         how, why_not = kept_or_why_not(location, location.home.settings())
         counts = opened.store.counts(location.homes)
-        return StoreState(waits, spent, counts, deleted, how), [*problems, *problems_of(deleted), *why_not]
+        return StoreState(waits, spent, counts, deleted, how), [
+            *problems,
+            *problems_of(deleted),
+            *why_not,
+        ]
 
     try:
         return with_store(arguments, look)
@@ -187,19 +238,32 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
 
 
 def _problems(runs: UpkeepRuns, found: StoreState | None) -> list[str]:
-    """Return the errors of the last run, of its strategies and of files, and which conversations wait for a retry; then
-    the errors of earlier runs, each once."""
+    """Return the errors of the last run, of its strategies and of files, and which conversations
+    wait for a retry; then the errors of earlier runs, each once."""
     last = runs.runs[-1] if runs.runs else None
     said = [f"{age(time.time() - last.began)}: {last.problem}"] if last and last.problem else []
     said += last.stopped if last else []
     said += found.waits.retries if found else []
     said += [f"{path}: {why}" for path, why in found.waits.unread.items()] if found else []
-    before = {run.problem: run for run in runs.runs[:-1] if run.problem and not (last and run.problem == last.problem)}
-    return [*said, *(f"{age(time.time() - run.began)}: {problem}" for problem, run in reversed(before.items()))]
+    before = {
+        run.problem: run
+        for run in runs.runs[:-1]
+        if run.problem and not (last and run.problem == last.problem)
+    }
+    return [
+        *said,
+        *(
+            f"{age(time.time() - run.began)}: {problem}"
+            for problem, run in reversed(before.items())
+        ),
+    ]
 
 
 def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None:
-    mode, when = _MODES[runs.mode], "while the host runs" if is_host else "when a session starts or ends"
+    mode, when = (
+        _MODES[runs.mode],
+        "while the host runs" if is_host else "when a session starts or ends",
+    )
     if is_host and runs.mode == "sessions":
         mode = "by the host, while it runs"
     if runs.watcher:
@@ -210,7 +274,9 @@ def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None
         return
     terminal.item("upkeep", f"{mode}; last {age(time.time() - last.began)}, {_done(last)}")
     if runs.mode == "sessions" and runs.not_before > time.time():
-        terminal.item("next", f"from {time.strftime('%H:%M', time.localtime(runs.not_before))} on, {when}")
+        terminal.item(
+            "next", f"from {time.strftime('%H:%M', time.localtime(runs.not_before))} on, {when}"
+        )
 
 
 def _done(run: UpkeepRun) -> str:
@@ -222,12 +288,22 @@ def _done(run: UpkeepRun) -> str:
         counted(run.memories, "memory", "memories") if run.memories else "",
     ]
     cut_short = ", with more to do" if run.is_cut_short else ""
-    return f"{run.ended - run.began:.1f} s: {', '.join(filter(None, did)) or 'nothing new'}{cut_short}"
+    return (
+        f"{run.ended - run.began:.1f} s: {', '.join(filter(None, did)) or 'nothing new'}{cut_short}"
+    )
 
 
 def _waits(waits: Waiting) -> str:
-    files = f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be ingested" if waits.files else ""
-    each = [f"{counted(some, 'conversation')} for memories ({id})" for id, some in waits.conversations.items() if some]
+    files = (
+        f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be ingested"
+        if waits.files
+        else ""
+    )
+    each = [
+        f"{counted(some, 'conversation')} for memories ({id})"
+        for id, some in waits.conversations.items()
+        if some
+    ]
     return "; ".join(filter(None, [files, ", ".join(each)])) or "nothing"
 
 
@@ -236,7 +312,10 @@ def _all_of(location: StoreLocation) -> str:
     if not any(one.is_expected() for one in location.watched):
         return "nothing: no session was there yet"
     files = [file for one in location.watched if one.is_expected() for file in one.files([])]
-    return f"{counted(len(files), 'file')} ({byte_size(sum(file.size for file in files))}): there is no store yet"
+    return (
+        f"{counted(len(files), 'file')} ({byte_size(sum(file.size for file in files))}): "
+        f"there is no store yet"
+    )
 
 
 def _cost(spent: Spent) -> str:
@@ -254,11 +333,14 @@ def _disk_problems(usage: dict[str, int], limit: int) -> list[str]:
 
 
 def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
-    """Return the places of session data, the number of files there and their bytes; the transcripts, which are only
-    read, come first."""
+    """Return the places of session data, the number of files there and their bytes; the
+    transcripts, which are only read, come first."""
     home = location.home
     roots = [one.root for one in location.watched if os.path.isdir(one.root)]
-    paths = {f"transcripts{f' {number}' if number > 1 else ''}": root for number, root in enumerate(roots, 1)}
+    paths = {
+        f"transcripts{f' {number}' if number > 1 else ''}": root
+        for number, root in enumerate(roots, 1)
+    }
     paths["store"] = os.path.dirname(location.database)
     if host_of(home.root):
         paths["groups"] = f"{home.root}/groups"  # with the archives and memories of each

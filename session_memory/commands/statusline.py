@@ -1,4 +1,5 @@
-"""`session-memory statusline`: the status line of a directory's latest session, for tmux or a shell's prompt."""
+"""`session-memory statusline`: the status line of a directory's latest session, for tmux or a
+shell's prompt."""
 
 from __future__ import annotations
 
@@ -24,12 +25,24 @@ in ~/.tmux.conf:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("directory", metavar="DIR", nargs="?", default=".", help="where the session runs (default: .)")
-    parser.add_argument("--format", choices=("plain", "tmux"), default="plain", help="tmux: no text counts as a style")
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        nargs="?",
+        default=".",
+        help="where the session runs (default: .)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("plain", "tmux"),
+        default="plain",
+        help="tmux: no text counts as a style",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the line; print nothing if there is none. Raises SessionMemoryError if lines are off, OSError."""
+    """Print the line; print nothing if there is none. Raises SessionMemoryError if lines are off,
+    OSError."""
     os.chdir(arguments.directory)
     line = name_for_people(_line())
     if line:
@@ -47,4 +60,6 @@ def _line() -> str:
     shown = [each for each in here if each.home.settings().statusline]
     if here and not shown:
         raise SessionMemoryError("the status line is off", "session-memory config statusline on")
-    return next(filter(None, [status_line(each.home.cursor_file(each.session.key)) for each in shown]), "")
+    return next(
+        filter(None, [status_line(each.home.cursor_file(each.session.key)) for each in shown]), ""
+    )

@@ -1,4 +1,5 @@
-"""The section `store` of `doctor`: the integrity of the store, its contents, and the files that failed to ingest."""
+"""The section `store` of `doctor`: the integrity of the store, its contents, and the files that
+failed to ingest."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ COMPRESSED = ".jsonl.zst"
 
 
 def check_store(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Print the state of the store; return it for JSON, `ok` if it is sound. Raises SessionMemoryError."""
+    """Print the state of the store; return it for JSON, `ok` if it is sound. Raises
+    SessionMemoryError."""
     return with_store(arguments, lambda opened: _check(opened, terminal))
 
 
@@ -33,17 +35,29 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
     store, location = opened.store, opened.location
     fault = fault_of(store)
     if fault:
-        raise CorruptDatabaseError(f"{location.database}: {fault}", "session-memory ingest rebuilds it")
+        raise CorruptDatabaseError(
+            f"{location.database}: {fault}", "session-memory ingest rebuilds it"
+        )
     groups = sorted({watched.home for watched in location.watched})
-    compressed = (file for one in location.watched for file in Path(one.path).rglob(f"*{COMPRESSED}"))
+    compressed = (
+        file for one in location.watched for file in Path(one.path).rglob(f"*{COMPRESSED}")
+    )
     excluded = store.excluded_files()  # they count, and are not named
-    states = [state for home in groups for state in store.file_states(home).values() if state.id not in excluded]
+    states = [
+        state
+        for home in groups
+        for state in store.file_states(home).values()
+        if state.id not in excluded
+    ]
     unread = _unread(opened, groups)
     missing = [one.root for one in location.watched if one.is_named and not os.path.isdir(one.root)]
     queue = damage(location.database)
     damaged = damaged_sessions(location)
     found = {
-        "ok": not missing and not queue and not damaged and all(problem == FOREIGN for problem in unread.values()),
+        "ok": not missing
+        and not queue
+        and not damaged
+        and all(problem == FOREIGN for problem in unread.values()),
         "store": location.database,
         "is_newer": store.is_newer,
         "obstacle": str(store.obstacle) if store.obstacle else None,
@@ -84,16 +98,26 @@ def _unread(opened: OpenStore, groups: list[str]) -> dict[str, str]:
         except (OSError, OutsideGroupError) as error:
             folders.append(("", error))
         for folder, why in folders:
-            found[f"{directory.root}/{folder}".rstrip("/")] = getattr(why, "strerror", None) or str(why)
+            found[f"{directory.root}/{folder}".rstrip("/")] = getattr(why, "strerror", None) or str(
+                why
+            )
     for home in groups:
-        found.update({f"{one.root}/{key}": one.problem for key, one in opened.store.unread_files(home).items()})
+        found.update(
+            {
+                f"{one.root}/{key}": one.problem
+                for key, one in opened.store.unread_files(home).items()
+            }
+        )
     return dict(sorted(found.items(), key=lambda pair: pair[1] == FOREIGN))
 
 
 def _show_contents(found: dict[str, Any], terminal: Terminal) -> None:
     rest = {"gone": "deleted by the runtime", "ingesting": "not yet read to the end"}
     notes = [f"{found[name]} {text}" for name, text in rest.items() if found[name]]
-    said = f"{counted(found['entries'], 'entry', 'entries')}, {counted(found['tool_uses'], 'tool use')}"
+    said = (
+        f"{counted(found['entries'], 'entry', 'entries')}, "
+        f"{counted(found['tool_uses'], 'tool use')}"
+    )
     statuses = [f"{number} {status}" for status, number in sorted(found["conversations"].items())]
     items = [
         ("store", f"{terminal.short(found['store'])}, {byte_size(found['database_bytes'])}, whole"),
@@ -103,9 +127,16 @@ def _show_contents(found: dict[str, Any], terminal: Terminal) -> None:
         ("watch", f"runs, process {found['watcher']}" if found["watcher"] else "does not run"),
     ]
     if found["only_in_store"]:
-        items.append(("only here", f"{counted(found['only_in_store'], 'session')}: no transcript or archive has them"))
+        items.append(
+            (
+                "only here",
+                f"{counted(found['only_in_store'], 'session')}: no transcript or archive has them",
+            )
+        )
     for root in found["watched"]:
-        items.append(("watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)")))
+        items.append(
+            ("watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)"))
+        )
     for label, text in items:
         terminal.paragraph(text, indent=" " * 17, first=f"  {label:<15}")
 
@@ -126,4 +157,6 @@ def _show_problems(found: dict[str, Any], terminal: Terminal) -> None:
         terminal.note(f"nor are {counted(len(found['unread']) - SHOWN, 'other file')}: see --json")
     if found["compressed"]:
         what = counted(found["compressed"], "transcript")
-        terminal.note(f"{what} compressed ({COMPRESSED}): to read such, session-memory install --with zstd")
+        terminal.note(
+            f"{what} compressed ({COMPRESSED}): to read such, session-memory install --with zstd"
+        )

@@ -1,4 +1,5 @@
-"""`session-memory team init` and `remove`: the database administrator's actions on a team's store."""
+"""`session-memory team init` and `remove`: the database administrator's actions on a team's
+store."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.result({"sql": sql}, verbatim=["sql"])
         return 0
     address = address_of(arguments.url)
-    with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
+    with (
+        closing(connect(arguments.url)) as connection,
+        explained(arguments.url, forbidden=_NO_OWNER),
+    ):
         before = schema.schema_state(connection)
         done = schema.migrate(connection)
         added = []
@@ -46,18 +50,37 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
             added.append({"name": name, "url": url, "is_new": is_new})
         known = schema.members(connection)
         open_to_all = schema.lets_everybody_in(connection) if known else ""
-    terminal.line("The team's store was made, or brought up to date." if done else "It was there already.")
+    terminal.line(
+        "The team's store was made, or brought up to date." if done else "It was there already."
+    )
     if before.version == 1:
-        terminal.line("Of the members that version 0.2.0 had, those who joined here stay: add others with --member.")
-    terminal.line(f"Members: {', '.join([brief(name, NAME_CHARACTERS) for name in known]) or 'none'}.")
+        terminal.line(
+            "Of the members that version 0.2.0 had, those who joined here stay: add others with "
+            "--member."
+        )
+    terminal.line(
+        f"Members: {', '.join([brief(name, NAME_CHARACTERS) for name in known]) or 'none'}."
+    )
     for member in added:
-        how = "joins with" if member["is_new"] else "was a user there already, and joins with their password"
+        how = (
+            "joins with"
+            if member["is_new"]
+            else "was a user there already, and joins with their password"
+        )
         terminal.line(f"{brief(str(member['name']), NAME_CHARACTERS)} {how}:")
         terminal.line(f"  session-memory team join {quote(str(member['url']))}")
     if open_to_all:
-        terminal.line("Every user of the server may connect to this database, and reads no rows. To keep others out:")
+        terminal.line(
+            "Every user of the server may connect to this database, and reads no rows. To keep "
+            "others out:"
+        )
         terminal.line(f"  {open_to_all}")
-    made = {"migrations": done, "members": added, "all_members": known, "open_to_all": bool(open_to_all)}
+    made = {
+        "migrations": done,
+        "members": added,
+        "all_members": known,
+        "open_to_all": bool(open_to_all),
+    }
     terminal.result(made, verbatim=["members"])  # their addresses have new passwords
     return 0
 
@@ -78,7 +101,8 @@ def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
     gone = f"{counted(deleted, 'session')} deleted"
     kept = "what they have shared stays, until this is done with --purge"
     terminal.line(
-        f"{brief(arguments.name, NAME_CHARACTERS)} is no member any more; {gone if arguments.purge else kept}."
+        f"{brief(arguments.name, NAME_CHARACTERS)} is no member any more; "
+        f"{gone if arguments.purge else kept}."
     )
     terminal.result({"name": arguments.name, "deleted": deleted})
     return 0

@@ -30,7 +30,9 @@ REDACTION_SECONDS = 2.0  # a stop waits for no more
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--once", action="store_true", help="do the pending work once and exit: for cron")
+    parser.add_argument(
+        "--once", action="store_true", help="do the pending work once and exit: for cron"
+    )
     add_home(parser)
 
 
@@ -39,7 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     location = find_location(arguments.home, os.environ)
     try:
         with watch_lock(location.database):
-            is_done = _watch(location, lambda: _understood(arguments.home), terminal, is_once=arguments.once)
+            is_done = _watch(
+                location, lambda: _understood(arguments.home), terminal, is_once=arguments.once
+            )
     except LockedError as error:
         if not arguments.once:
             raise
@@ -49,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _understood(path: str | None) -> StoreLocation:
-    """Return the store by the current settings. Raises ConfigError for invalid ones: the earlier stay in force."""
+    """Return the store by the current settings. Raises ConfigError for invalid ones: the earlier
+    stay in force."""
     location = find_location(path, os.environ)
     faults = location.home.settings().faults
     if faults:
@@ -57,7 +62,9 @@ def _understood(path: str | None) -> StoreLocation:
     return location
 
 
-def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool) -> bool:
+def _watch(
+    location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool
+) -> bool:
     """Watch; return False if, with `is_once`, not everything could be ingested."""
     stop = threading.Event()
     log = _Log(terminal)
@@ -77,7 +84,9 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
             with suppress(LockedError):  # another process does it
                 run = do_upkeep(path_of(location.home), os.environ, stop.is_set)
         if run and (run.archived or run.memories):
-            log.say(f"{counted(run.archived, 'archive')}, {counted(run.memories, 'memory', 'memories')}")
+            log.say(
+                f"{counted(run.archived, 'archive')}, {counted(run.memories, 'memory', 'memories')}"
+            )
         for problem in (run.problem, *run.stopped) if run else ():
             log.say_once(problem)
 

@@ -1,4 +1,5 @@
-"""`session-memory why`: who asked for a line or a commit, in which words, and what was decided on the way."""
+"""`session-memory why`: who asked for a line or a commit, in which words, and what was decided on
+the way."""
 
 from __future__ import annotations
 
@@ -32,12 +33,22 @@ MOST_REASONS = 5  # of a file or a commit, shown without --all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", metavar="FILE[:LINE[-LINE]]|COMMIT", nargs="?", default="", help=HINT)
+    parser.add_argument(
+        "target", metavar="FILE[:LINE[-LINE]]|COMMIT", nargs="?", default="", help=HINT
+    )
     parser.add_argument("--staged", action="store_true", help="what is staged")
     parser.add_argument("--all", action="store_true", help=f"all reasons, not only {MOST_REASONS}")
-    parser.add_argument("--format", choices=("text", "agent-trace"), default="text", help="agent-trace: version 0.1")
-    parser.add_argument("--notes", action="store_true", help=f"write a note to refs/notes/{NOTES_REF}, after a preview")
-    parser.add_argument("--with-prompts", action="store_true", help="with --notes: the words of the request too")
+    parser.add_argument(
+        "--format", choices=("text", "agent-trace"), default="text", help="agent-trace: version 0.1"
+    )
+    parser.add_argument(
+        "--notes",
+        action="store_true",
+        help=f"write a note to refs/notes/{NOTES_REF}, after a preview",
+    )
+    parser.add_argument(
+        "--with-prompts", action="store_true", help="with --notes: the words of the request too"
+    )
     parser.add_argument("--yes", action="store_true", help="with --notes: do not ask")
     add_common(parser, private=True)
 
@@ -55,9 +66,13 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened, with_sub_agents=True)
     try:
         repository, reasons, commit = find_reasons(
-            lambda repository: Reasons(opened.store, repository, known_key(opened.store.path), opened.location.homes),
-            arguments.target, os.getcwd(), user_dir(os.environ),
-        )  # fmt: skip
+            lambda repository: Reasons(
+                opened.store, repository, known_key(opened.store.path), opened.location.homes
+            ),
+            arguments.target,
+            os.getcwd(),
+            user_dir(os.environ),
+        )
     except GitUnavailableError as error:
         raise SessionMemoryError(f"git cannot tell: {error}") from error
     if arguments.format == "agent-trace":
@@ -74,7 +89,9 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
         for line in told(one):
             opened.terminal.line(line)
     if len(shown) < len(reasons):
-        opened.terminal.line(f"\n{counted(len(reasons) - len(shown), 'more reason')}: --all shows them.")
+        opened.terminal.line(
+            f"\n{counted(len(reasons) - len(shown), 'more reason')}: --all shows them."
+        )
     if repository.lacks:
         opened.terminal.line(f"\n{repository.lacks}")
     if not reasons:
@@ -87,31 +104,53 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
 def _as_json(reason: Reason) -> dict[str, Any]:
     commit, guess = reason.commit, reason.guess
     return {
-        "path": reason.path, "first": reason.first, "last": reason.last, "lines": reason.lines,
-        "commit": {"id": commit.id, "author": commit.author, "subject": commit.subject, "at": iso(commit.at)}
-        if commit else None,
-        "asked": _asked_as_json(reason.asked), "mover": _asked_as_json(reason.mover), "not_attributed": reason.refused,
-        "is_by_commit": reason.is_by_commit, "lines_not_compared": reason.not_compared,
-        "guess_by_time": {"session": guess.session_id, "runtime": guess.runtime, "conversation": guess.id,
-                          "by": reason.guessed_by}
-        if guess else None,
-    }  # fmt: skip
+        "path": reason.path,
+        "first": reason.first,
+        "last": reason.last,
+        "lines": reason.lines,
+        "commit": {
+            "id": commit.id,
+            "author": commit.author,
+            "subject": commit.subject,
+            "at": iso(commit.at),
+        }
+        if commit
+        else None,
+        "asked": _asked_as_json(reason.asked),
+        "mover": _asked_as_json(reason.mover),
+        "not_attributed": reason.refused,
+        "is_by_commit": reason.is_by_commit,
+        "lines_not_compared": reason.not_compared,
+        "guess_by_time": {
+            "session": guess.session_id,
+            "runtime": guess.runtime,
+            "conversation": guess.id,
+            "by": reason.guessed_by,
+        }
+        if guess
+        else None,
+    }
 
 
 def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
     if asked is None:
         return None
     return {
-        "session": asked.session_id, "runtime": asked.runtime, "title": asked.title, "at": iso(asked.at),
-        "words": asked.words, "proposal": asked.proposal, "decided": list(asked.decided),
+        "session": asked.session_id,
+        "runtime": asked.runtime,
+        "title": asked.title,
+        "at": iso(asked.at),
+        "words": asked.words,
+        "proposal": asked.proposal,
+        "decided": list(asked.decided),
         "command": asked.command or None,
         "read": f"{called_as()} show {asked.conversation} --around {asked.number}",
-    }  # fmt: skip
+    }
 
 
 def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
-    """Return a record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation; without a revision
-    if one of them is not committed."""
+    """Return a record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation;
+    without a revision if one of them is not committed."""
     files: dict[str, dict[str, list[dict[str, int]]]] = {}
     for one in reasons:
         for path, first, last in one.ranges or ((one.path, one.first, one.last),):
@@ -120,8 +159,14 @@ def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
                 ranges = files.setdefault(path, {}).setdefault(address, [])
                 ranges.append({"start_line": first, "end_line": last})
     return {
-        "version": "0.1", "id": str(uuid.uuid4()), "timestamp": iso_time(now_milliseconds() / 1000),
-        **({"vcs": {"type": "git", "revision": revision}} if revision and all(one.commit for one in reasons) else {}),
+        "version": "0.1",
+        "id": str(uuid.uuid4()),
+        "timestamp": iso_time(now_milliseconds() / 1000),
+        **(
+            {"vcs": {"type": "git", "revision": revision}}
+            if revision and all(one.commit for one in reasons)
+            else {}
+        ),
         "tool": {"name": NAME, "version": __version__},
         "files": [
             {
@@ -133,7 +178,7 @@ def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
             }
             for path, conversations in files.items()
         ],
-    }  # fmt: skip
+    }
 
 
 def note_text(reasons: Sequence[Reason], with_prompts: bool) -> str:
@@ -141,13 +186,20 @@ def note_text(reasons: Sequence[Reason], with_prompts: bool) -> str:
     lines = []
     for one in reasons:
         if asked := one.asked:
-            lines.append(f"{asked.runtime} session {asked.session_id}, {iso(asked.at)}: {counted(one.lines, 'line')}")
+            lines.append(
+                f"{asked.runtime} session {asked.session_id}, {iso(asked.at)}: "
+                f"{counted(one.lines, 'line')}"
+            )
             lines += [f"asked: {for_prompt(asked.words)}"] if with_prompts and asked.words else []
     return "\n".join(lines)
 
 
 def _note(
-    opened: OpenStore, repository: Repository, reasons: Sequence[Reason], commit: str, arguments: argparse.Namespace
+    opened: OpenStore,
+    repository: Repository,
+    reasons: Sequence[Reason],
+    commit: str,
+    arguments: argparse.Namespace,
 ) -> None:
     if not commit:
         raise WrongCallError("--notes is for a commit", f"{called_as()} why HEAD --notes")

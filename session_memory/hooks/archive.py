@@ -21,7 +21,17 @@ QUIET_SECONDS = 0.5
 MOST_WAIT_SECONDS = 10.0
 POLL_SECONDS = 0.05
 # The reasons for which a session ends and its program with it, or another one begins in its place.
-LEFT = ("clear", "new", "prompt_input_exit", "logout", "other", "quit", "complete", "user_exit", "exit")
+LEFT = (
+    "clear",
+    "new",
+    "prompt_input_exit",
+    "logout",
+    "other",
+    "quit",
+    "complete",
+    "user_exit",
+    "exit",
+)
 
 
 def is_left(event: Event, runtime: Runtime) -> bool:
@@ -35,15 +45,16 @@ def is_left_or_compacted(event: Event, runtime: Runtime) -> bool:
 
 
 def archive_in_background(context: Context) -> None:
-    """Archive in a process of its own, so that the runtime can go on and does not kill it: this one ends at once."""
+    """Archive in a process of its own, so that the runtime can go on and does not kill it: this one
+    ends at once."""
     if not detach():
         os._exit(0)
     archive_when_written(context)
 
 
 def archive_when_written(context: Context) -> None:
-    """Archive the conversation once its transcript is complete. The host of a group does that itself, by its own
-    settings. Raises SessionMemoryError, OSError."""
+    """Archive the conversation once its transcript is complete. The host of a group does that
+    itself, by its own settings. Raises SessionMemoryError, OSError."""
     if host_of(context.home.root) not in ("", context.home.root):
         return
     if context.session:
@@ -56,14 +67,17 @@ def archive_when_written(context: Context) -> None:
     settle(context.home.conversations_dir, privacy)
     name = context.session if context.home.sessions_dir else ""
     archive_session(
-        ArchiveSource(context.session_id, context.own_path, context.runtime, name=name), context.home.conversations_dir,
-        context.settings, time.time(), privacy=privacy,
-    )  # fmt: skip
+        ArchiveSource(context.session_id, context.own_path, context.runtime, name=name),
+        context.home.conversations_dir,
+        context.settings,
+        time.time(),
+        privacy=privacy,
+    )
 
 
 def wait_until_quiet(path: str) -> None:
-    """Wait until nothing was written for QUIET_SECONDS: the transcript lags behind the events, and the last answer may
-    not be in it yet when the session ends or is compacted."""
+    """Wait until nothing was written for QUIET_SECONDS: the transcript lags behind the events, and
+    the last answer may not be in it yet when the session ends or is compacted."""
     deadline = time.monotonic() + MOST_WAIT_SECONDS
     size, since = -1, time.monotonic()
     while time.monotonic() < min(deadline, since + QUIET_SECONDS):

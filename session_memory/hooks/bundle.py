@@ -1,17 +1,21 @@
 """Bundle of the modules that a prompt loads: one file of code objects, made by an install.
 
-It stays for 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of 1.05), and 0.28 x if
-the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or one starts (`session-start`: 1.01 instead
-of 1.29): for each of 24 to 34 modules Python looks into directories, and opens, checks and reads a file. The entries in
-`hooks/` load the bundle, which holds
+It stays for 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of
+1.05), and 0.28 x if the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or
+one starts (`session-start`: 1.01 instead of 1.29): for each of 24 to 34 modules Python looks into
+directories, and opens, checks and reads a file. The entries in `hooks/` load the bundle, which
+holds
 
-    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, the groups), marshalled
-    the codes of each group of modules, marshalled as one tuple, of which only the groups are read that are imported
+    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, the
+    groups), marshalled
+    the codes of each group of modules, marshalled as one tuple, of which only the groups are read
+    that are imported
 
 What a module computes as PREBUILT is computed by the install: the code has its value.
 
-An interpreter with another magic number does not load it, nor if it is cut off. A module whose source has another size
-or mtime by now is loaded from its source, as all of them are in a plugin or a checkout."""
+An interpreter with another magic number does not load it, nor if it is cut off. A module whose
+source has another size or mtime by now is loaded from its source, as all of them are in a plugin or
+a checkout."""
 
 from __future__ import annotations
 
@@ -32,32 +36,50 @@ if TYPE_CHECKING:
 FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
 HEAD_BYTES = 16 * 1024
 _PACKAGE = "session_memory"
-# Modules that prompts load, each with its imports that no group before it has: in one group those of every prompt, in
-# another those of nearly each prompt with news. Before them, singly, stand modules that several of these import.
+# Modules that prompts load, each with its imports that no group before it has: in one group those
+# of every prompt, in another those of nearly each prompt with news. Before them, singly, stand
+# modules that several of these import.
 _RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif")
 _GROUPS = (
-    (
-        "hooks.main", "hooks.prompt", "runtimes.claude", "settings.compiled",
-        "transcripts.projects",
-    ),
-    ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
+    ("hooks.main", "hooks.prompt", "runtimes.claude", "settings.compiled", "transcripts.projects"),
+    ("activity.state",),
+    ("activity.actions",),
+    ("activity.call_log",),
+    ("hooks.tool_call",),
     ("activity.call_memories",),
-    ("transcripts.lines",), ("transcripts.mirror",), ("transcripts.edits",), ("runtimes.mirrored",),
+    ("transcripts.lines",),
+    ("transcripts.mirror",),
+    ("transcripts.edits",),
+    ("runtimes.mirrored",),
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
-    ("activity.updates",), ("runtimes.claude.records",), ("text.sanitize",),
+    ("activity.updates",),
+    ("runtimes.claude.records",),
+    ("text.sanitize",),
     ("activity.forks", "activity.report", "activity.new_entries", "activity.update_text"),
-    ("system.git",), ("activity.own_work",), ("activity.concerned",), ("activity.collisions",),
+    ("system.git",),
+    ("activity.own_work",),
+    ("activity.concerned",),
+    ("activity.collisions",),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
-    ("transcripts.mirrored_files",), ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",),
-    ("runtimes.atif.mirrors",), ("transcripts.project_folders",),
-    ("activity.memory_index",), ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
-    ("text.secrets.scan",), ("text.shell_effects", "text.shell_names"), ("activity.status_line",),
+    ("transcripts.mirrored_files",),
+    ("runtimes.gemini.mirrors",),
+    ("runtimes.opencode.mirrors",),
+    ("runtimes.atif.mirrors",),
+    ("transcripts.project_folders",),
+    ("activity.memory_index",),
+    ("activity.prompt_memories",),
+    ("activity.collisions.git",),
+    ("activity.commands",),
+    ("text.secrets.scan",),
+    ("text.shell_effects", "text.shell_names"),
+    ("activity.status_line",),
     ("hooks.session_start", "hooks.upkeep_start"),
-)  # fmt: skip
+)
 
 
 def write_bundle(root: str) -> None:
-    """Make the bundle of the program in `root`, for this interpreter. Raises OSError, ValueError."""
+    """Make the bundle of the program in `root`, for this interpreter. Raises OSError,
+    ValueError."""
     known: dict[str, _Source] = {}
     begun = {""}
     groups: list[BundledGroup] = []
@@ -68,17 +90,22 @@ def write_bundle(root: str) -> None:
             _add(root, f"{_PACKAGE}.{name}", known, begun)
         sources = list(known.values())[before:]
         together = marshal.dumps(tuple([source.code() for source in sources]))
-        groups.append((HEAD_BYTES + len(codes), len(together), tuple([source.module for source in sources])))
+        groups.append(
+            (HEAD_BYTES + len(codes), len(together), tuple([source.module for source in sources]))
+        )
         codes += together
     finder = _Source(root, bundle_finder.__name__).code()
     head = MAGIC_NUMBER + marshal.dumps((finder, tuple(groups)))
     if len(head) > HEAD_BYTES:
-        raise ValueError(f"{FILE}: a head of {len(head)} bytes is more than the entries in hooks/ read")
+        raise ValueError(
+            f"{FILE}: a head of {len(head)} bytes is more than the entries in hooks/ read"
+        )
     write_atomically(f"{root}/{FILE}", head.ljust(HEAD_BYTES, b"\0") + codes)
 
 
 def has_usable_bundle(root: str) -> bool:
-    """Check if this interpreter would load all modules of the bundle of the program in `root` from it."""
+    """Check if this interpreter would load all modules of the bundle of the program in `root` from
+    it."""
     try:
         with open(f"{root}/{FILE}", "rb", 0) as bundle:
             head = bundle.read(HEAD_BYTES)
@@ -101,11 +128,18 @@ class _Source:
         self.is_package = is_directory(f"{root}/{path}")
         self._file = f"{path}/__init__.py" if self.is_package else f"{path}.py"
         status = os.stat(f"{root}/{self._file}")
-        self.module: BundledModule = (name, self.is_package, self._file, status.st_size, status.st_mtime_ns)
+        self.module: BundledModule = (
+            name,
+            self.is_package,
+            self._file,
+            status.st_size,
+            status.st_mtime_ns,
+        )
         self._tree = ast.parse(read_whole(f"{root}/{self._file}"))
 
     def imports(self) -> list[str]:
-        """Return the names of our modules, or of their members, that the module imports as it is loaded."""
+        """Return the names of our modules, or of their members, that the module imports as it is
+        loaded."""
         name = self.module[0]
         package = name if self.is_package else name.rpartition(".")[0]
         found = []
@@ -116,10 +150,13 @@ class _Source:
         return found
 
     def code(self) -> CodeType:
-        """Return the code of the module with the value of its PREBUILT, without docstrings, annotations of functions
-        and line numbers, two fifths of its bytes; and without its `from __future__ import annotations`, which is a flag
-        of the compiler here: each such statement would import the module `__future__`, 0.1 ms the first time."""
-        self._tree.body = [one for one in self._tree.body if getattr(one, "module", "") != "__future__"]
+        """Return the code of the module with the value of its PREBUILT, without docstrings,
+        annotations of functions and line numbers, two fifths of its bytes; and without its `from
+        __future__ import annotations`, which is a flag of the compiler here: each such statement
+        would import the module `__future__`, 0.1 ms the first time."""
+        self._tree.body = [
+            one for one in self._tree.body if getattr(one, "module", "") != "__future__"
+        ]
         for made in self._tree.body:
             if isinstance(made, ast.Assign) and ast.unparse(made.targets[0]) == "PREBUILT":
                 value = marshal.dumps(import_module(self.module[0]).PREBUILT)
@@ -130,12 +167,15 @@ class _Source:
             elif isinstance(node, ast.arg):
                 node.annotation = None
         flags = annotations.compiler_flag
-        code: CodeType = compile(self._tree, self._file, "exec", flags, dont_inherit=True, optimize=2)
+        code: CodeType = compile(
+            self._tree, self._file, "exec", flags, dont_inherit=True, optimize=2
+        )
         return _without_lines(code)
 
 
 def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> None:
-    """Add the module `name`, if it is one, to `found`, behind its packages and its imports from other packages."""
+    """Add the module `name`, if it is one, to `found`, behind its packages and its imports from
+    other packages."""
     if name in begun:
         return
     begun.add(name)

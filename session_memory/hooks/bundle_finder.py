@@ -1,10 +1,12 @@
-"""Loads modules from a bundle. The code of this module is the first thing in the bundle, and runs from there."""
+"""Loads modules from a bundle. The code of this module is the first thing in the bundle, and runs
+from there."""
 
 from __future__ import annotations
 
 import sys
 
-# What `importlib` is made of; importing that package itself takes as long as a sixth of all that the hook does.
+# What `importlib` is made of; importing that package itself takes as long as a sixth of all that
+# the hook does.
 from _frozen_importlib import ModuleSpec
 from marshal import loads
 
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 class BundleFinder:
     """Finds the modules of a bundle, as a member of `sys.meta_path`.
 
-    Modules that are loaded together form a group: with the first of them all run, each after its imports, so that
-    `importlib` does not search for the rest, which takes as long for a module as to run it. A module whose source has
-    changed is loaded from that."""
+    Modules that are loaded together form a group: with the first of them all run, each after its
+    imports, so that `importlib` does not search for the rest, which takes as long for a module as
+    to run it. A module whose source has changed is loaded from that."""
 
     def __init__(self, bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
         self._bundle = bundle
@@ -38,7 +40,8 @@ class BundleFinder:
         self._waiting: dict[str, tuple[BundledModule, CodeType]] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module of the bundle, which has run by then; None for any other. Raises its errors."""
+        """Return the spec of a module of the bundle, which has run by then; None for any other.
+        Raises its errors."""
         if name in self._groups:
             modules = self._groups[name][2]
             self._read(self._groups[name])
@@ -79,7 +82,9 @@ class BundleFinder:
             __import__(above)
         module.__package__ = name if is_package else above
         if is_package:  # modules that are not in the bundle are found there
-            module.__path__ = module.__spec__.submodule_search_locations = [file[: -len("/__init__.py")]]
+            module.__path__ = module.__spec__.submodule_search_locations = [
+                file[: -len("/__init__.py")]
+            ]
         sys.modules[name] = module
         try:
             exec(code, module.__dict__)

@@ -1,4 +1,5 @@
-"""Callbacks for claude-agent-sdk: the work of a hook in a thread, whose answer counts only if it comes in time.
+"""Callbacks for claude-agent-sdk: the work of a hook in a thread, whose answer counts only if it
+comes in time.
 
 The SDK is not imported here."""
 
@@ -26,10 +27,13 @@ _LONGEST_PAUSE_SECONDS = 0.02
 def answering(
     log: HookLog, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover], None]
 ) -> HookCallback:
-    """Return a callback that answers with what `work`, given the event, offers in time, and with `{}` otherwise. `work`
-    runs in a thread, since files can take their time. What it raises is written to `log`."""
+    """Return a callback that answers with what `work`, given the event, offers in time, and with
+    `{}` otherwise. `work` runs in a thread, since files can take their time. What it raises is
+    written to `log`."""
 
-    async def answer(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
+    async def answer(
+        event: HookInput, tool_use_id: str | None, context: HookContext
+    ) -> HookJSONOutput:
         handover = Handover(monotonic() + timeout_seconds)
 
         def run() -> None:
@@ -48,13 +52,16 @@ def answering(
             text = None
         finally:
             handover.end()
-        return cast("HookJSONOutput", runtime("agent-sdk").context_output(text, event_name) if text else {})
+        return cast(
+            "HookJSONOutput", runtime("agent-sdk").context_output(text, event_name) if text else {}
+        )
 
     return answer
 
 
 def offer_update(context: Context, handover: Handover) -> None:
-    """Offer an update, and the memories relevant to the prompt. Raises SessionMemoryError, OSError."""
+    """Offer an update, and the memories relevant to the prompt. Raises SessionMemoryError,
+    OSError."""
     with open_delivery(context, *observation(context, {})) as delivery:
         memories = memories_for(context, delivery)
         delivery.prepare(memories.ids if memories else ())
@@ -63,8 +70,9 @@ def offer_update(context: Context, handover: Handover) -> None:
 
 
 def offer_collisions(context: Context, handover: Handover) -> None:
-    """Offer the collisions over the file that a tool is about to edit, and the memories that name it. The user is not
-    asked: a program may have none. Raises SessionMemoryError, OSError: then nothing counts as reported."""
+    """Offer the collisions over the file that a tool is about to edit, and the memories that name
+    it. The user is not asked: a program may have none. Raises SessionMemoryError, OSError: then
+    nothing counts as reported."""
     deliver(context, lambda delivery: handover.offer(delivery.text or None), can_ask=False)
     write_notes(context, context.runtime.TOOL_EVENT)
 
@@ -74,9 +82,9 @@ class TooLateError(SessionMemoryError):
 
 
 class Handover:
-    """A text on its way from the thread that makes it to the callback that answers with it. The text counts as reported
-    once it is received. If either side ends the handover before, it does not: an update that took too long moves no
-    cursor."""
+    """A text on its way from the thread that makes it to the callback that answers with it. The
+    text counts as reported once it is received. If either side ends the handover before, it does
+    not: an update that took too long moves no cursor."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
@@ -85,17 +93,20 @@ class Handover:
         self._is_offered = self._is_received = self._is_over = False
 
     def offer(self, text: str | None) -> None:
-        """Wait until `text` was received. Raises TooLateError if that does not happen before the deadline."""
+        """Wait until `text` was received. Raises TooLateError if that does not happen before the
+        deadline."""
         with self._changed:
             self._text, self._is_offered = text, True
             self._changed.wait_for(lambda: self._is_over, max(0.0, self._deadline - monotonic()))
             self._is_over = True
             if not self._is_received:
-                raise TooLateError("the answer was not ready in time: nothing was reported, and no cursor moved")
+                raise TooLateError(
+                    "the answer was not ready in time: nothing was reported, and no cursor moved"
+                )
 
     async def receive(self) -> str | None:
-        """Return what is offered before the deadline, else None. It polls: on asyncio and on trio any other way to wait
-        for a thread would also wait for a stuck one."""
+        """Return what is offered before the deadline, else None. It polls: on asyncio and on trio
+        any other way to wait for a thread would also wait for a stuck one."""
         import anyio
 
         pause = _FIRST_PAUSE_SECONDS

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, runtimes_here
-from ..settings.homes import ENV_HOME, ENV_SESSION, Home, environment, homes_above, person_home, runtime_home
+from ..settings.homes import (
+    ENV_HOME,
+    ENV_SESSION,
+    Home,
+    environment,
+    homes_above,
+    person_home,
+    runtime_home,
+)
 from ..system.deadline import Deadline
 from ..system.files import is_directory, user_dir
 from ..text.paths import is_name
@@ -32,17 +40,26 @@ class EventError(SessionMemoryError):
 class Context:
     """An event and the session that it belongs to.
 
-    `session` is its key in the home: the name in an agent home ('' if it has none), else the same as `session_id`, the
-    runtime's own. `own_path` is its transcript, which may not exist yet, `config_dir` the runtime's directory ('' if
-    not needed), `directory` the one that the session was started in. `named` are the named sessions of the home if they
-    were read already. `sub_agents` are those in the project's index, once `other_sessions` has read it;
-    `statuses` has one for each file that a call is about to edit, once they were looked at. Parts that may be odd or
-    slow run under the `deadline`."""
+    `session` is its key in the home: the name in an agent home ('' if it has none), else the same
+    as `session_id`, the runtime's own. `own_path` is its transcript, which may not exist yet,
+    `config_dir` the runtime's directory ('' if not needed), `directory` the one that the session
+    was started in. `named` are the named sessions of the home if they were read already.
+    `sub_agents` are those in the project's index, once `other_sessions` has read it; `statuses` has
+    one for each file that a call is about to edit, once they were looked at. Parts that may be odd
+    or slow run under the `deadline`."""
 
     def __init__(
-        self, event: Event, home: Home, session: str, own_path: str, runtime: Runtime, *, session_id: str,
-        config_dir: str = "", directory: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        event: Event,
+        home: Home,
+        session: str,
+        own_path: str,
+        runtime: Runtime,
+        *,
+        session_id: str,
+        config_dir: str = "",
+        directory: str = "",
+    ) -> None:
         """Raises ConfigError if the home's settings cannot be used."""
         self.event = event
         self.home = home
@@ -60,9 +77,12 @@ class Context:
 
     @property
     def cursor_file(self) -> str:
-        """The file of the session's cursors. Raises EventError if it is not a named session of its home."""
+        """The file of the session's cursors. Raises EventError if it is not a named session of its
+        home."""
         if not self.session:
-            raise EventError(f"session {self.session_id} is none of the named sessions of {self.home.root}")
+            raise EventError(
+                f"session {self.session_id} is none of the named sessions of {self.home.root}"
+            )
         return self.home.cursor_file(self.session)
 
     def other_sessions(self) -> list[Session]:
@@ -70,7 +90,9 @@ class Context:
         found, attempt = self.named, self.deadline.attempt
         scope, runtime = self.settings.scope, self.runtime
         if found is None and self.home.sessions_dir:
-            found = runtime.other_sessions(self.home.sessions_dir, self.config_dir, self.own_path, scope)
+            found = runtime.other_sessions(
+                self.home.sessions_dir, self.config_dir, self.own_path, scope
+            )
         if found is None:
             from ..transcripts.projects import sessions_of
 
@@ -93,7 +115,8 @@ class Context:
         return [session for session in found if session.key != self.session]
 
     def _places(self) -> Places:
-        """Return the runtime of the session, and the others that the same person uses; each with its own directory."""
+        """Return the runtime of the session, and the others that the same person uses; each with
+        its own directory."""
         attempt = self.deadline.attempt
         attempt(self.runtime.name, self.runtime.refresh, self.config_dir)
         places = [(self.runtime, self.config_dir)]
@@ -112,7 +135,11 @@ class Context:
         """Return the directory of another runtime, if sessions of it are kept in the same home."""
         config_dir = runtime.config_dir(environ)
         is_here = is_directory(runtime.transcripts_dir(config_dir))
-        is_ours = is_here and runtime_home(config_dir, runtime.USUAL_DIR, environ).memory_dir == self.home.memory_dir
+        is_ours = (
+            is_here
+            and runtime_home(config_dir, runtime.USUAL_DIR, environ).memory_dir
+            == self.home.memory_dir
+        )
         return config_dir if is_ours else None
 
     def _project(self, places: Places) -> tuple[FoldersByRuntime, SubAgents]:
@@ -124,7 +151,9 @@ class Context:
             from ..transcripts.project_folders import keep_project
 
             home = self.home
-            project = keep_project(places, self.directory, home.user_dir, index_file, home.repositories_file)
+            project = keep_project(
+                places, self.directory, home.user_dir, index_file, home.repositories_file
+            )
         return project
 
 
@@ -133,16 +162,24 @@ def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
     start = _start_dir(event, environ, runtime)
     home, stop = None, user_dir(environ)
     if next(homes_above(start, environ, stop, runtime.SESSIONS_FOLDER), None):
-        from ..settings.registry import agent_home  # only now: most directories do not even look like a home
+        # only now: most directories do not even look like a home
+        from ..settings.registry import agent_home
 
         home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
-    return home or runtime_home(runtime.event_config_dir(event, environ), runtime.USUAL_DIR, environ)
+    return home or runtime_home(
+        runtime.event_config_dir(event, environ), runtime.USUAL_DIR, environ
+    )
 
 
 def context_of(
-    event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home, deadline: Deadline | None = None
+    event: Event,
+    environ: Mapping[str, str],
+    runtime: Runtime,
+    home: Home,
+    deadline: Deadline | None = None,
 ) -> Context:
-    """Return the context of an event in the `home` that `home_of` found. Raises EventError, ConfigError."""
+    """Return the context of an event in the `home` that `home_of` found. Raises EventError,
+    ConfigError."""
     if not is_directory(home.root):
         raise EventError(f"{home.root}: no such directory")
     session_id = event.get("session_id")
@@ -159,7 +196,14 @@ def context_of(
         name = name if is_name(name) else ""
     directory = runtime.project_start(event, environ)
     context = Context(
-        event, home, name, own_path, runtime, session_id=session_id, config_dir=config_dir, directory=directory
+        event,
+        home,
+        name,
+        own_path,
+        runtime,
+        session_id=session_id,
+        config_dir=config_dir,
+        directory=directory,
     )
     context.named = named
     context.deadline = deadline or context.deadline

@@ -41,7 +41,9 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     from ..text.sanitize import for_prompt
 
     missing, there = relative(path, cwd), relative(found, cwd)
-    text = INTRODUCTION + for_prompt(f"- there is no {missing}; the one known file of that name is {there}")
+    text = INTRODUCTION + for_prompt(
+        f"- there is no {missing}; the one known file of that name is {there}"
+    )
     with CallDelivery(CallLog(context.cursor_file, runtime.sub_agent(event))) as delivery:
         delivery.acquire()
         if len(text) <= CHARACTERS and not delivery.settled(_KEY + path, 0.0):
@@ -50,7 +52,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 
 def _known(context: Context, directory: str) -> set[str]:
-    """Return the files that git tracks in the worktree of a directory, and those that the session has worked on."""
+    """Return the files that git tracks in the worktree of a directory, and those that the session
+    has worked on."""
     from ..activity.collisions.working_set import CollisionState
     from ..activity.state import COLLISIONS, KnownState
     from ..system.git import find_worktree
@@ -65,11 +68,15 @@ def _known(context: Context, directory: str) -> set[str]:
 
 
 def plausible(path: str, known: Iterable[str]) -> str:
-    """Return the one of the `known` paths that is meant by a `path` at which there is no file: it has the same name,
-    and either all its directories in the same order with others between them, or the same last two. '' if none or
-    several do."""
+    """Return the one of the `known` paths that is meant by a `path` at which there is no file: it
+    has the same name, and either all its directories in the same order with others between them, or
+    the same last two. '' if none or several do."""
     parts = path.split("/")
-    found = {one for one in known if one.endswith(f"/{parts[-1]}") and one != path and _is_meant(parts, one.split("/"))}
+    found = {
+        one
+        for one in known
+        if one.endswith(f"/{parts[-1]}") and one != path and _is_meant(parts, one.split("/"))
+    }
     return found.pop() if len(found) == 1 else ""
 
 

@@ -1,8 +1,9 @@
-"""Faults: a home's hook.log, the hooks that missed their deadline, and invalid settings, which a person is told once.
+"""Faults: a home's hook.log, the hooks that missed their deadline, and invalid settings, which a
+person is told once.
 
-hook.log has a line for every event that could not be answered, the same only once a day; at most LOG_BYTES and one
-older file. Missed deadlines are counted in one file, for doctor and the start of the next session: by session and event
-how often in a row, and what came too late the last time.
+hook.log has a line for every event that could not be answered, the same only once a day; at most
+LOG_BYTES and one older file. Missed deadlines are counted in one file, for doctor and the start of
+the next session: by session and event how often in a row, and what came too late the last time.
 
     {"main": {"UserPromptSubmit": [3, "pi"]}}"""
 
@@ -41,7 +42,10 @@ MOST_LINES = 20  # of one event
 MOST_EVENT_CHARACTERS = 64  # of the name of an event
 MOST_SESSIONS = 50  # that missed a deadline
 TOO_MANY = 3  # in a row: one alone is a busy machine
-MISSED_NOTICE = "hooks took longer than 1 s, so that agents heard only a part: `session-memory doctor` says which"
+MISSED_NOTICE = (
+    "hooks took longer than 1 s, so that agents heard only a part: `session-memory "
+    "doctor` says which"
+)
 _LATEST_BYTES = 16 * 1024  # of the log, searched for the same line
 
 
@@ -52,9 +56,15 @@ class HookLog:
         self._home = home
 
     def write(self, event_name: str, message: str) -> None:
-        """Append a line with the time, unless the log has it of the same day. A full log becomes `hook.log.1`."""
+        """Append a line with the time, unless the log has it of the same day. A full log becomes
+        `hook.log.1`."""
         when = iso_time(time.time())
-        said = " ".join([one_line(for_prompt(part[:MESSAGE_CHARACTERS])) for part in (f"{event_name}:", message)])
+        said = " ".join(
+            [
+                one_line(for_prompt(part[:MESSAGE_CHARACTERS]))
+                for part in (f"{event_name}:", message)
+            ]
+        )
         line = f"{when} {said}\n".encode("utf-8", "replace")
         path = self._home.log_file
         try:
@@ -78,7 +88,8 @@ class HookLog:
 
 
 def missed_file(home: Home) -> str:
-    """Return the path of the file that counts missed deadlines; it exists only if there are some."""
+    """Return the path of the file that counts missed deadlines; it exists only if there are
+    some."""
     return home.state_dir + MISSED
 
 
@@ -98,15 +109,19 @@ def note_deadline(home: Home, session: str, event_name: str, late: list[str]) ->
 
 
 def notice_of(context: Context) -> str:
-    """Return what a person should know at the start of a session, '' for nothing: each fault is reported once."""
+    """Return what a person should know at the start of a session, '' for nothing: each fault is
+    reported once."""
     home, environ, runtime = context.home, environment(), context.runtime
     start = runtime.start_dir(context.event, environ)
     notice = untold(home, [MISSED_NOTICE] if missed_too_often(home) else [])
-    return "\n".join(filter(None, (notice, untold_home(home, start, environ, runtime.SESSIONS_FOLDER))))
+    return "\n".join(
+        filter(None, (notice, untold_home(home, start, environ, runtime.SESSIONS_FOLDER)))
+    )
 
 
 def missed_too_often(home: Home) -> list[tuple[str, str, int, str]]:
-    """Return session, event, how often in a row it missed its deadline, and what came too late the last time."""
+    """Return session, event, how often in a row it missed its deadline, and what came too late the
+    last time."""
     return [
         (session, event_name, count, what)
         for session, events in sorted(_read_missed(missed_file(home)).items())
@@ -118,7 +133,9 @@ def missed_too_often(home: Home) -> list[tuple[str, str, int, str]]:
 def _read_missed(path: str) -> dict[str, dict[str, tuple[int, str]]]:
     try:
         return {
-            str(session): {str(event): (int(count), str(what)) for event, (count, what) in events.items()}
+            str(session): {
+                str(event): (int(count), str(what)) for event, (count, what) in events.items()
+            }
             for session, events in decode(read_whole(path).decode()).items()
         }
     except (OSError, ValueError, TypeError, AttributeError):
@@ -131,13 +148,15 @@ _TOLD_HOMES_FILE = "/told-homes.json"  # the directories that only look like age
 
 
 def notices(home: Home) -> list[str]:
-    """A line for each fault in the settings that count for `home`, and for each file with rules that is not read."""
+    """A line for each fault in the settings that count for `home`, and for each file with rules
+    that is not read."""
     return [*home.settings().faults, *_leftovers(home)]
 
 
 def untold(home: Home, others: Sequence[str] = ()) -> str:
-    """Return what the start of a session says on one line: faults, in the settings and `others`, that no session was
-    told of yet, and each file with rules that is not read, until it is gone; '' for nothing. It counts as told then."""
+    """Return what the start of a session says on one line: faults, in the settings and `others`,
+    that no session was told of yet, and each file with rules that is not read, until it is gone; ''
+    for nothing. It counts as told then."""
     faults = [*home.settings().faults, *others]
     path = home.state_dir + _TOLD_FILE
     told = read_noted(path)
@@ -152,19 +171,23 @@ def untold(home: Home, others: Sequence[str] = ()) -> str:
 
 
 def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
-    """Return a line that names the directory which `start` is in and which looks like an agent home without being
-    registered, with what makes it one; '' if there is none."""
+    """Return a line that names the directory which `start` is in and which looks like an agent home
+    without being registered, with what makes it one; '' if there is none."""
     root = unregistered_home(start, environ, stop=user_dir(environ), folder=folder)
     if not root:
         return ""
     from shlex import quote
 
     shown = quote(" ".join(for_prompt(root).split()))
-    return f"{shown} looks like an agent's home, and does not count as one: session-memory install --home {shown}"
+    return (
+        f"{shown} looks like an agent's home, and does not count as one: session-memory "
+        f"install --home {shown}"
+    )
 
 
 def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
-    """Return the same for the start of a session, once for each such directory. What it returns counts as told."""
+    """Return the same for the start of a session, once for each such directory. What it returns
+    counts as told."""
     line, path = looks_like_home(start, environ, folder), home.state_dir + _TOLD_HOMES_FILE
     told = read_noted(path) if line else []
     if not line or line in told:
@@ -181,8 +204,8 @@ def _write_told(path: str, lines: list[str]) -> None:
 
 
 def _leftovers(home: Home) -> list[str]:
-    """A line about the file with rules for sessions in the root of a home, if it is another one that counts: a group's
-    agent or the person has put it there."""
+    """A line about the file with rules for sessions in the root of a home, if it is another one
+    that counts: a group's agent or the person has put it there."""
     path = f"{home.root}/.session-memory/config.yaml"
     said = f"{path} is not read: move its rules for sessions to {home.config_file}, and remove it"
     return [said] if path != home.config_file and _may_hold_rules(path) else []

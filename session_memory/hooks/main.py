@@ -1,4 +1,5 @@
-"""The hooks as programs that a runtime starts: JSON on stdin, at most one JSON object on stdout, exit code 0.
+"""The hooks as programs that a runtime starts: JSON on stdin, at most one JSON object on stdout,
+exit code 0.
 
 They fail open: whatever goes wrong, nothing is printed, and the home's hook.log gets one line."""
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from .context import Context, Event
 
 HOME_OPTION = "--home"  # names the agent home in the command of a hook
-_FIRST = "agent-sdk"  # whose plugins and hooks the others take, and show by their events that they sent them
+# whose plugins and hooks the others take, and show by their events that they sent them
+_FIRST = "agent-sdk"
 
 
 def user_prompt_submit() -> None:
@@ -36,7 +38,8 @@ def before_agent_start() -> None:
 
 
 def pre_tool_use() -> None:
-    """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is about to edit."""
+    """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is
+    about to edit."""
     from .tool_call import answer, is_answered
 
     _run(is_answered, answer, is_waited_for=True, tries=2)
@@ -64,8 +67,8 @@ def session_start() -> None:
 
 
 def pre_compact() -> None:
-    """Run the hook PreCompact: archive the conversation before it is compacted. It never prints: that would end up in
-    the summariser's instructions."""
+    """Run the hook PreCompact: archive the conversation before it is compacted. It never prints:
+    that would end up in the summariser's instructions."""
     from .archive import archive_when_written
 
     _run(lambda event, runtime: True, archive_when_written)
@@ -79,14 +82,16 @@ def session_end() -> None:
 
 
 def pi_archive() -> None:
-    """Run Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that takes long."""
+    """Run Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that
+    takes long."""
     from .archive import archive_in_background, is_left_or_compacted
 
     _run(is_left_or_compacted, archive_in_background, "pi", with_upkeep=True)
 
 
 def pi_session_start() -> None:
-    """Run Pi's `session_start`: its answer says if the person wants a status line, which the extension then shows."""
+    """Run Pi's `session_start`: its answer says if the person wants a status line, which the
+    extension then shows."""
 
     def answer(context: Context) -> None:
         if context.settings.statusline:
@@ -96,8 +101,8 @@ def pi_session_start() -> None:
 
 
 def status_line() -> None:
-    """Print the status line of a session, for the runtime that the event or the first argument names. It may run each
-    few seconds: what goes wrong is not logged."""
+    """Print the status line of a session, for the runtime that the event or the first argument
+    names. It may run each few seconds: what goes wrong is not logged."""
     from ..activity.status_line import status_line as line_of
 
     try:
@@ -132,13 +137,19 @@ def _answer_prompt(runtime_name: str = _FIRST) -> None:
 
 
 def _run(
-    is_answered: Callable[[Event, Runtime], bool], answer: Callable[..., object], runtime_name: str = _FIRST, *,
-    with_upkeep: bool = False, is_waited_for: bool = False, tries: int = 1,
-) -> None:  # fmt: skip
-    """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start that of the store
-    first. A hook that `is_waited_for` prints its answer, at the deadline what is ready of it. If not even the context
-    was known at the deadline, there are more `tries`. The event is one of the runtime `runtime_name`, unless it names
-    another itself, or shows that another one sent it: several take the plugins of Claude Code."""
+    is_answered: Callable[[Event, Runtime], bool],
+    answer: Callable[..., object],
+    runtime_name: str = _FIRST,
+    *,
+    with_upkeep: bool = False,
+    is_waited_for: bool = False,
+    tries: int = 1,
+) -> None:
+    """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start
+    that of the store first. A hook that `is_waited_for` prints its answer, at the deadline what is
+    ready of it. If not even the context was known at the deadline, there are more `tries`. The
+    event is one of the runtime `runtime_name`, unless it names another itself, or shows that
+    another one sent it: several take the plugins of Claude Code."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
         given = _Given(runtime_name)
@@ -174,7 +185,8 @@ def _run(
 
 
 class _Given:
-    """The event that a runtime gave to the hook: its name, and its `home` as far as known; with the `deadline`."""
+    """The event that a runtime gave to the hook: its name, and its `home` as far as known; with the
+    `deadline`."""
 
     def __init__(self, runtime_name: str) -> None:
         self.home: Home | None = None
@@ -189,9 +201,13 @@ class _Given:
         return sys.stdin.buffer.read()
 
     def context(
-        self, content: bytes, environ: Mapping[str, str], is_answered: Callable[[Event, Runtime], bool]
+        self,
+        content: bytes,
+        environ: Mapping[str, str],
+        is_answered: Callable[[Event, Runtime], bool],
     ) -> Context | None:
-        """Return the context of the event, None if it is not to be answered. Raises ValueError, SessionMemoryError."""
+        """Return the context of the event, None if it is not to be answered. Raises ValueError,
+        SessionMemoryError."""
         event = decode(content.decode("utf-8", "replace"))
         if not isinstance(event, dict):
             raise ValueError("stdin holds no JSON object")
@@ -222,8 +238,8 @@ def _log_fault(home: Home, event_name: str, error: BaseException) -> None:
 
 
 def _named_home(words: list[str]) -> str:
-    """Return the directory that the command of a hook names with `--home`; '' for none. The settings in an agent home
-    have such commands, so that those of its copy name the copy."""
+    """Return the directory that the command of a hook names with `--home`; '' for none. The
+    settings in an agent home have such commands, so that those of its copy name the copy."""
     path = words[2].rstrip("/") if words[1:2] == [HOME_OPTION] and len(words) > 2 else ""
     if path.endswith("/.."):
         path = path[:-3].rpartition("/")[0]
@@ -257,7 +273,8 @@ def _start_upkeep(context: Context) -> None:
 
 
 def _printer(context: Context) -> Callable[[dict[str, Any]], None]:
-    """Return the function that prints a hook's answer. It ends the deadline: what is printed is also committed."""
+    """Return the function that prints a hook's answer. It ends the deadline: what is printed is
+    also committed."""
 
     def print_answer(answer: dict[str, Any]) -> None:
         context.deadline.end()

@@ -28,7 +28,8 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError: none moved."""
+    """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError:
+    none moved."""
     handed = _handed_over(context)
     notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
     own, observed = observation(context, environment())
@@ -51,10 +52,15 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 
 def note_status(
-    context: Context, own: OwnSession, observed: Observation, edit: Edit | None, *, is_new: bool = True
+    context: Context,
+    own: OwnSession,
+    observed: Observation,
+    edit: Edit | None,
+    *,
+    is_new: bool = True,
 ) -> None:
-    """Keep what the person's status line shows, if there is to be one, and the newest `edit` in what was reported. If
-    nothing `is_new`, what is kept stays."""
+    """Keep what the person's status line shows, if there is to be one, and the newest `edit` in
+    what was reported. If nothing `is_new`, what is kept stays."""
     if context.settings.statusline:
         from ..activity.status_line import is_noted, note
 
@@ -68,25 +74,29 @@ def joined(*parts: str | None) -> str:
 
 
 def observation(context: Context, environ: Mapping[str, str]) -> tuple[OwnSession, Observation]:
-    """Return the session of an event and its view of the others. `environ` is the environment that the runtime gave to
-    the hook, empty for a callback. Raises EventError."""
+    """Return the session of an event and its view of the others. `environ` is the environment that
+    the runtime gave to the hook, empty for a callback. Raises EventError."""
     others = context.other_sessions()  # first: its own sub-agents are known with them
     own = own_session(context, environ)
     return own, Observation(own, others, context.settings)
 
 
-def open_delivery(context: Context, own: OwnSession, observed: Observation, taken: int = 0) -> Delivery:
-    """Return the delivery of the next update, for a `with` block, if so many of the characters for it are `taken`.
-    Raises SessionMemoryError, OSError."""
+def open_delivery(
+    context: Context, own: OwnSession, observed: Observation, taken: int = 0
+) -> Delivery:
+    """Return the delivery of the next update, for a `with` block, if so many of the characters for
+    it are `taken`. Raises SessionMemoryError, OSError."""
     from ..activity.updates import open_update
 
     settings, limit = context.settings, context.settings.max_characters - taken
-    return open_update(own, observed, settings=settings, now=time.time(), limit=limit, introduction=INTRODUCTION)
+    return open_update(
+        own, observed, settings=settings, now=time.time(), limit=limit, introduction=INTRODUCTION
+    )
 
 
 def memories_for(context: Context, delivery: Delivery, notice: str = "") -> PromptMemories | None:
-    """Return the memories relevant to the prompt, in the characters that the update and a `notice` leave of
-    `max_characters`; None if the settings do not want them."""
+    """Return the memories relevant to the prompt, in the characters that the update and a `notice`
+    leave of `max_characters`; None if the settings do not want them."""
     if not may_have_memories(context):
         return None
     from ..activity.prompt_memories import PromptedSession, relevant
@@ -101,11 +111,14 @@ def memories_for(context: Context, delivery: Delivery, notice: str = "") -> Prom
 
 
 def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
-    """Return the session of an event; its sub-agents are known once the others were listed. Raises EventError."""
+    """Return the session of an event; its sub-agents are known once the others were listed. Raises
+    EventError."""
     event, runtime = context.event, context.runtime
     directory = context.directory if context.settings.collisions != OFF else ""
     file, home = context.cursor_file, context.home
-    own = OwnSession(context.session, runtime, file, context.own_path, directory, home, context.deadline)
+    own = OwnSession(
+        context.session, runtime, file, context.own_path, directory, home, context.deadline
+    )
     own.keeps_transcript = runtime.keeps_transcript(event, environ)
     own.prompt, own.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
     own.process = runtime.process(event, environ)
@@ -114,12 +127,20 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
 
 
 def start_listening(context: Context) -> None:
-    """Count what others did as reported, unless the session had an update. Raises SessionMemoryError, OSError."""
+    """Count what others did as reported, unless the session had an update. Raises
+    SessionMemoryError, OSError."""
     from ..activity.updates import begin_here
 
     settings = context.settings
-    own = OwnSession(context.session, context.runtime, context.cursor_file, deadline=context.deadline)
-    begin_here(own, Observation(own, context.other_sessions(), settings), settings=settings, now=time.time())
+    own = OwnSession(
+        context.session, context.runtime, context.cursor_file, deadline=context.deadline
+    )
+    begin_here(
+        own,
+        Observation(own, context.other_sessions(), settings),
+        settings=settings,
+        now=time.time(),
+    )
 
 
 def write_notes(context: Context, event_name: str) -> None:
@@ -133,7 +154,9 @@ def write_notes(context: Context, event_name: str) -> None:
 
 def may_have_memories(context: Context) -> bool:
     """Check if there are memories, and the settings want them injected."""
-    return bool(_memory_characters(context.settings)) and is_file(f"{context.home.memories_dir}/{PROMPT_INDEX}")
+    return bool(_memory_characters(context.settings)) and is_file(
+        f"{context.home.memories_dir}/{PROMPT_INDEX}"
+    )
 
 
 def _memory_characters(settings: Settings) -> int:
@@ -141,7 +164,8 @@ def _memory_characters(settings: Settings) -> int:
 
 
 def _key(context: Context) -> str:
-    """Return a key of the prompt, '' without an id: prompts in the middle of a turn have the turn's id."""
+    """Return a key of the prompt, '' without an id: prompts in the middle of a turn have the turn's
+    id."""
     from ..transcripts.lines import id_checksum
 
     prompt_id = context.runtime.prompt_id(context.event)
@@ -149,7 +173,8 @@ def _key(context: Context) -> str:
 
 
 def _handed_over(context: Context) -> str:
-    """Return the line that offers, at the first prompt, what others of the team handed over on the branch."""
+    """Return the line that offers, at the first prompt, what others of the team handed over on the
+    branch."""
     if not is_file(context.home.handoffs_file) or is_file(context.cursor_file + ".lock"):
         return ""
     from ..activity.handoffs import offer
@@ -159,7 +184,8 @@ def _handed_over(context: Context) -> str:
 
 
 def _notice_at_first(context: Context) -> str:
-    """Return what is wrong in the settings, at the first prompt if the runtime has no event for a session's start."""
+    """Return what is wrong in the settings, at the first prompt if the runtime has no event for a
+    session's start."""
     if is_file(context.cursor_file + ".lock"):  # made with the first prompt
         return ""
     from .log import notice_of

@@ -20,7 +20,8 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Note where a fork begins; print the session's past and faults of settings. Raises SessionMemoryError, OSError."""
+    """Note where a fork begins; print the session's past and faults of settings. Raises
+    SessionMemoryError, OSError."""
     source = context.event["source"]
     if source == "fork":
         start_listening(context)
@@ -38,15 +39,19 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 
 def past_of(context: Context) -> str | None:
-    """Return the path of the whole conversation after a compaction; for a new session, if the settings ask for it, the
-    last conversations in the same directory."""
+    """Return the path of the whole conversation after a compaction; for a new session, if the
+    settings ask for it, the last conversations in the same directory."""
     directory = context.home.conversations_dir
     source = context.event["source"]
     if source == "compact":
         from ..archives.list import compaction_text, find_archive
 
         found = find_archive(directory, context.session_id)
-        return compaction_text(found[0]) if found else _private_archive_text(directory, context.session_id)
+        return (
+            compaction_text(found[0])
+            if found
+            else _private_archive_text(directory, context.session_id)
+        )
     count = context.settings.recent_conversations
     if not count or source not in ("startup", "new", "clear"):
         return None
@@ -57,7 +62,9 @@ def past_of(context: Context) -> str | None:
     privacy = Privacy(environment(), context.home)
     archives = [*visible_archives(directory, privacy)]
     archives += [("", facts) for facts in facts_without_text(directory, privacy)]
-    return recent_text(directory, archives, str(context.event.get("cwd", "")), count, context.session_id)
+    return recent_text(
+        directory, archives, str(context.event.get("cwd", "")), count, context.session_id
+    )
 
 
 def _private_archive_text(directory: str, session_id: str) -> str | None:

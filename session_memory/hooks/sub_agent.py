@@ -1,5 +1,6 @@
-"""Sub-agent: at its start it is told, once, what concerns its task: collisions over the files that the task names, and
-memories of these or of its words. Its session's own updates wait for the next prompt as before."""
+"""Sub-agent: at its start it is told, once, what concerns its task: collisions over the files that
+the task names, and memories of these or of its words. Its session's own updates wait for the next
+prompt as before."""
 
 from __future__ import annotations
 
@@ -31,12 +32,14 @@ _AROUND = "`'\"()[]<>{}*,;:!?@"
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
     """Check if the event is the start of a sub-agent."""
-    return bool(runtime.sub_agent(event)) and event.get("hook_event_name") == runtime.SUB_AGENT_EVENT
+    return (
+        bool(runtime.sub_agent(event)) and event.get("hook_event_name") == runtime.SUB_AGENT_EVENT
+    )
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Print what concerns the task, if anything does. Raises SessionMemoryError, OSError: then nothing counts as
-    told."""
+    """Print what concerns the task, if anything does. Raises SessionMemoryError, OSError: then
+    nothing counts as told."""
     runtime = context.runtime
     agent = runtime.sub_agent(context.event)
     task = "" if _was_told(context, agent) else "\n".join(runtime.tasks(context.event))
@@ -54,7 +57,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 
 def _was_told(context: Context, agent: str) -> bool:
-    """Check if the sub-agent's own transcript shows that it was told something at an earlier start."""
+    """Check if the sub-agent's own transcript shows that it was told something at an earlier
+    start."""
     own = own_session(context, environment())
     context.other_sessions()  # the sub-agents are known with them
     paths = [path for path in (own.path, *own.sub_agents()) if is_of_agent(path, agent)]
@@ -66,7 +70,9 @@ def _files_in(task: str, cwd: str) -> list[str]:
     """Return the files that a task names and that exist."""
     words = [word.strip(_AROUND).rstrip(".") for word in task.split()]
     named = dict.fromkeys([word for word in words if "/" in word or "." in word])
-    found = [path for path in [without_links(resolved(word, cwd)) for word in named] if is_file(path)]
+    found = [
+        path for path in [without_links(resolved(word, cwd)) for word in named] if is_file(path)
+    ]
     return found[:MOST_FILES]
 
 
@@ -89,9 +95,13 @@ def _add_memories(context: Context, delivery: CallDelivery, paths: list[str], ta
     from ..activity.prompt_memories import PromptedSession, relevant
 
     home, room = context.home, CHARACTERS - len(joined(delivery.text, " "))
-    text, keys = composed(about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir), room)
+    text, keys = composed(
+        about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir), room
+    )
     if not keys:
-        found = relevant(home.memories_dir, task, room, PromptedSession({}, context.directory, home.user_dir))
+        found = relevant(
+            home.memories_dir, task, room, PromptedSession({}, context.directory, home.user_dir)
+        )
         text, keys = found.text, list(found.ids)
     for key in keys:
         delivery.settle(MEMORY + key, time.time(), is_reported=True)

@@ -1,5 +1,5 @@
-"""Tool call: collisions over the files that it is about to edit, memories that name them or its git command, and
-objections that the user is asked about."""
+"""Tool call: collisions over the files that it is about to edit, memories that name them or its git
+command, and objections that the user is asked about."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ ASKER = "session-memory"  # the dialog names who asks
 def is_answered(event: Event, runtime: Runtime) -> bool:
     """Check if the call edits a file or may run git."""
     calls = runtime.tool_calls(event)
-    return any([bool(call.argument) and (call.kind == _EDIT or "git" in call.argument) for call in calls])
+    return any(
+        [bool(call.argument) and (call.kind == _EDIT or "git" in call.argument) for call in calls]
+    )
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Print what the agent gets with the result of the call, or what the user is asked before it, if anything. Raises
-    SessionMemoryError, OSError: then nothing counts as reported. At the deadline the user is asked about a call
-    that is not judged yet."""
+    """Print what the agent gets with the result of the call, or what the user is asked before it,
+    if anything. Raises SessionMemoryError, OSError: then nothing counts as reported. At the
+    deadline the user is asked about a call that is not judged yet."""
     printed: list[bool] = []
 
     def print_once(output: dict[str, Any]) -> None:
@@ -59,7 +61,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 
 def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Ask about a git command, or about an edit of a file that may have changed since this session last saw it."""
+    """Ask about a git command, or about an edit of a file that may have changed since this session
+    last saw it."""
     from ..activity.approval import reason_of, unjudged
 
     runtime, event = context.runtime, context.event
@@ -78,7 +81,8 @@ def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, Any]], 
 
 
 def statuses_of(context: Context) -> dict[str, stat_result | None]:
-    """Return the status of each file that the call is about to edit, as it was when this was asked first."""
+    """Return the status of each file that the call is about to edit, as it was when this was asked
+    first."""
     if context.statuses is None:
         cwd, calls = _cwd(context.event), context.runtime.tool_calls(context.event)
         paths = [resolved(call.argument, cwd) for call in calls if call.kind == _EDIT]
@@ -88,12 +92,17 @@ def statuses_of(context: Context) -> dict[str, stat_result | None]:
 
 
 def unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection | None:
-    """Return the objection to an edit that could not be judged in time; None if the file is as the session left it."""
+    """Return the objection to an edit that could not be judged in time; None if the file is as the
+    session left it."""
     from ..activity.approval import unjudged
     from ..activity.last_seen import may_differ
 
     status = statuses_of(context).get(path)
-    return unjudged("", path, status.st_mtime if status else 0.0) if may_differ(session, path, status) else None
+    return (
+        unjudged("", path, status.st_mtime if status else 0.0)
+        if may_differ(session, path, status)
+        else None
+    )
 
 
 def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
@@ -110,15 +119,19 @@ def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) ->
         note_status(context, *observation(context, environment()), delivery.edit)
 
 
-def deliver(context: Context, tell: Callable[[CallDelivery], None], *, can_ask: bool) -> CallDelivery | None:
-    """Return what is reported with the call, None for nothing. It counts as reported once it was told. Raises
-    SessionMemoryError, OSError."""
+def deliver(
+    context: Context, tell: Callable[[CallDelivery], None], *, can_ask: bool
+) -> CallDelivery | None:
+    """Return what is reported with the call, None for nothing. It counts as reported once it was
+    told. Raises SessionMemoryError, OSError."""
     attempt = context.deadline.attempt
     objections = find_objections(context, can_ask=can_ask)  # before anything is locked
     delivery = attempt("collisions", delivery_for, context)
     memories = attempt("memories", memories_about, context) or []
     if delivery is None and (objections or memories):
-        delivery = CallDelivery(CallLog(context.cursor_file, context.runtime.sub_agent(context.event)))
+        delivery = CallDelivery(
+            CallLog(context.cursor_file, context.runtime.sub_agent(context.event))
+        )
     if delivery is not None:
         with delivery:
             if objections:
@@ -130,8 +143,8 @@ def deliver(context: Context, tell: Callable[[CallDelivery], None], *, can_ask: 
 
 
 def delivery_for(context: Context) -> CallDelivery | None:
-    """Return the delivery of collisions over the files, for a `with` block; None if the settings want none. Raises
-    SessionMemoryError, OSError."""
+    """Return the delivery of collisions over the files, for a `with` block; None if the settings
+    want none. Raises SessionMemoryError, OSError."""
     runtime, event, settings = context.runtime, context.event, context.settings
     tools = runtime.tool_calls(event)
     agent, cwd = runtime.sub_agent(event), _cwd(event)
@@ -141,13 +154,15 @@ def delivery_for(context: Context) -> CallDelivery | None:
     if not calls:
         return CallDelivery(CallLog(context.cursor_file, agent))
     others = context.other_sessions()
-    search = CallSearch(own_session(context, environment()), calls, agent, others, settings, time.time())
+    search = CallSearch(
+        own_session(context, environment()), calls, agent, others, settings, time.time()
+    )
     return search.delivery(INTRODUCTION, settings.max_characters)
 
 
 def memories_about(context: Context) -> list[tuple[str, str]]:
-    """Return the keys and lines of memories about what the call edits or runs, without those of the session itself.
-    Raises OSError, ValueError."""
+    """Return the keys and lines of memories about what the call edits or runs, without those of the
+    session itself. Raises OSError, ValueError."""
     tools = context.runtime.tool_calls(context.event)
     if not tools or not may_have_memories(context):
         return []
@@ -155,14 +170,19 @@ def memories_about(context: Context) -> list[tuple[str, str]]:
 
     cwd, home = _cwd(context.event), context.home
     calls = [
-        (without_links(resolved(one.argument, cwd)), "") if one.kind == _EDIT else (without_links(cwd), one.argument)
+        (without_links(resolved(one.argument, cwd)), "")
+        if one.kind == _EDIT
+        else (without_links(cwd), one.argument)
         for one in tools
     ]
-    return about_calls(home.memories_dir, calls, home.user_dir, (context.session, context.session_id))
+    return about_calls(
+        home.memories_dir, calls, home.user_dir, (context.session, context.session_id)
+    )
 
 
 def add_memories(context: Context, delivery: CallDelivery, memories: list[tuple[str, str]]) -> None:
-    """Add to what is reported the memories that the agent was not told before. Raises LockedError, OSError."""
+    """Add to what is reported the memories that the agent was not told before. Raises LockedError,
+    OSError."""
     from ..activity.call_memories import CHARACTERS
     from ..activity.memory_index import composed
     from ..activity.state import MEMORIES, KnownState
@@ -183,8 +203,9 @@ def add_memories(context: Context, delivery: CallDelivery, memories: list[tuple[
 
 
 def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
-    """Return the objections to the call, file by file, if the settings ask for them: if the user can be asked, those to
-    edits of lines that conflict too. A git command that could not be judged in time is one."""
+    """Return the objections to the call, file by file, if the settings ask for them: if the user
+    can be asked, those to edits of lines that conflict too. A git command that could not be judged
+    in time is one."""
     tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
@@ -194,7 +215,9 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
     others = context.other_sessions()
     own = own_session(context, environment())
     search = ObjectionSearch(own, others, settings, time.time())
-    replaced = context.runtime.replaced_texts(context.event) if can_ask and conflicts_stamp(own) else []
+    replaced = (
+        context.runtime.replaced_texts(context.event) if can_ask and conflicts_stamp(own) else []
+    )
     found = []
     for tool in tools:
         is_edit, before = tool.kind == _EDIT, len(deadline.late)
@@ -203,7 +226,11 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
             objection = deadline.attempt("edit", search.of_edit, path)
             if objection is None and len(deadline.late) > before:
                 objection = unjudged_edit(context, own, without_links(path))
-            conflict = deadline.attempt("conflicts", search.of_conflict, path, replaced) if replaced else None
+            conflict = (
+                deadline.attempt("conflicts", search.of_conflict, path, replaced)
+                if replaced
+                else None
+            )
             found += [(tool, conflict)] if conflict else []
         else:
             objection = deadline.attempt("git command", search.of_command, tool.argument, cwd)
@@ -215,13 +242,22 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
 
 
 def object_to(
-    context: Context, delivery: CallDelivery, objections: list[tuple[ToolUse, Objection]], *, can_ask: bool
+    context: Context,
+    delivery: CallDelivery,
+    objections: list[tuple[ToolUse, Objection]],
+    *,
+    can_ask: bool,
 ) -> None:
-    """Ask the user before the call; if the runtime cannot ask, tell the agent. An edit that was allowed is not asked
-    about again, unless the other session has edited the file again. Raises LockedError, OSError."""
+    """Ask the user before the call; if the runtime cannot ask, tell the agent. An edit that was
+    allowed is not asked about again, unless the other session has edited the file again. Raises
+    LockedError, OSError."""
     from ..activity.approval import reason_of, was_allowed
 
-    own, has_text, room = own_session(context, environment()), bool(delivery.text), context.settings.max_characters
+    own, has_text, room = (
+        own_session(context, environment()),
+        bool(delivery.text),
+        context.settings.max_characters,
+    )
     reasons: list[str] = []
     for tool, objection in objections:
         key = f"held {objection.session} {objection.path} "
@@ -230,7 +266,8 @@ def object_to(
         if was_asked if can_ask else earlier or has_text:
             continue
         reasons.append(reason_of(objection, own.directory, time.time()))
-        if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:  # the rest comes with another call
+        # the rest comes with another call
+        if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:
             del reasons[-1]
             break
         if tool.kind == _EDIT:

@@ -1,5 +1,6 @@
-"""Start of upkeep with a session's start and end, and of its search for conflicts after a prompt that found a moved
-HEAD or an edit in another worktree: in a process of its own, unless it ran a short time ago."""
+"""Start of upkeep with a session's start and end, and of its search for conflicts after a prompt
+that found a moved HEAD or an edit in another worktree: in a process of its own, unless it ran a
+short time ago."""
 
 from __future__ import annotations
 
@@ -22,12 +23,14 @@ def lock_file(home: Home) -> str:
 
 
 def judgement_file(home: Home) -> str:
-    """Return the lock file of a search for conflicts that a prompt started, written when it begins."""
+    """Return the lock file of a search for conflicts that a prompt started, written when it
+    begins."""
     return home.state_dir + "/conflicts.lock"
 
 
 def is_due(home: Home, now: float) -> bool:
-    """Check that upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since the epoch."""
+    """Check that upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since
+    the epoch."""
     try:
         status = os.stat(lock_file(home))
     except OSError:
@@ -36,7 +39,8 @@ def is_due(home: Home, now: float) -> bool:
 
 
 def keep_out_of_git(place: str) -> None:
-    """Write a `.gitignore` with `*` into a directory of this program that has none: it may be in a worktree."""
+    """Write a `.gitignore` with `*` into a directory of this program that has none: it may be in a
+    worktree."""
     path = place + "/.gitignore"
     try:
         if os.stat(place, follow_symlinks=False).st_mode & 0o170000 != 0o040000 or is_file(path):
@@ -49,14 +53,16 @@ def keep_out_of_git(place: str) -> None:
 
 
 def start_upkeep(home: Home, mode: str) -> None:
-    """Start it if the setting `upkeep` says so and it is due; a host does that for its groups. Raises OSError."""
+    """Start it if the setting `upkeep` says so and it is due; a host does that for its groups.
+    Raises OSError."""
     keep_out_of_git(home.memory_dir)
     if is_due(home, time.time()):
         _start(home, mode)
 
 
 def start_judgement(home: Home, mode: str) -> None:
-    """Start only the search for conflicts with other branches, unless it was just started. Raises OSError."""
+    """Start only the search for conflicts with other branches, unless it was just started. Raises
+    OSError."""
     try:
         is_recent = abs(time.time() - os.stat(judgement_file(home)).st_mtime) < JUDGEMENT_SECONDS
     except OSError:
@@ -72,22 +78,25 @@ def _start(home: Home, mode: str, *words: str) -> None:
             sys.executable,
             [sys.executable, "-I", _script(), path_of(home), *words],
             loaded.environ if loaded else os.environ,
-            file_actions=[(os.POSIX_SPAWN_OPEN, descriptor, "/dev/null", os.O_RDWR, 0) for descriptor in (0, 1, 2)],
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, descriptor, "/dev/null", os.O_RDWR, 0)
+                for descriptor in (0, 1, 2)
+            ],
             setsid=True,
         )
 
 
 def _script() -> str:
-    """Return the path of the script that runs upkeep: beside the package, or in a wheel's part of it. As
-    `settings.program.source_dir`, which takes as long as the hook to import."""
+    """Return the path of the script that runs upkeep: beside the package, or in a wheel's part of
+    it. As `settings.program.source_dir`, which takes as long as the hook to import."""
     package: str = sys.modules[__package__.partition(".")[0]].__path__[0]
     packaged = f"{package}/packaged"
     return (packaged if is_directory(packaged) else package.rpartition("/")[0]) + SCRIPT
 
 
 def detach() -> bool:
-    """Fork, for work that the runtime must not wait for or kill. Return True in the child, which has a session of its
-    own and no output; on Windows, which cannot fork, in the same process."""
+    """Fork, for work that the runtime must not wait for or kill. Return True in the child, which
+    has a session of its own and no output; on Windows, which cannot fork, in the same process."""
     if not hasattr(os, "fork"):
         return True
     if os.fork():

@@ -1,1 +1,2 @@
-"""A host: a program that serves the groups of one directory, each with its own sessions, archives and tasks."""
+"""A host: a program that serves the groups of one directory, each with its own sessions, archives
+and tasks."""

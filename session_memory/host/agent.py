@@ -29,9 +29,17 @@ from .group_files import instructions_for_all
 from .values import Prompt
 
 TOOLS = "session-memory"
-# Disabled: the runtime's timers (it ends when idle, and the host has its own schedule), access to other groups'
-# sessions, and worktrees of the repository around the host, which holds all groups.
-WITHOUT = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "ListAgents", "EnterWorktree", "ExitWorktree")
+# Disabled: the runtime's timers (it ends when idle, and the host has its own schedule), access to
+# other groups' sessions, and worktrees of the repository around the host, which holds all groups.
+WITHOUT = (
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "ScheduleWakeup",
+    "ListAgents",
+    "EnterWorktree",
+    "ExitWorktree",
+)
 SHELLS = "Bash|Monitor"
 NO_GIT = "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"
 LAST_LINES = 5
@@ -70,10 +78,13 @@ Event = SessionStarted | PromptTaken | TurnEnded | RuntimeStopped
 
 
 class Agent:
-    """A started runtime. `session_id` is known from the start, also for a new session; `heard` is the monotonic time of
-    its last message. It passes its events to `tell` in order; the last one is RuntimeStopped."""
+    """A started runtime. `session_id` is known from the start, also for a new session; `heard` is
+    the monotonic time of its last message. It passes its events to `tell` in order; the last one is
+    RuntimeStopped."""
 
-    def __init__(self, options: ClaudeAgentOptions, session_id: str, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, options: ClaudeAgentOptions, session_id: str, tell: Callable[[Event], None]
+    ) -> None:
         self.session_id = session_id
         self._client = ClaudeSDKClient(options)
         self._tell = tell
@@ -116,7 +127,8 @@ class Agent:
                     await asyncio.gather(reading, over, return_exceptions=True)
         except (ClaudeSDKError, OSError, asyncio.TimeoutError) as failure:
             error = " ".join([*self._stderr[-LAST_LINES:], str(failure)])
-        except Exception as failure:  # the SDK raises bare exceptions for errors that the runtime reports
+        # the SDK raises bare exceptions for errors that the runtime reports
+        except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
         finally:
             if not self._is_ready.done():
@@ -128,7 +140,11 @@ class Agent:
             self.heard = time.monotonic()
             if isinstance(message, SystemMessage) and message.subtype == "init":
                 self._tell(SessionStarted(str(message.data["session_id"])))
-            elif isinstance(message, UserMessage) and message.uuid and message.parent_tool_use_id is None:
+            elif (
+                isinstance(message, UserMessage)
+                and message.uuid
+                and message.parent_tool_use_id is None
+            ):
                 self._tell(PromptTaken(message.uuid))
             elif isinstance(message, ResultMessage):
                 self._tell(turn_end(message))
@@ -137,17 +153,26 @@ class Agent:
 def turn_end(message: ResultMessage) -> TurnEnded:
     """Return the event for a turn's result."""
     text = message.result or ""
-    uuids = tuple(message.user_message_uuids or ([message.user_message_uuid] if message.user_message_uuid else []))
+    uuids = tuple(
+        message.user_message_uuids
+        or ([message.user_message_uuid] if message.user_message_uuid else [])
+    )
     if message.is_error or message.subtype != "success":
         return TurnEnded(uuids, "", text or "; ".join(message.errors or []) or message.subtype)
     return TurnEnded(uuids, text, "")
 
 
 def start(
-    layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str, resume: str | None,
+    layout: Layout,
+    group: Group,
+    config: HostSettings,
+    backend: GroupBackend,
+    name: str,
+    resume: str | None,
     tell: Callable[[Event], None],
-) -> Agent:  # fmt: skip
-    """Start the agent of a group in the session `resume` or in a new one. Other sessions see it as `name`."""
+) -> Agent:
+    """Start the agent of a group in the session `resume` or in a new one. Other sessions see it as
+    `name`."""
     session_id = resume or str(uuid.uuid4())
     found = options(layout, group, config, backend, name)
     if resume:
@@ -157,12 +182,19 @@ def start(
     return Agent(found, session_id, tell)
 
 
-def options(layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str) -> ClaudeAgentOptions:
-    """Return the runtime's options for a group. An agent works in its group's directory alone: for anything else the
-    runtime would ask for permission, and nobody would answer. The agent of main may read the whole host."""
+def options(
+    layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str
+) -> ClaudeAgentOptions:
+    """Return the runtime's options for a group. An agent works in its group's directory alone: for
+    anything else the runtime would ask for permission, and nobody would answer. The agent of main
+    may read the whole host."""
     shared = "" if group.is_main else instructions_for_all(layout)
     guard = shell_callback(group, config.allowed_tools)
-    prompt: Any = {"type": "preset", "preset": "claude_code", **({"append": shared} if shared else {})}
+    prompt: Any = {
+        "type": "preset",
+        "preset": "claude_code",
+        **({"append": shared} if shared else {}),
+    }
     return ClaudeAgentOptions(
         cwd=group.root,
         model=config.model,
@@ -193,7 +225,11 @@ def _environment(group: Group, name: str) -> dict[str, str]:
         "CLAUDE_PROJECT_DIR": group.root,
         "ENABLE_TOOL_SEARCH": "false",
         # A repository around the host holds all groups; its log would appear in the system prompt.
-        **({} if group.is_main else {"GIT_CEILING_DIRECTORIES": os.path.dirname(group.root), NO_GIT: "1"}),
+        **(
+            {}
+            if group.is_main
+            else {"GIT_CEILING_DIRECTORIES": os.path.dirname(group.root), NO_GIT: "1"}
+        ),
         ENV_HOME: group.root,
         ENV_SESSION: name,
         **{key: "" for key in OF_ANOTHER_SESSION if key in os.environ},
@@ -201,7 +237,8 @@ def _environment(group: Group, name: str) -> dict[str, str]:
 
 
 async def _stream(prompt: Prompt) -> AsyncIterator[dict[str, Any]]:
-    """Yield the prompt in the SDK's form. The runtime records it under `uuid`, and refuses an id it has seen."""
+    """Yield the prompt in the SDK's form. The runtime records it under `uuid`, and refuses an id it
+    has seen."""
     yield {
         "type": "user",
         "message": {"role": "user", "content": prompt.text},

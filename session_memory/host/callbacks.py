@@ -1,6 +1,8 @@
-"""The SDK hooks of a group's runtime: the update before a prompt, the archive before a compaction, the shell's guard.
+"""The SDK hooks of a group's runtime: the update before a prompt, the archive before a compaction,
+the shell's guard.
 
-The agent may create symlinks in its group's directories, so the hooks keep directories open while they use them."""
+The agent may create symlinks in its group's directories, so the hooks keep directories open while
+they use them."""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ ARCHIVE_SECONDS = 60.0
 
 
 def updates_callback(group: Group, name: str) -> HookCallback:
-    """Return a callback for UserPromptSubmit that reports to the session `name` what the group's other sessions did."""
+    """Return a callback for UserPromptSubmit that reports to the session `name` what the group's
+    other sessions did."""
 
     def offer(event: Any, handover: Handover) -> None:
         session_id = str(event["session_id"])
@@ -35,7 +38,10 @@ def updates_callback(group: Group, name: str) -> HookCallback:
         try:
             with held_home(group) as home:
                 own_path = f"{home.project_dir}/{os.path.basename(group.transcript(session_id))}"
-                offer_update(Context(event, home, name, own_path, group.runtime, session_id=session_id), handover)
+                offer_update(
+                    Context(event, home, name, own_path, group.runtime, session_id=session_id),
+                    handover,
+                )
         except FileNotFoundError:  # the group's first prompt
             pass
 
@@ -54,7 +60,8 @@ def archive_callback(group: Group) -> HookCallback:
 
 
 def shell_callback(group: Group, allowed_tools: Sequence[str]) -> HookCallback:
-    """Return a callback for PreToolUse that refuses shell commands which would reveal other groups."""
+    """Return a callback for PreToolUse that refuses shell commands which would reveal other
+    groups."""
 
     async def judge(event: Any, tool_use_id: str | None, context: Any) -> Any:
         given = event.get("tool_input")
@@ -62,7 +69,10 @@ def shell_callback(group: Group, allowed_tools: Sequence[str]) -> HookCallback:
         reason = refusal(command, group.root, allowed_tools) if isinstance(command, str) else ""
         if not reason:
             return {}
-        denied = {"permissionDecision": "deny", "permissionDecisionReason": f"Not allowed: {reason}."}
+        denied = {
+            "permissionDecision": "deny",
+            "permissionDecisionReason": f"Not allowed: {reason}.",
+        }
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}}
 
     return judge
@@ -77,30 +87,70 @@ def _host_log(group: Group) -> HookLog:
 
 # Commands that show processes, sockets or mounts of the whole machine.
 _REVEALING = {
-    "atop", "df", "findmnt", "fuser", "htop", "journalctl", "last", "lsns", "lsof", "mount", "netstat", "pgrep",
-    "pidof", "ps", "pstree", "pwdx", "ss", "systemctl", "top", "users", "w", "who",
-}  # fmt: skip
+    "atop",
+    "df",
+    "findmnt",
+    "fuser",
+    "htop",
+    "journalctl",
+    "last",
+    "lsns",
+    "lsof",
+    "mount",
+    "netstat",
+    "pgrep",
+    "pidof",
+    "ps",
+    "pstree",
+    "pwdx",
+    "ss",
+    "systemctl",
+    "top",
+    "users",
+    "w",
+    "who",
+}
 _WRAPPERS = {
-    "builtin", "command", "doas", "env", "exec", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout",
+    "builtin",
+    "command",
+    "doas",
+    "env",
+    "exec",
+    "nice",
+    "nohup",
+    "setsid",
+    "stdbuf",
+    "sudo",
+    "time",
+    "timeout",
     "xargs",
-}  # fmt: skip
-_EXPANSION = re.compile(r"`|\$[A-Za-z0-9_{(\[']|<\(|>\(")  # an expansion whose result is unknown in advance
+}
+# an expansion whose result is unknown in advance
+_EXPANSION = re.compile(r"`|\$[A-Za-z0-9_{(\[']|<\(|>\(")
 _HIDDEN_GLOB = re.compile(r"\.[^/]*[*?\[]")  # `.*` and `.?` may match `..`
 _DOT_IN_BRACES = re.compile(r"\.\{|\}\.|\{[^}]*\.\.?[,}]")
 _SEPARATORS = re.compile(r"[\s=:,<>|&;(){}]+")
 _QUOTES = re.compile("['\"]")
-_BEFORE_COMMAND = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=|(!|[{}]|do|done|elif|else|fi|if|then|until|while)$")
-OUTSIDE = "it reaches beyond your directory; name files by paths below it, without `..`, `~` and variables"
+_BEFORE_COMMAND = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_]*=|(!|[{}]|do|done|elif|else|fi|if|then|until|while)$"
+)
+OUTSIDE = (
+    "it reaches beyond your directory; name files by paths below it, without `..`, `~` and "
+    "variables"
+)
 OF_THE_MACHINE = "it shows what runs on the whole machine, which is not yours to see"
 
 
 def refusal(command: str, root: str, allowed_tools: Sequence[str] = ()) -> str:
-    """Return the reason why the agent in `root` may not run a shell command; '' to let the runtime decide.
+    """Return the reason why the agent in `root` may not run a shell command; '' to let the runtime
+    decide.
 
-    The runtime checks the paths of commands that it knows to read files. It allows `du ../..`, `echo ../*` (the shell
-    expands the path) and `ps` (it shows all processes). Refuse anything that may be such a path, quoted or not.
+    The runtime checks the paths of commands that it knows to read files. It allows `du ../..`,
+    `echo ../*` (the shell expands the path) and `ps` (it shows all processes). Refuse anything that
+    may be such a path, quoted or not.
 
-    Commands that `allowed_tools` permits (`Bash`, `Bash(npm test:*)`) are the operator's own decision."""
+    Commands that `allowed_tools` permits (`Bash`, `Bash(npm test:*)`) are the operator's own
+    decision."""
     if any(_allows(one, command) for one in allowed_tools):
         return ""
     text = command.replace("\\", "")
@@ -128,10 +178,13 @@ def _is_outside(word: str, root: str) -> bool:
     if word.startswith("/"):
         is_below = word in ("/dev/null", root) or word.startswith(root + "/")
         return not is_below or ".." in word.split("/")
-    return word.startswith("~") or any(part == ".." or _HIDDEN_GLOB.match(part) for part in word.split("/"))
+    return word.startswith("~") or any(
+        part == ".." or _HIDDEN_GLOB.match(part) for part in word.split("/")
+    )
 
 
 def _reveals(words: list[Word]) -> bool:
-    """Check if the program is one that shows the whole machine; after a wrapper, any word may be the program."""
+    """Check if the program is one that shows the whole machine; after a wrapper, any word may be
+    the program."""
     names = [word.text.rpartition("/")[2] for word in words if not _BEFORE_COMMAND.match(word.text)]
     return not _REVEALING.isdisjoint(names if names[:1] and names[0] in _WRAPPERS else names[:1])

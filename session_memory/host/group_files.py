@@ -1,4 +1,5 @@
-"""The files of a host and its groups: directories, CLAUDE.md, settings.json, the names of sessions."""
+"""The files of a host and its groups: directories, CLAUDE.md, settings.json, the names of
+sessions."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def prepare_host(layout: Layout) -> list[str]:
     layout.make()
     made = []
     instructions = _template("groups/global/CLAUDE.md")
-    for path, content in ((layout.global_instructions, instructions), (layout.config_file, sample().encode())):
+    for path, content in (
+        (layout.global_instructions, instructions),
+        (layout.config_file, sample().encode()),
+    ):
         if not os.path.lexists(path):
             write_private(path, content)
             made.append(path)
@@ -43,7 +47,8 @@ def prepare_host(layout: Layout) -> list[str]:
 
 
 def prepare_group(group: Group) -> list[str]:
-    """Create a group's missing directories and files; return those files. Raises OSError, OutsideGroupError."""
+    """Create a group's missing directories and files; return those files. Raises OSError,
+    OutsideGroupError."""
     group.make()
     forget_old_names(group, time.time())
     made = []
@@ -60,15 +65,17 @@ def prepare_group(group: Group) -> list[str]:
 def add_group(
     layout: Layout, ledger: Ledger, name: str, chat: str = "", title: str = "", trigger: str = ""
 ) -> list[str]:
-    """Register a group for the chat `chat`, or ('') for the terminal's, and create its files; return them. Reuses files
-    of an earlier group of this name. Raises SessionMemoryError, OSError."""
+    """Register a group for the chat `chat`, or ('') for the terminal's, and create its files;
+    return them. Reuses files of an earlier group of this name. Raises SessionMemoryError,
+    OSError."""
     group = layout.group(name)
     ledger.register(name, chat or f"{LOCAL}{name}", title or name, trigger, bool(trigger))
     return prepare_group(group)
 
 
 def first_settings() -> dict[str, Any]:
-    """Return a group's first settings.json: the feature flags, and those of our hooks that the host does not run."""
+    """Return a group's first settings.json: the feature flags, and those of our hooks that the host
+    does not run."""
     source = source_dir()
     declared = (source / "hooks" / "hooks.json").read_text()
     hooks: dict[str, list[dict[str, Any]]] = {}
@@ -80,7 +87,8 @@ def first_settings() -> dict[str, Any]:
 
 
 def instructions_for_all(layout: Layout) -> str:
-    """Return the text of groups/global/CLAUDE.md; '' if it is missing or a symlink. Raises OutsideGroupError."""
+    """Return the text of groups/global/CLAUDE.md; '' if it is missing or a symlink. Raises
+    OutsideGroupError."""
     try:
         descriptor = open_below(layout.root, "groups", "global", "CLAUDE.md")
     except FileNotFoundError:
@@ -96,7 +104,8 @@ def name_session(group: Group, name: str, session_id: str) -> None:
 
 
 def forget_old_names(group: Group, now: float) -> None:
-    """Remove the names of tasks that have not run for NAME_SECONDS. `now` is in seconds since the epoch."""
+    """Remove the names of tasks that have not run for NAME_SECONDS. `now` is in seconds since the
+    epoch."""
     directory = Path(group.memory_home.sessions_dir)
     for path in directory.glob("*.json"):
         with suppress(OSError):  # the agent may have put anything there, such as a directory

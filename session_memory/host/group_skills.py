@@ -1,4 +1,5 @@
-"""The host's skills for every group: syncs `<host>/skills/<name>/` to a group's `.claude/skills`."""
+"""The host's skills for every group: syncs `<host>/skills/<name>/` to a group's
+`.claude/skills`."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ from pathlib import Path
 
 from ..errors import SessionMemoryError
 from ..settings.host_layout import Group, Layout
-from ..system.confined_files import TooLargeError, directory_below, pinned_descriptor, read_inside, write_inside
+from ..system.confined_files import (
+    TooLargeError,
+    directory_below,
+    pinned_descriptor,
+    read_inside,
+    write_inside,
+)
 from ..system.files import is_regular
 from ..system.json import decode
 from ..text.paths import is_name
@@ -18,7 +25,8 @@ from ..text.paths import is_name
 SKILL = "SKILL.md"
 FILE_BYTES = 1024 * 1024
 MOST_FILES = 200  # of one skill
-_OURS = ".session-memory.json"  # lists the skills that came from the host; others are the group's own
+# lists the skills that came from the host; others are the group's own
+_OURS = ".session-memory.json"
 
 
 class SkillError(SessionMemoryError):
@@ -29,10 +37,14 @@ SkillFiles = dict[str, tuple[bytes, bool]]  # by relative path, the content, and
 
 
 def sync_skills(layout: Layout, group: Group) -> None:
-    """Copy changed skills of the host and delete removed ones. The group's own skill of the same name stays. Raises
-    SkillError, OSError, OutsideGroupError."""
+    """Copy changed skills of the host and delete removed ones. The group's own skill of the same
+    name stays. Raises SkillError, OSError, OutsideGroupError."""
     known = sorted(os.listdir(layout.skills_dir)) if os.path.isdir(layout.skills_dir) else []
-    names = [name for name in known if is_name(name) and os.path.isfile(f"{layout.skills_dir}/{name}/{SKILL}")]
+    names = [
+        name
+        for name in known
+        if is_name(name) and os.path.isfile(f"{layout.skills_dir}/{name}/{SKILL}")
+    ]
     wanted = {name: _files(Path(layout.skills_dir, name)) for name in names}
     target = f"{group.config_dir}/skills"
     if not wanted and not os.path.lexists(f"{target}/{_OURS}"):
@@ -66,7 +78,8 @@ def _files(directory: Path) -> SkillFiles:
 
 
 def _copied(group: Group, directory: str) -> SkillFiles | None:
-    """Return the files of a group's copy of a skill; None if it contains anything but files and directories."""
+    """Return the files of a group's copy of a skill; None if it contains anything but files and
+    directories."""
     found: SkillFiles = {}
     try:
         for path in _walk(Path(directory)):
@@ -90,7 +103,9 @@ def _walk(directory: Path) -> Iterator[Path]:
 
 def _copy(group: Group, target: str, files: SkillFiles) -> None:
     for name, (content, is_executable) in files.items():
-        with directory_below(group.host, os.path.dirname(f"{target}/{name}"), make=True) as directory:
+        with directory_below(
+            group.host, os.path.dirname(f"{target}/{name}"), make=True
+        ) as directory:
             write_inside(directory, os.path.basename(name), content)
             if is_executable:
                 os.chmod(os.path.basename(name), 0o700, dir_fd=directory)
@@ -101,7 +116,11 @@ def _noted(skills: int) -> set[str]:
         names = decode(read_inside(skills, _OURS, FILE_BYTES).decode())
     except (OSError, ValueError):
         return set()
-    return {name for name in names if isinstance(name, str) and is_name(name)} if isinstance(names, list) else set()
+    return (
+        {name for name in names if isinstance(name, str) and is_name(name)}
+        if isinstance(names, list)
+        else set()
+    )
 
 
 def _note(skills: int, names: set[str]) -> None:

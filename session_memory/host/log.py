@@ -1,4 +1,5 @@
-"""The log of a host, shown live and appended to host.log; and the lock of its directory: at most one host serves it."""
+"""The log of a host, shown live and appended to host.log; and the lock of its directory: at most
+one host serves it."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ LINE_CHARACTERS = 300
 
 
 class HostLog:
-    """The log in the file `path`, rotated to `<path>.1` when full. `show` is called with each line, without its time,
-    and with True for an error."""
+    """The log in the file `path`, rotated to `<path>.1` when full. `show` is called with each line,
+    without its time, and with True for an error."""
 
     def __init__(self, path: str, show: Callable[[str, bool], None]) -> None:
         self._path = path
@@ -45,7 +46,8 @@ WAIT_SECONDS = 0.5  # longer than `is_locked` holds it
 
 @contextmanager
 def host_lock(layout: Layout) -> Iterator[None]:
-    """Hold the lock of the host's directory until the block ends. Raises LockedError if another host runs there."""
+    """Hold the lock of the host's directory until the block ends. Raises LockedError if another
+    host runs there."""
     try:
         held = lock(layout.lock_file, WAIT_SECONDS)
     except LockedError:
@@ -64,7 +66,9 @@ def is_served(layout: Layout) -> bool:
 
 
 def _already_running(layout: Layout) -> LockedError:
-    return LockedError(f"{layout.root}: its host is already running", "see session-memory host status")
+    return LockedError(
+        f"{layout.root}: its host is already running", "see session-memory host status"
+    )
 
 
 def _answers(path: str) -> bool:

@@ -1,8 +1,9 @@
-"""Recovers from a killed host: finds answers in a transcript to prompts that it sent, and ends runtimes that it left
-running.
+"""Recovers from a killed host: finds answers in a transcript to prompts that it sent, and ends
+runtimes that it left running.
 
-Each of these finishes its turn, then ends by itself. Until then its session must not be resumed, or two processes would
-write one transcript. The runtime lists its processes in its configuration directory, which belongs to one group."""
+Each of these finishes its turn, then ends by itself. Until then its session must not be resumed, or
+two processes would write one transcript. The runtime lists its processes in its configuration
+directory, which belongs to one group."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from ..transcripts.reader import TranscriptReader
 
 
 class Recovered(NamedTuple):
-    """The replies, each with the ids of the prompts that it answers, and the ids of the prompts that the runtime had
-    received but not answered."""
+    """The replies, each with the ids of the prompts that it answers, and the ids of the prompts
+    that the runtime had received but not answered."""
 
     answers: list[tuple[tuple[str, ...], str]]
     begun: set[str]
@@ -56,7 +57,9 @@ def _close(found: Recovered, text: str) -> None:
     found.begun.clear()
 
 
-def _records(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Iterator[dict[str, Any]]:
+def _records(
+    runtime: Runtime, transcript: str, prompt_ids: Collection[str]
+) -> Iterator[dict[str, Any]]:
     """Return the records from the first one that names one of the prompts."""
     wanted = [prompt_id.encode() for prompt_id in prompt_ids]
     is_begun = False
@@ -75,7 +78,8 @@ TERMINATE_SECONDS = 3.0
 
 
 async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float) -> None:
-    """Wait until no runtime runs on `config_dir`; kill those that take longer than `timeout_seconds`."""
+    """Wait until no runtime runs on `config_dir`; kill those that take longer than
+    `timeout_seconds`."""
     deadline = time.monotonic() + timeout_seconds
     while pids := running_pids(runtime, config_dir):
         now = time.monotonic()
@@ -90,4 +94,6 @@ async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float
 def running_pids(runtime: Runtime, config_dir: str) -> list[int]:
     """Return the ids of the running processes that the runtime has listed in `config_dir`."""
     noted = runtime.live_processes(config_dir)
-    return [one.pid for one in noted if one.pid > 1 and is_alive(one.pid, one.started, runtime.PROGRAM)]
+    return [
+        one.pid for one in noted if one.pid > 1 and is_alive(one.pid, one.started, runtime.PROGRAM)
+    ]

@@ -40,16 +40,28 @@ class Schedule:
         self._database = database
         self._now = now
 
-    def add(self, group: str, jid: str, prompt: str, schedule_type: str, value: str, context_mode: str) -> Task:
-        """Add a task that answers in the chat `jid`; one repeated after a crash adds nothing. Raises ScheduleError."""
+    def add(
+        self, group: str, jid: str, prompt: str, schedule_type: str, value: str, context_mode: str
+    ) -> Task:
+        """Add a task that answers in the chat `jid`; one repeated after a crash adds nothing.
+        Raises ScheduleError."""
         now = self._now()
         wanted = _checked(
             Task(
-                f"task-{uuid.uuid4().hex[:12]}", group, jid, storable(prompt), schedule_type, value, context_mode,
-                next_run=iso_time(first_time(schedule_type, value, now)), last_run=None, last_result=None,
-                status=ACTIVE, created_at=iso_time(now),
+                f"task-{uuid.uuid4().hex[:12]}",
+                group,
+                jid,
+                storable(prompt),
+                schedule_type,
+                value,
+                context_mode,
+                next_run=iso_time(first_time(schedule_type, value, now)),
+                last_run=None,
+                last_result=None,
+                status=ACTIVE,
+                created_at=iso_time(now),
             )
-        )  # fmt: skip
+        )
         with self._database.transaction():
             for task in self.tasks(group):
                 if _what_it_is(task) == _what_it_is(wanted):
@@ -64,30 +76,49 @@ class Schedule:
         for task in self.tasks(group):
             if task.id == task_id:
                 return task
-        raise UnknownTaskError(f"there is no task {task_id!r}", "session-memory host tasks shows them")
+        raise UnknownTaskError(
+            f"there is no task {task_id!r}", "session-memory host tasks shows them"
+        )
 
     def runs(self, task_id: str) -> list[TaskRun]:
         return self._database.runs(task_id)
 
     def update(self, task_id: str, group: str = "", **changes: str) -> Task:
-        """Change prompt, schedule_type, schedule_value, context_mode or status (active, paused); return the changed
-        task. A new time counts from now; runs missed while a task was paused are skipped. Raises ScheduleError,
-        UnknownTaskError."""
+        """Change prompt, schedule_type, schedule_value, context_mode or status (active, paused);
+        return the changed task. A new time counts from now; runs missed while a task was paused are
+        skipped. Raises ScheduleError, UnknownTaskError."""
         with self._database.transaction():
             now, before = self._now(), self.task(task_id, group)
-            task = _checked(before._replace(**{name: storable(value) for name, value in changes.items()}))
-            is_new_time = (task.schedule_type, task.schedule_value) != (before.schedule_type, before.schedule_value)
+            task = _checked(
+                before._replace(**{name: storable(value) for name, value in changes.items()})
+            )
+            is_new_time = (task.schedule_type, task.schedule_value) != (
+                before.schedule_type,
+                before.schedule_value,
+            )
             if is_new_time and "status" not in changes and before.status == COMPLETED:
                 task = task._replace(status=ACTIVE)
             is_late = task.next_run is None or task.next_run <= iso_time(now)
             if is_new_time or (is_late and task.status == ACTIVE != before.status):
-                task = task._replace(next_run=iso_time(first_time(task.schedule_type, task.schedule_value, now)))
-            changed = ("prompt", "schedule_type", "schedule_value", "context_mode", "next_run", "status")
-            self._database.change("scheduled_tasks", task.id, **{name: getattr(task, name) for name in changed})
+                task = task._replace(
+                    next_run=iso_time(first_time(task.schedule_type, task.schedule_value, now))
+                )
+            changed = (
+                "prompt",
+                "schedule_type",
+                "schedule_value",
+                "context_mode",
+                "next_run",
+                "status",
+            )
+            self._database.change(
+                "scheduled_tasks", task.id, **{name: getattr(task, name) for name in changed}
+            )
         return task
 
     def remove(self, task_id: str, group: str = "") -> None:
-        """Delete a task and its log; a run that has begun is still answered. Raises UnknownTaskError."""
+        """Delete a task and its log; a run that has begun is still answered. Raises
+        UnknownTaskError."""
         with self._database.transaction():
             self.task(task_id, group)
             self._database.remove_waiting_prompts(task_id)
@@ -97,9 +128,9 @@ class Schedule:
                 self._database.remove_task(task_id)
 
     def start_due(self) -> list[str]:
-        """Make a prompt of each due task and set its next time, in one transaction. Return a line for each task that
-        ended because its schedule has no next time. Runs missed while no host ran are made up once. A task with an
-        unfinished run is not started again."""
+        """Make a prompt of each due task and set its next time, in one transaction. Return a line
+        for each task that ended because its schedule has no next time. Runs missed while no host
+        ran are made up once. A task with an unfinished run is not started again."""
         ended: list[str] = []
         now = self._now()
         if not self._database.due_tasks(iso_time(now)):  # an idle host begins no transaction
@@ -114,7 +145,9 @@ class Schedule:
                     ended.append(f"{task.group}: {task.id} is ended: {error}")
                     continue
                 if not self._database.has_open_prompt(task.id):
-                    self._database.add_prompt(task.group, task.jid, str(uuid.uuid4()), task.id, task.next_run)
+                    self._database.add_prompt(
+                        task.group, task.jid, str(uuid.uuid4()), task.id, task.next_run
+                    )
                 next_run = None if following is None else iso_time(following)
                 self._database.change("scheduled_tasks", task.id, next_run=next_run)
         return ended
@@ -127,38 +160,57 @@ class Schedule:
         now = self._now()
         seconds = now - (epoch_seconds(begun_at) or now)
         run = TaskRun(
-            task_id, begun_at or iso_time(now), max(0, round(seconds * 1000)), "error" if error else "success",
-            None if error else result, error or None,
-        )  # fmt: skip
-        summary = shorten(for_people(f"Error: {error}" if error else result or "Completed"), RESULT_CHARACTERS)
+            task_id,
+            begun_at or iso_time(now),
+            max(0, round(seconds * 1000)),
+            "error" if error else "success",
+            None if error else result,
+            error or None,
+        )
+        summary = shorten(
+            for_people(f"Error: {error}" if error else result or "Completed"), RESULT_CHARACTERS
+        )
         self._database.add_run(run, summary)
 
     def _end(self, task: Task, error: str) -> None:
         self._database.change("scheduled_tasks", task.id, next_run=None)
-        self._database.add_run(TaskRun(task.id, iso_time(self._now()), 0, "error", None, error), f"Error: {error}")
+        self._database.add_run(
+            TaskRun(task.id, iso_time(self._now()), 0, "error", None, error), f"Error: {error}"
+        )
 
 
 def first_time(schedule_type: str, value: str, now: float) -> float:
     """Return the first due time of a new task, in seconds since the epoch. Raises ScheduleError."""
     due = next_time(schedule_type, value, now)
     if due is None or due < now:
-        raise ScheduleError(f"{_shown(value)} is in the past", f"it is {datetime.fromtimestamp(now):%Y-%m-%dT%H:%M}")
+        raise ScheduleError(
+            f"{_shown(value)} is in the past", f"it is {datetime.fromtimestamp(now):%Y-%m-%dT%H:%M}"
+        )
     return due
 
 
-def next_time(schedule_type: str, value: str, now: float, before: float | None = None) -> float | None:
-    """Return a task's next due time after `now`, in seconds since the epoch; None for never. A `cron` expression is
-    read in local time; an `interval` is in milliseconds and counts from `before`, the last due time; `once` is a time
-    (local, unless it names its zone). Raises ScheduleError for an invalid time."""
+def next_time(
+    schedule_type: str, value: str, now: float, before: float | None = None
+) -> float | None:
+    """Return a task's next due time after `now`, in seconds since the epoch; None for never. A
+    `cron` expression is read in local time; an `interval` is in milliseconds and counts from
+    `before`, the last due time; `once` is a time (local, unless it names its zone). Raises
+    ScheduleError for an invalid time."""
     if schedule_type == "cron":
         return _next_of_cron(value, now)
     if schedule_type == "interval":
         milliseconds = whole_number(value) or 0
         if not SHORTEST_INTERVAL_MILLISECONDS <= milliseconds <= LONGEST_INTERVAL_MILLISECONDS:
-            hint = f"a number from {SHORTEST_INTERVAL_MILLISECONDS} to {LONGEST_INTERVAL_MILLISECONDS}"
+            hint = (
+                f"a number from {SHORTEST_INTERVAL_MILLISECONDS} to {LONGEST_INTERVAL_MILLISECONDS}"
+            )
             raise ScheduleError(f"{_shown(value)} is not an interval in milliseconds", hint)
         seconds = milliseconds / 1000
-        return now + seconds if before is None else before + seconds * (max(0.0, now - before) // seconds + 1)
+        return (
+            now + seconds
+            if before is None
+            else before + seconds * (max(0.0, now - before) // seconds + 1)
+        )
     if schedule_type == "once":
         try:
             at = _time_of(value)
@@ -172,8 +224,8 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
 
 
 def _time_of(value: str) -> float:
-    """Return the seconds since 1970 of a time, local unless it names its zone. Raises ValueError, OverflowError,
-    OSError."""
+    """Return the seconds since 1970 of a time, local unless it names its zone. Raises ValueError,
+    OverflowError, OSError."""
     try:
         return datetime.fromisoformat(value.strip().replace("Z", "+00:00")).timestamp()
     except ValueError:  # Python 3.10 reads fewer spellings
@@ -184,18 +236,26 @@ def _time_of(value: str) -> float:
 
 
 def _next_of_cron(expression: str, now: float) -> float:
-    """Return the next time of a cron expression. When clocks are set back, a fixed time comes once and one with `*` for
-    the minute or the hour every time, as in cron; a time that clocks skip comes an hour later."""
+    """Return the next time of a cron expression. When clocks are set back, a fixed time comes once
+    and one with `*` for the minute or the hour every time, as in cron; a time that clocks skip
+    comes an hour later."""
     from croniter import CroniterBadDateError, croniter
 
     shown = f"the cron expression {_shown(expression)}"
-    is_by_real_time = expression == "@hourly" or any(field.startswith("*") for field in expression.split()[:2])
-    if len(expression.split()) != 5 and not expression.startswith("@"):  # croniter also takes seconds and years
+    is_by_real_time = expression == "@hourly" or any(
+        field.startswith("*") for field in expression.split()[:2]
+    )
+    # croniter also takes seconds and years
+    if len(expression.split()) != 5 and not expression.startswith("@"):
         raise ScheduleError(f"{shown} does not have the five fields of cron", "such as 0 8 * * 1-5")
     try:
-        around = [datetime.fromtimestamp(now + some) for some in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)]
+        around = [
+            datetime.fromtimestamp(now + some)
+            for some in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)
+        ]
         is_shifted = around[2] - around[0] != timedelta(seconds=2 * _LONGEST_FOLD_SECONDS)
-        # Of two fields for the day either is enough, but both must fit if one begins with `*`, also in `*/2`.
+        # Of two fields for the day either is enough, but both must fit if one begins with `*`, also
+        # in `*/2`.
         times = croniter(expression, around[0 if is_shifted else 1], implement_cron_bug=True)
         found = now
         earliest = float("inf")
@@ -208,13 +268,18 @@ def _next_of_cron(expression: str, now: float) -> float:
     except CroniterBadDateError:
         raise ScheduleError(f"{shown} has no next time", "choose a day that exists") from None
     except (ValueError, KeyError, OverflowError) as error:
-        raise ScheduleError(f"{shown}: {shorten(str(error), 2 * _VALUE_CHARACTERS)}", "such as 0 8 * * 1-5") from None
+        raise ScheduleError(
+            f"{shown}: {shorten(str(error), 2 * _VALUE_CHARACTERS)}", "such as 0 8 * * 1-5"
+        ) from None
 
 
 def _checked(task: Task) -> Task:
     """Return the task if everything but its time is valid. Raises ScheduleError."""
     if task.context_mode not in CONTEXT_MODES:
-        problem = f"the context of a task is {' or '.join(CONTEXT_MODES)}, not {_shown(task.context_mode)}"
+        problem = (
+            f"the context of a task is {' or '.join(CONTEXT_MODES)}, not "
+            f"{_shown(task.context_mode)}"
+        )
         raise ScheduleError(problem)
     if not task.prompt.strip():
         raise ScheduleError("a task needs a prompt", "say what its agent should do")
@@ -224,7 +289,15 @@ def _checked(task: Task) -> Task:
 def _what_it_is(task: Task) -> tuple[object, ...]:
     """Return the properties that make two tasks the same."""
     is_over = task.id if task.status == COMPLETED else ""
-    return task.group, task.jid, task.prompt, task.schedule_type, task.schedule_value, task.context_mode, is_over
+    return (
+        task.group,
+        task.jid,
+        task.prompt,
+        task.schedule_type,
+        task.schedule_value,
+        task.context_mode,
+        is_over,
+    )
 
 
 def storable(text: str) -> str:

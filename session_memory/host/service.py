@@ -1,4 +1,5 @@
-"""The host's service: gives messages and tasks to the workers of their groups, and replies to the channels."""
+"""The host's service: gives messages and tasks to the workers of their groups, and replies to the
+channels."""
 
 from __future__ import annotations
 
@@ -56,12 +57,15 @@ class Host:
         self._teams = TeamPool()
         self._ledger = Ledger(layout.database)
         homes = [layout.group(group.folder).memory_home for group in self._ledger.groups()]
-        for fault in dict.fromkeys([*settings.faults, *[notice for home in homes for notice in notices(home)]]):
+        for fault in dict.fromkeys(
+            [*settings.faults, *[notice for home in homes for notice in notices(home)]]
+        ):
             self._log.fault(fault)
         self._chats = chats = Chats(self._ledger, self._wake, self._log)
         self._channels: list[Channel] = [
-            UnixSocket(layout.socket, chats), *channels_in(layout.root + "/channels", chats),
-        ]  # fmt: skip
+            UnixSocket(layout.socket, chats),
+            *channels_in(layout.root + "/channels", chats),
+        ]
         self._is_new, self._is_answered = asyncio.Event(), asyncio.Event()
         self._workers: dict[str, tuple[Worker, asyncio.Task[None]]] = {}
         self._waiting: dict[str, None] = {}
@@ -71,16 +75,24 @@ class Host:
         self._heard = self._ledger.last_arrival()
 
     async def run(self) -> None:
-        """Serve until SIGTERM or SIGINT. Running turns then have LAST_TURN_SECONDS to end, or until the next signal;
-        the next run resumes the rest."""
+        """Serve until SIGTERM or SIGINT. Running turns then have LAST_TURN_SECONDS to end, or until
+        the next signal; the next run resumes the rest."""
         stopped = asyncio.Semaphore(0)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.release)
-        loops = [self._start_tasks, self._watch, self._dispatch, self._deliver, self._answer_requests]
+        loops = [
+            self._start_tasks,
+            self._watch,
+            self._dispatch,
+            self._deliver,
+            self._answer_requests,
+        ]
         loops += [self._do_upkeep]
         loops += [channel.serve for channel in self._channels]
         self._log.event(f"serving {counted(len(self._ledger.groups()), 'group')}")
-        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(self._keep_up(loop)) for loop in loops]
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(self._keep_up(loop)) for loop in loops
+        ]
         try:
             await stopped.acquire()
             self._is_stopping = True
@@ -110,8 +122,14 @@ class Host:
             try:
                 await loop()
             except Exception as error:
-                self._log.fault(f"{getattr(loop, '__qualname__', loop)}: {type(error).__name__}: {error}")
-            pause = AGAIN_SECONDS if time.monotonic() - began > pause else min(2 * pause, LONGEST_PAUSE_SECONDS)
+                self._log.fault(
+                    f"{getattr(loop, '__qualname__', loop)}: {type(error).__name__}: {error}"
+                )
+            pause = (
+                AGAIN_SECONDS
+                if time.monotonic() - began > pause
+                else min(2 * pause, LONGEST_PAUSE_SECONDS)
+            )
             await asyncio.sleep(pause)
 
     def _wake(self) -> None:
@@ -148,7 +166,11 @@ class Host:
                     self._workers[name][0].poke()
                 else:
                     self._waiting.setdefault(name)
-            while not self._is_stopping and self._waiting and len(self._workers) < self._config.groups_at_once:
+            while (
+                not self._is_stopping
+                and self._waiting
+                and len(self._workers) < self._config.groups_at_once
+            ):
                 name = next(iter(self._waiting))
                 del self._waiting[name]
                 self._start_worker(name)
@@ -167,7 +189,9 @@ class Host:
             group = self._layout.group(name)
         except SessionMemoryError as error:
             return self._log.fault(str(error))
-        worker = Worker(group, self._ledger, self._sessions, self._config, self._start_agent, self._log)
+        worker = Worker(
+            group, self._ledger, self._sessions, self._config, self._start_agent, self._log
+        )
         self._workers[name] = (worker, asyncio.create_task(self._work(worker)))
 
     async def _work(self, worker: Worker) -> None:
@@ -191,12 +215,17 @@ class Host:
             sync_skills(self._layout, group)
         except (SessionMemoryError, OSError) as error:  # it works without them, too
             self._log.fault(f"{group.name}: skills: {error}")
-        return agent.start(self._layout, group, self._config, self._backend(group.name), name, resume, tell)
+        return agent.start(
+            self._layout, group, self._config, self._backend(group.name), name, resume, tell
+        )
 
     def _write_snapshots(self, group: str) -> None:
         tasks = [one.row() for one in self._ledger.schedule.tasks()]
         last = {chat.jid: chat.last_activity for chat in self._ledger.chats()}
-        chats = [{**one._asdict(), "last_activity": last.get(one.jid, "")} for one in self._ledger.groups()]
+        chats = [
+            {**one._asdict(), "last_activity": last.get(one.jid, "")}
+            for one in self._ledger.groups()
+        ]
         chats += [{**chat._asdict(), "folder": ""} for chat in self._ledger.strangers()]
         backend = self._backend(group)
         offers = {"has_graph": backend.has_graph, "has_team": backend.has_team}
@@ -205,7 +234,9 @@ class Host:
     def _backend(self, group: str) -> GroupBackend:
         """Return the backend of the tools of a group's agent."""
         administration = HostAdministration(self._layout, group)
-        return GroupBackend(self._layout, group, self._sessions, administration=administration, teams=self._teams)
+        return GroupBackend(
+            self._layout, group, self._sessions, administration=administration, teams=self._teams
+        )
 
     async def _deliver(self) -> None:
         """Send replies to their chats, in order within each chat."""
@@ -219,7 +250,8 @@ class Host:
                         held_up.add(reply.jid)
 
     async def _sent(self, reply: ChatReply) -> bool:
-        """Send a reply and return whether its chat has it. Local chats always do: they read the database."""
+        """Send a reply and return whether its chat has it. Local chats always do: they read the
+        database."""
         if self._not_before.get(reply.jid, 0.0) > time.monotonic():
             return False
         try:
@@ -244,9 +276,15 @@ class Host:
         while True:
             if home.settings().upkeep == "sessions" and is_due(home, time.time()):
                 process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-I", f"{source_dir()}{SCRIPT}", home.root,
-                    stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True,
-                )  # fmt: skip
+                    sys.executable,
+                    "-I",
+                    f"{source_dir()}{SCRIPT}",
+                    home.root,
+                    stdin=DEVNULL,
+                    stdout=DEVNULL,
+                    stderr=DEVNULL,
+                    start_new_session=True,
+                )
                 try:
                     await process.wait()
                 finally:
@@ -255,7 +293,8 @@ class Host:
             await asyncio.sleep(UPKEEP_POLL_SECONDS)
 
     async def _answer_requests(self) -> None:
-        """Answer the file requests of agents without a database; a slow one is waited for by its own group alone."""
+        """Answer the file requests of agents without a database; a slow one is waited for by its
+        own group alone."""
         while True:
             names = [group.folder for group in self._ledger.groups()]
             for name in names:
@@ -266,7 +305,9 @@ class Host:
 
     async def _answer_group(self, name: str) -> None:
         try:
-            if await asyncio.to_thread(ipc.answer_requests, self._layout, name, self._backend(name)):
+            if await asyncio.to_thread(
+                ipc.answer_requests, self._layout, name, self._backend(name)
+            ):
                 self._write_snapshots(name)
         except FileNotFoundError:  # a group that has not worked yet has no directory for them
             pass

@@ -1,4 +1,5 @@
-"""The values of a host's database: groups, messages, prompts, replies and runs of tasks. Times are ISO 8601 in UTC."""
+"""The values of a host's database: groups, messages, prompts, replies and runs of tasks. Times are
+ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -6,12 +7,13 @@ from typing import NamedTuple
 
 from ..tools.values import Task as Task  # which an agent sees as it is in the database
 
-LOCAL = "local:"  # prefix of chats without a channel: replies are not delivered but read from the database
+# prefix of chats without a channel: replies are not delivered but read from the database
+LOCAL = "local:"
 
 
 class RegisteredGroup(NamedTuple):
-    """A group and its chat: `jid` is the chat's id. With `requires_trigger` its agent answers only messages that match
-    `trigger_pattern`, a regular expression."""
+    """A group and its chat: `jid` is the chat's id. With `requires_trigger` its agent answers only
+    messages that match `trigger_pattern`, a regular expression."""
 
     jid: str
     name: str
@@ -42,8 +44,8 @@ class Message(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """A prompt for an agent. `task` is '' for messages; `uuid` is its id in the runtime's transcript; `session_id` and
-    `begun_at` are '' until it is sent."""
+    """A prompt for an agent. `task` is '' for messages; `uuid` is its id in the runtime's
+    transcript; `session_id` and `begun_at` are '' until it is sent."""
 
     id: int
     group: str
@@ -58,7 +60,8 @@ class Prompt(NamedTuple):
 
 
 class ChatReply(NamedTuple):
-    """A message of an agent in a chat: `kind` is reply, task, notice or error; `answers` the messages' ids."""
+    """A message of an agent in a chat: `kind` is reply, task, notice or error; `answers` the
+    messages' ids."""
 
     id: int
     jid: str

@@ -1,4 +1,5 @@
-"""A group's worker: gives its prompts to its agent, one session at a time, and records the replies."""
+"""A group's worker: gives its prompts to its agent, one session at a time, and records the
+replies."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from .log import HostLog
 from .recovery import recover, wait_for_end
 from .values import Prompt
 
-# Starts an agent: the group, the name of its session, the session to resume, and the receiver of its events.
+# Starts an agent: the group, the name of its session, the session to resume, and the receiver of
+# its events.
 Start = Callable[[Group, str, str | None, Callable[[Event], None]], Agent]
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 300.0
@@ -35,13 +37,18 @@ NO_SESSION = "No conversation found"  # the runtime says this of a session that 
 
 
 class Worker:
-    """Works for one group until there is nothing to do, or until others wait. Only the ledger records what is answered:
-    all state here may be lost at any moment."""
+    """Works for one group until there is nothing to do, or until others wait. Only the ledger
+    records what is answered: all state here may be lost at any moment."""
 
     def __init__(
-        self, group: Group, ledger: Ledger, sessions: SessionManager, config: HostSettings, start: Start,
+        self,
+        group: Group,
+        ledger: Ledger,
+        sessions: SessionManager,
+        config: HostSettings,
+        start: Start,
         log: HostLog,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.group = group
         self._ledger = ledger
         self._sessions = sessions
@@ -73,7 +80,8 @@ class Worker:
         self.poke()
 
     async def work(self) -> None:
-        """Work until idle for `idle_seconds`, or until told to end. Raises SessionMemoryError, OSError."""
+        """Work until idle for `idle_seconds`, or until told to end. Raises SessionMemoryError,
+        OSError."""
         await asyncio.to_thread(prepare_group, self.group)
         await wait_for_end(self.group.runtime, self.group.config_dir, ORPHAN_SECONDS)
         await self._recover()
@@ -87,27 +95,41 @@ class Worker:
                     if not self._given:
                         return
                     if self._agent and time.monotonic() - self._agent.heard > SILENCE_SECONDS:
-                        await self._give_up(f"the runtime has sent nothing for {SILENCE_SECONDS / 60:.0f} minutes")
+                        await self._give_up(
+                            f"the runtime has sent nothing for {SILENCE_SECONDS / 60:.0f} minutes"
+                        )
         finally:
             await self._close()
 
     def _is_time_to_go(self) -> bool:
-        """Return whether to end between two turns because others wait: at once if idle, else after SHARE_SECONDS."""
+        """Return whether to end between two turns because others wait: at once if idle, else after
+        SHARE_SECONDS."""
         if self._given or not (self._is_room_wanted or self._is_last_turn):
             return False
-        return self._is_last_turn or time.monotonic() - self._since > SHARE_SECONDS or self._choose() is None
+        return (
+            self._is_last_turn
+            or time.monotonic() - self._since > SHARE_SECONDS
+            or self._choose() is None
+        )
 
     async def _recover(self) -> None:
         """Record answers in transcripts that a killed host did not; ask the other prompts again."""
         waiting = self._ledger.open_prompts(self.group.name, even_later=True)
-        for session_id in dict.fromkeys(prompt.session_id for prompt in waiting if prompt.session_id):
+        for session_id in dict.fromkeys(
+            prompt.session_id for prompt in waiting if prompt.session_id
+        ):
             prompts = {prompt.uuid: prompt for prompt in waiting if prompt.session_id == session_id}
             path = self.group.transcript(session_id)
             found = await asyncio.to_thread(recover, self.group.runtime, path, prompts.keys())
             is_isolated = next(iter(prompts.values())).is_isolated
-            if (found.answers or found.begun) and not is_isolated and self._sessions.get(self.group.name) is None:
+            if (
+                (found.answers or found.begun)
+                and not is_isolated
+                and self._sessions.get(self.group.name) is None
+            ):
                 history = self._sessions.get_history(self.group.name)
-                if session_id not in {entry.session_id for entry in history}:  # its host died before it set the pointer
+                # its host died before it set the pointer
+                if session_id not in {entry.session_id for entry in history}:
                     self._sessions.set(self.group.name, session_id)
             for uuids, text in found.answers:
                 self._ledger.answer([prompts[one] for one in uuids], text)
@@ -116,16 +138,21 @@ class Worker:
                 self._ledger.ask_again(prompts[one])
 
     def _choose(self) -> Prompt | None:
-        """Return the prompt to send now, or None. During a turn, prompts with messages are sent one after the other,
-        each when the runtime has received the previous one: it merges waiting prompts, whose answers would be
-        indistinguishable. A task runs alone, and messages after a `clear` are for the next session."""
+        """Return the prompt to send now, or None. During a turn, prompts with messages are sent one
+        after the other, each when the runtime has received the previous one: it merges waiting
+        prompts, whose answers would be indistinguishable. A task runs alone, and messages after a
+        `clear` are for the next session."""
         if self._is_last_turn:
             return None
         if self._given:
-            is_busy = self._given.keys() - self._taken or any(prompt.task for prompt in self._given.values())
+            is_busy = self._given.keys() - self._taken or any(
+                prompt.task for prompt in self._given.values()
+            )
             if is_busy or not self._is_current():
                 return None
-        waiting = [one for one in self._open_prompts(even_later=True) if one.uuid not in self._given]
+        waiting = [
+            one for one in self._open_prompts(even_later=True) if one.uuid not in self._given
+        ]
         ready = {one.uuid for one in self._open_prompts()}
         for prompt in waiting:
             if prompt.uuid in ready and not (self._given and prompt.task):
@@ -138,7 +165,8 @@ class Worker:
         return self._ledger.open_prompts(self.group.name, even_later=even_later)
 
     def _is_current(self) -> bool:
-        """Check if the agent's session is still the one for the next message: tools may switch it."""
+        """Check if the agent's session is still the one for the next message: tools may switch
+        it."""
         if self._agent is None:
             return False
         expected = self._agent.session_id if self._is_begun else self._pointer
@@ -156,7 +184,9 @@ class Worker:
             self._pointer = None if task else self._sessions.usable(self.group.name)
             tell = self._events.put_nowait
             self._agent = self._start(self.group, self._name(), self._pointer, tell)
-            goes_on = f"goes on with session {self._pointer}" if self._pointer else "begins a session"
+            goes_on = (
+                f"goes on with session {self._pointer}" if self._pointer else "begins a session"
+            )
             self._log.event(f"{self.group.name}: agent started, {goes_on}")
         if prompt.task:
             self._log.event(f"{self.group.name}: {prompt.task} begins")
@@ -207,7 +237,10 @@ class Worker:
         still_open = {prompt.id for prompt in self._open_prompts(even_later=True)}
         prompts = [prompt for prompt in prompts if prompt.id in still_open]
         if self._pointer and not was_begun and NO_SESSION in error:
-            self._log.fault(f"{self.group.name}: {self._pointer} cannot be resumed: {one_line(for_people(error))}")
+            self._log.fault(
+                f"{self.group.name}: {self._pointer} cannot be resumed: "
+                f"{one_line(for_people(error))}"
+            )
             self._sessions.lose(self.group.name, self._pointer)  # the open prompts begin a new one
         else:
             self._fail(prompts, error)
@@ -222,7 +255,9 @@ class Worker:
                 self._ledger.put_off(prompt, min(pause, LONGEST_PAUSE_SECONDS))
             else:
                 after = counted(prompt.attempt, "attempt")
-                self._ledger.answer([prompt], f"There is no answer, after {after}: {reason}", reason)
+                self._ledger.answer(
+                    [prompt], f"There is no answer, after {after}: {reason}", reason
+                )
 
     async def _close(self) -> None:
         """End the agent. Its unanswered prompts stay open."""
@@ -238,7 +273,9 @@ class Worker:
         if not self._task and self._sessions.get(self.group.name) != agent.session_id:
             # It was cleared while it ran, so its archive lacks the end of the last turn.
             with suppress(SessionMemoryError, OSError):
-                await asyncio.to_thread(archive_group_session, self.group, agent.session_id, time.time())
+                await asyncio.to_thread(
+                    archive_group_session, self.group, agent.session_id, time.time()
+                )
 
     def _name(self) -> str:
         """Return the name of the agent's session for the group's other sessions."""

@@ -40,9 +40,14 @@ _ENTRIES_LOOKED_AT = 200  # of a session, for the last prompt
 
 
 def check_home(
-    target: Target, paths: ProgramPaths, ledger: InstallLedger, environ: Mapping[str, str], now: float
+    target: Target,
+    paths: ProgramPaths,
+    ledger: InstallLedger,
+    environ: Mapping[str, str],
+    now: float,
 ) -> tuple[list[Finding], Trial | None]:
-    """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a hook to try."""
+    """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a
+    hook to try."""
     if target.kind == "skills":
         return [_check_files(target, ledger)], None
     kept, last = [*_check_state(target), check_upkeep(target, now)], _check_log(target)
@@ -50,7 +55,9 @@ def check_home(
         return [_check_files(target, ledger), *kept, *last], None
     if not os.access(target.settings_dir, os.R_OK | os.X_OK):
         text = f"{target.settings_dir} cannot be read"
-        return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")], None
+        return [
+            Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")
+        ], None
     findings, hooks = _check_hooks(target, paths, ledger)
     hook = next((hook for hook in hooks if hook.event == target.runtime.PROMPT_EVENT), None)
     trial = None
@@ -71,7 +78,11 @@ def check_home(
     record = ledger.homes.get(target.root)
     if record is not None and (hook is not None or extension_names(target)):
         prompted = _prompted_since(target, record.installed_at, environ)
-        served = [session for session in prompted if os.path.exists(target.home.cursor_file(session.key) + ".lock")]
+        served = [
+            session
+            for session in prompted
+            if os.path.exists(target.home.cursor_file(session.key) + ".lock")
+        ]
         findings += check_firing(len(prompted), len(served), now - record.installed_at)
     return [*findings, *last], trial
 
@@ -91,7 +102,8 @@ def check_trial(trial: Trial) -> Finding:
 
 
 def check_disabled(target: Target) -> list[Finding]:
-    """Report settings that keep hooks from running: the home's, the administrator's, and the current project's."""
+    """Report settings that keep hooks from running: the home's, the administrator's, and the
+    current project's."""
     install = target.runtime.install
     managed = install.MANAGED_SETTINGS.get(sys.platform, "")
     findings = []
@@ -102,7 +114,12 @@ def check_disabled(target: Target) -> list[Finding]:
             continue
         if switch := install.switched_off(values):
             findings.append(
-                Finding(WRONG, "settings", f"{path}: {switch}, so no hook runs there", "take that out, if you may")
+                Finding(
+                    WRONG,
+                    "settings",
+                    f"{path}: {switch}, so no hook runs there",
+                    "take that out, if you may",
+                )
             )
         if str(path) == managed and values.get(install.ONLY_MANAGED_HOOKS) is True:
             text = f"{path}: {install.ONLY_MANAGED_HOOKS} is true, so that no hook of yours runs"
@@ -111,7 +128,8 @@ def check_disabled(target: Target) -> list[Finding]:
 
 
 def _values(path: Path, install: Install) -> Mapping[str, Any]:
-    """Return the values of a settings file; {} if there is none. Raises SettingsFileError, CannotWriteError."""
+    """Return the values of a settings file; {} if there is none. Raises SettingsFileError,
+    CannotWriteError."""
     content = read_if_there(path)
     if content is None or path.suffix == ".toml":
         return read_toml(content, path) if content else {}
@@ -119,12 +137,16 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
 
 
 def _switch_files(target: Target, managed: str) -> list[Path]:
-    """Return the settings files that may switch hooks off in a home, or in the project of the current directory. They
-    need not be there."""
+    """Return the settings files that may switch hooks off in a home, or in the project of the
+    current directory. They need not be there."""
     if target.kind == "skills":
         return []
     install = target.runtime.install
-    names = [name for name in (install.SWITCH_FILE or install.SETTINGS_FILE, install.LOCAL_SETTINGS_FILE) if name]
+    names = [
+        name
+        for name in (install.SWITCH_FILE or install.SETTINGS_FILE, install.LOCAL_SETTINGS_FILE)
+        if name
+    ]
     files = [Path(target.settings_dir, name) for name in names]
     if target.kind != "runtime":
         files += [Path(target.config_dir, name) for name in names]
@@ -133,25 +155,34 @@ def _switch_files(target: Target, managed: str) -> list[Path]:
         root = worktree.root if worktree else os.getcwd()
         files += [Path(root, name) for name in install.PROJECT_SWITCH_FILES]
         if not install.PROJECT_SWITCH_FILES:
-            files += [Path(top, install.HOME_FOLDER, name) for top in (os.getcwd(), root) for name in names]
+            files += [
+                Path(top, install.HOME_FOLDER, name)
+                for top in (os.getcwd(), root)
+                for name in names
+            ]
     return list(dict.fromkeys([*files, *([Path(managed)] if managed else [])]))
 
 
 def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding]:
-    """Report a hook that served none of the sessions with prompts since its install, `age_seconds` ago."""
+    """Report a hook that served none of the sessions with prompts since its install, `age_seconds`
+    ago."""
     if not prompted or served:
         return []
     which = "the session" if prompted == 1 else f"any of the {prompted} sessions"
     text = f"it has not run in {which} that had prompts since it was installed ({age(age_seconds)})"
     mend = (
-        "begin sessions anew that were running then; no hook runs under --bare or --safe-mode, nor where the SDK is "
+        "begin sessions anew that were running then; no hook runs under --bare or --safe-mode, "
+        "nor where the SDK is "
         "given setting_sources=[]"
     )
     return [Finding(WRONG, "firing", text, mend)]
 
 
-def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> tuple[list[Finding], list[Hook]]:
-    """Check that all our hooks are in the settings, or a plugin or extension in their place; return those."""
+def _check_hooks(
+    target: Target, paths: ProgramPaths, ledger: InstallLedger
+) -> tuple[list[Finding], list[Hook]]:
+    """Check that all our hooks are in the settings, or a plugin or extension in their place; return
+    those."""
     path, install = target.settings_file, target.runtime.install
     has_plugin = bool(target.plugins)
     if path is None:
@@ -169,18 +200,26 @@ def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> 
         return [], here
     wanted = install.wanted_hooks(declared.decode(), "python3", str(paths.app))
     present = {(hook.event, hook.matcher) for hook in here}
-    missing = dict.fromkeys(hook.event for hook in wanted if (hook.event, hook.matcher) not in present)
+    missing = dict.fromkeys(
+        hook.event for hook in wanted if (hook.event, hook.matcher) not in present
+    )
     if missing:
         text = f"{path}: the hook for {enumerated(missing)} is not there, so that it never runs"
         return [Finding(WRONG, "hooks", text, _reinstall(target))], here
-    found_all = Finding(OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}")
+    found_all = Finding(
+        OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}"
+    )
     return [found_all, *_check_trust(target, here)], here
 
 
 def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
     """Report hooks of ours that the runtime does not trust yet."""
     ours_events = {hook.event for hook in here}
-    events = [event for event in target.runtime.install.untrusted_hooks(target.settings_dir) if event in ours_events]
+    events = [
+        event
+        for event in target.runtime.install.untrusted_hooks(target.settings_dir)
+        if event in ours_events
+    ]
     if not events:
         return []
     names = enumerated(dict.fromkeys(events))
@@ -189,7 +228,8 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
 
 
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:
-    """Check the files of ours that a runtime loads, or reads skills from, or those of a template."""
+    """Check the files of ours that a runtime loads, or reads skills from, or those of a
+    template."""
     record = ledger.homes.get(target.root)
     about, mend = "extension", _reinstall(target)
     files = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
@@ -200,15 +240,25 @@ def _check_files(target: Target, ledger: InstallLedger) -> Finding:
     gone = [path for path in files if not os.path.isfile(path)]
     if gone:
         return Finding(WRONG, about, f"{gone[0]} is gone", mend)
-    return Finding(OK, about, f"{counted(len(files), 'file')} in {os.path.commonpath(map(os.path.dirname, files))}")
+    return Finding(
+        OK,
+        about,
+        f"{counted(len(files), 'file')} in {os.path.commonpath(map(os.path.dirname, files))}",
+    )
 
 
 def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
     """Check that our status line is in the settings if it is wanted, and only then."""
-    install, path, command = target.runtime.install, target.status_line_file, f"{NAME} config statusline"
+    install, path, command = (
+        target.runtime.install,
+        target.status_line_file,
+        f"{NAME} config statusline",
+    )
     try:
         content = read_if_there(path) if install.STATUS_LINE else None
-        is_there = content is not None and settings_file.has_status_line(content, str(path), install, ours(ledger))
+        is_there = content is not None and settings_file.has_status_line(
+            content, str(path), install, ours(ledger)
+        )
     except SessionMemoryError as error:
         return [Finding(WRONG, "status line", f"{error}", "correct the file")]
     if install.SHOWS_STATUS and target.home.settings().statusline:
@@ -218,18 +268,31 @@ def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
         return [Finding(OK, "status line", f"on, in {path}")]
     if is_wanted:
         return [Finding(NOTE, "status line", f"on, but {path} does not name it", f"{command} on")]
-    return [Finding(NOTE, "status line", f"off, but {path} names it", f"{command} off")] if is_there else []
+    return (
+        [Finding(NOTE, "status line", f"off, but {path} names it", f"{command} off")]
+        if is_there
+        else []
+    )
 
 
 def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
     """Report plugins of ours, alone or beside the hooks in the settings."""
     dirs = dict.fromkeys((target.settings_dir, target.config_dir))
-    names = dict.fromkeys(name for path in dirs for name in target.runtime.install.plugins_named(path, NAME))
+    names = dict.fromkeys(
+        name for path in dirs for name in target.runtime.install.plugins_named(path, NAME)
+    )
     if not names:
         return []
     if not hooks:
-        return [Finding(OK, "plugin", f"{enumerated(names)} is switched on, and does what hooks would do")]
-    text = f"the plugin {enumerated(names)} is switched on too: both hooks run, and each thing is told by one of them"
+        return [
+            Finding(
+                OK, "plugin", f"{enumerated(names)} is switched on, and does what hooks would do"
+            )
+        ]
+    text = (
+        f"the plugin {enumerated(names)} is switched on too: both hooks run, and each thing "
+        f"is told by one of them"
+    )
     return [Finding(NOTE, "plugin", text, "one of both is enough")]
 
 
@@ -251,7 +314,14 @@ def _check_command(command: str, target: Target) -> list[Finding]:
     python = interpreter_of(command)
     version = version_of(python) if python else ""
     if not version:
-        return [Finding(WRONG, "interpreter", f"{python or command} is gone or does not run", _reinstall(target))]
+        return [
+            Finding(
+                WRONG,
+                "interpreter",
+                f"{python or command} is gone or does not run",
+                _reinstall(target),
+            )
+        ]
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PYTHON:
         text = f"{python} is Python {version}, which is too old"
         return [Finding(WRONG, "interpreter", text, _reinstall(target))]
@@ -269,16 +339,28 @@ def check_upkeep(target: Target, now: float) -> Finding:
         return Finding(OK, "upkeep", "begins with the next start or end of a session")
     last, problems = runs[-1], [run.problem for run in runs[-_UPKEEP_RUNS:]]
     if len(problems) == _UPKEEP_RUNS and all(problems):
-        text = f"it failed the last {_UPKEEP_RUNS} times, at last {age(now - last.began)}: {last.problem}"
-        return Finding(WRONG, "upkeep", text, f"{NAME} doctor status tells more; {NAME} ingest does it now")
+        text = (
+            f"it failed the last {_UPKEEP_RUNS} times, at last {age(now - last.began)}: "
+            f"{last.problem}"
+        )
+        return Finding(
+            WRONG, "upkeep", text, f"{NAME} doctor status tells more; {NAME} ingest does it now"
+        )
     if last.problem:
-        return Finding(NOTE, "upkeep", f"it failed {age(now - last.began)}: {last.problem}", "it is tried again")
+        return Finding(
+            NOTE,
+            "upkeep",
+            f"it failed {age(now - last.began)}: {last.problem}",
+            "it is tried again",
+        )
     return Finding(OK, "upkeep", f"last {age(now - last.began)}")
 
 
 def _check_state(target: Target) -> list[Finding]:
     """Check that state can be written, and report faults in the settings that count for a home."""
-    found = [Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)]
+    found = [
+        Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)
+    ]
     if not found and os.path.isfile(target.home.config_file):
         found.append(Finding(OK, "config", f"{target.home.config_file} is as documented"))
     state = Path(target.home.state_dir)
@@ -301,7 +383,10 @@ def _check_transcripts(target: Target) -> list[Finding]:
     if sessions:
         text = f"none of the {len(sessions)} named sessions has a transcript in {where}"
         variable = target.runtime.CONFIG_VARIABLE
-        mend = f"see that {variable} is what the agent's runtime has, and that it is started in the home"
+        mend = (
+            f"see that {variable} is what the agent's runtime has, and that it is started in "
+            f"the home"
+        )
         return [Finding(WRONG, "transcripts", text, mend)]
     return [Finding(NOTE, "transcripts", f"none yet in {where}")]
 
@@ -309,7 +394,12 @@ def _check_transcripts(target: Target) -> list[Finding]:
 def _check_log(target: Target) -> list[Finding]:
     how = "see hook.log for what is slow: a file system that hangs, or a very large history"
     found = [
-        Finding(WRONG, "deadline", f"{event} of session {id} took longer than 1 s {count} times in a row: {what}", how)
+        Finding(
+            WRONG,
+            "deadline",
+            f"{event} of session {id} took longer than 1 s {count} times in a row: {what}",
+            how,
+        )
         for id, event, count, what in missed_too_often(target.home)
     ]
     try:
@@ -321,7 +411,8 @@ def _check_log(target: Target) -> list[Finding]:
 
 
 def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) -> list[Session]:
-    """The sessions, of those that were last written, in which somebody prompted after `since` (seconds since 1970)."""
+    """The sessions, of those that were last written, in which somebody prompted after `since`
+    (seconds since 1970)."""
     found = []
     for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
         count = _ENTRIES_LOOKED_AT if modified(session) > since else 0

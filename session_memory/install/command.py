@@ -35,21 +35,38 @@ from .templates import TEMPLATES, HomeRequest, make_home
 from .uninstallation import uninstall
 
 _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
-_ALLOW = "let agents look things up without asking: allow the commands and tools that change nothing"
+_ALLOW = (
+    "let agents look things up without asking: allow the commands and tools that change nothing"
+)
 _WITH = "also install what this needs, which is large; it stays with later installs"
-_PURGE = "also delete what is kept of sessions (archives, store, memories), and the configuration, after asking"
-_EPILOG = "--uninstall takes everything out again, `new HOME` makes an agent's home from a template: see their --help."
+_PURGE = (
+    "also delete what is kept of sessions (archives, store, memories), and the "
+    "configuration, after asking"
+)
+_EPILOG = (
+    "--uninstall takes everything out again, `new HOME` makes an agent's home from a "
+    "template: see their --help."
+)
 
 
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_home(parser, "install into (an agent home, or the directory of a runtime's settings)", "install into")
+    _add_home(
+        parser,
+        "install into (an agent home, or the directory of a runtime's settings)",
+        "install into",
+    )
     parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
     parser.add_argument("--allow", action="store_true", help=_ALLOW)
-    parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
+    parser.add_argument(
+        "--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH
+    )
 
 
 def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
-    what_for = "uninstall from; without it, and without --runtime, from all, and the program is removed too"
+    what_for = (
+        "uninstall from; without it, and without --runtime, from all, and the program is "
+        "removed too"
+    )
     _add_home(parser, what_for, "uninstall from")
     parser.add_argument("--purge", action="store_true", help=_PURGE)
     parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
@@ -57,9 +74,16 @@ def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("home", metavar="HOME", help="the directory that becomes the agent's home")
-    parser.add_argument("--template", choices=list(TEMPLATES), required=True, help="the runtime that the agent runs on")
+    parser.add_argument(
+        "--template",
+        choices=list(TEMPLATES),
+        required=True,
+        help="the runtime that the agent runs on",
+    )
     parser.add_argument("--force", action="store_true", help="even where there is something else")
-    parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
+    parser.add_argument(
+        "--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH
+    )
     _add_output(parser)
 
 
@@ -68,7 +92,9 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     is_dry_run, extras = arguments.dry_run, arguments.extras
-    request = InstallRequest(arguments.home, arguments.runtime, extras, arguments.agents_skills, is_dry_run)
+    request = InstallRequest(
+        arguments.home, arguments.runtime, extras, arguments.agents_skills, is_dry_run
+    )
     paths = program_paths(environ)
     show_title(terminal, ABOUT, is_dry_run=is_dry_run)
     is_first = not (terminal.is_json or is_dry_run or read_ledger(paths.ledger_file).homes)
@@ -83,17 +109,22 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
         show_next(done, terminal, called_as)
         if not done.is_sample and _ask_for_rules(done.plans, terminal, command_of(done, terminal)):
             show_rules(install(request, paths, environ, terminal, is_allowed=True), terminal)
-    return 1 if done.refused or done.has_problems or any(trial.problem for trial in done.trials) else 0
+    return (
+        1 if done.refused or done.has_problems or any(trial.problem for trial in done.trials) else 0
+    )
 
 
 def run_uninstall(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     done = uninstall(
-        [*arguments.home, *(one.install.settings_dir(environ) for one in arguments.runtime)], program_paths(environ),
-        environ, dry_run=arguments.dry_run, purge=arguments.purge,
+        [*arguments.home, *(one.install.settings_dir(environ) for one in arguments.runtime)],
+        program_paths(environ),
+        environ,
+        dry_run=arguments.dry_run,
+        purge=arguments.purge,
         confirm=lambda purged: None if arguments.yes else _ask_for_purge(purged, terminal),
-    )  # fmt: skip
+    )
     show_uninstalled(done, terminal)
     return 0
 
@@ -102,7 +133,11 @@ def run_new(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     request = HomeRequest(
-        arguments.home, arguments.template, arguments.extras, force=arguments.force, is_dry_run=arguments.dry_run
+        arguments.home,
+        arguments.template,
+        arguments.extras,
+        force=arguments.force,
+        is_dry_run=arguments.dry_run,
     )
     done = make_home(request, program_paths(environ), terminal)
     show_new(done, terminal)
@@ -119,42 +154,59 @@ class Subcommand(NamedTuple):
 
 SUBCOMMANDS = {
     "install": Subcommand(
-        "install into homes, or bring what is installed up to date", add_install_arguments, run_install
+        "install into homes, or bring what is installed up to date",
+        add_install_arguments,
+        run_install,
     ),
-    "new": Subcommand("make a new agent's home from a template, or renew one", add_new_arguments, run_new),
+    "new": Subcommand(
+        "make a new agent's home from a template, or renew one", add_new_arguments, run_new
+    ),
     "uninstall": Subcommand("take everything out again", add_uninstall_arguments, run_uninstall),
 }
 
 
 def main(script: str, words: list[str]) -> int:
-    """Run install.py: install, uninstall with --uninstall, make a home with `new`. Return the exit code."""
+    """Run install.py: install, uninstall with --uninstall, make a home with `new`. Return the exit
+    code."""
     name, rest = "install", [word for word in words if word != "--uninstall"]
     if words[:1] == ["new"]:
         name, rest = "new", words[1:]
     elif len(rest) < len(words):
         name = "uninstall"
     command, is_install = SUBCOMMANDS[name], name == "install"
-    prog = os.path.basename(script) + {"install": "", "new": " new", "uninstall": " --uninstall"}[name]
+    prog = (
+        os.path.basename(script) + {"install": "", "new": " new", "uninstall": " --uninstall"}[name]
+    )
     about, epilog = f"{command.SUMMARY.capitalize()}.", _EPILOG if is_install else ""
     parser = argparse.ArgumentParser(prog, description=about, epilog=epilog)
     command.add_arguments(parser)
     arguments = parser.parse_args(rest)
     called_as = f"python3 {shlex.quote(script)}"
-    return exit_code(lambda: run_install(arguments, called_as) if is_install else command.run(arguments))
+    return exit_code(
+        lambda: run_install(arguments, called_as) if is_install else command.run(arguments)
+    )
 
 
 def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None:
-    parser.add_argument("--home", metavar="PATH", action="append", default=[], help=f"the home to {what_for}")
+    parser.add_argument(
+        "--home", metavar="PATH", action="append", default=[], help=f"the home to {what_for}"
+    )
     names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
     parser.add_argument(
-        "--runtime", metavar="NAME", action="append", default=[], type=_runtime,
+        "--runtime",
+        metavar="NAME",
+        action="append",
+        default=[],
+        type=_runtime,
         help=f"a runtime to {verb}: its user's own settings of {names}",
-    )  # fmt: skip
+    )
     _add_output(parser)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="show the exact change and make none")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the exact change and make none"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -176,7 +228,9 @@ def _ask_for_rules(plans: list[HomePlan], terminal: Terminal, command: str) -> b
         terminal.line("To let agents look up the past without asking you each time:")
         terminal.line(f"  {command} install --allow")
         return False
-    return terminal.ask(f"May agents look up the past without asking you each time ({RUNTIME.TITLE}: allow rules)?")
+    return terminal.ask(
+        f"May agents look up the past without asking you each time ({RUNTIME.TITLE}: allow rules)?"
+    )
 
 
 def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:

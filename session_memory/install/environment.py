@@ -1,4 +1,5 @@
-"""The private environment: a virtual environment with the pinned dependencies, made by a bare Python."""
+"""The private environment: a virtual environment with the pinned dependencies, made by a bare
+Python."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from .file_changes import remove_replaced, replace_directory
 from .installers import NO_PIP, Installers, NoInstallerError, package_for
 
 OLDEST_PYTHON = (3, 10)
-# What is installed, in this order. The lock file has a part for each, with all that it needs beyond those before it.
+# What is installed, in this order. The lock file has a part for each, with all that it needs beyond
+# those before it.
 GROUPS = {
     "basic": ("orjson", "pyyaml"),
     "store": ("apsw",),
@@ -36,9 +38,9 @@ _START_TIMEOUT_SECONDS = 30
 
 @dataclass
 class Environment:
-    """`python`, of `version`, runs the hooks. `state` is ready, made, added (to what was there) or missing;
-    `problems` says for each group that could not be installed, why. `remedy` is the command that brings what an install
-    needs for them, or ''."""
+    """`python`, of `version`, runs the hooks. `state` is ready, made, added (to what was there) or
+    missing; `problems` says for each group that could not be installed, why. `remedy` is the
+    command that brings what an install needs for them, or ''."""
 
     python: str
     version: str
@@ -53,8 +55,8 @@ class Environment:
 
 @dataclass
 class _Record:
-    """The origin of an environment, kept in it: a checksum of the pins, the Python, the groups installed, and the
-    `remedy` that `settings.program.how_to_add` reads."""
+    """The origin of an environment, kept in it: a checksum of the pins, the Python, the groups
+    installed, and the `remedy` that `settings.program.how_to_add` reads."""
 
     pins: str
     version: str
@@ -68,12 +70,14 @@ def names_of(groups: Iterable[str]) -> list[str]:
 
 
 def sizes_of(extras: Iterable[str]) -> str:
-    """Return the distributions of large extras with their sizes, as shown to a person who is asked."""
+    """Return the distributions of large extras with their sizes, as shown to a person who is
+    asked."""
     return enumerated([f"{names_of([name])[0]} ({LARGE[name]})" for name in extras])
 
 
 def base_python() -> str:
-    """The real path of the interpreter that runs this, or of the one that its virtual environment was made from."""
+    """The real path of the interpreter that runs this, or of the one that its virtual environment
+    was made from."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
@@ -82,9 +86,13 @@ def version_of(python: str | Path) -> str:
     code = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
     try:
         done = subprocess.run(
-            [str(python), "-I", "-S", "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=_START_TIMEOUT_SECONDS, check=False,
-        )  # fmt: skip
+            [str(python), "-I", "-S", "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_START_TIMEOUT_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -96,16 +104,21 @@ def minor(version: str) -> str:
 
 
 def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
-    """The groups that the environment lacks; all of them if `lock_file` has other pins than those it was made from, or
-    its Python is gone or of another version."""
+    """The groups that the environment lacks; all of them if `lock_file` has other pins than those
+    it was made from, or its Python is gone or of another version."""
     record = _read_record(paths.env)
-    if record and record.pins == _pins(lock_file) and minor(record.version) == minor(version_of(paths.python)):
+    if (
+        record
+        and record.pins == _pins(lock_file)
+        and minor(record.version) == minor(version_of(paths.python))
+    ):
         return [group for group in GROUPS if group not in record.groups]
     return list(GROUPS)
 
 
 def installed_extras(paths: ProgramPaths) -> list[str]:
-    """Return the extras that the environment has, or had before it became outdated: an install keeps these."""
+    """Return the extras that the environment has, or had before it became outdated: an install
+    keeps these."""
     record = _read_record(paths.env)
     return [name for name in EXTRAS if record and name in record.groups]
 
@@ -117,22 +130,32 @@ def remedy_of(paths: ProgramPaths) -> str:
 
 
 def ensure_environment(
-    paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str] = tuple(GROUPS)
+    paths: ProgramPaths,
+    lock_file: Path,
+    terminal: Terminal,
+    groups: Collection[str] = tuple(GROUPS),
 ) -> Environment:
-    """Makes the environment, or adds what it lacks of `groups`, which may name extras too; those that it has stay. What
-    cannot be installed is told in `problems`."""
+    """Makes the environment, or adds what it lacks of `groups`, which may name extras too; those
+    that it has stay. What cannot be installed is told in `problems`."""
     missing = missing_groups(paths, lock_file)
     record = _read_record(paths.env)
     if record is None or missing == list(GROUPS):
-        return _make_anew(paths, lock_file, terminal, list(dict.fromkeys([*groups, *installed_extras(paths)])))
-    absent = [group for group in (*GROUPS, *EXTRAS) if group in groups and group not in record.groups]
+        return _make_anew(
+            paths, lock_file, terminal, list(dict.fromkeys([*groups, *installed_extras(paths)]))
+        )
+    absent = [
+        group for group in (*GROUPS, *EXTRAS) if group in groups and group not in record.groups
+    ]
     problems, remedy = _install(paths.env, record, absent, lock_file, terminal)
     state = "added" if len(problems) < len(absent) else "ready"
     return Environment(str(paths.python), version_of(paths.python), state, problems, remedy)
 
 
-def _make_anew(paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str]) -> Environment:
-    """Builds a new environment beside the old one, and keeps the old one where the new one would have less."""
+def _make_anew(
+    paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str]
+) -> Environment:
+    """Builds a new environment beside the old one, and keeps the old one where the new one would
+    have less."""
     pins = _pins(lock_file)
     version = version_of(base_python())
     built = paths.program_dir / f"env-{pins[:8]}-{version}"
@@ -156,18 +179,22 @@ def _make_anew(paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups:
 
 
 def _make_venv(directory: Path) -> str:
-    """Makes a virtual environment without pip, whose copy takes 4 seconds; returns '' or why there is none."""
+    """Makes a virtual environment without pip, whose copy takes 4 seconds; returns '' or why there
+    is none."""
     shutil.rmtree(directory, ignore_errors=True)
     command = [base_python(), "-I", "-m", "venv", "--without-pip", str(directory)]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+        )
     except OSError as error:
         return str(error)
     return _last_line(done.stdout + done.stderr) if done.returncode else ""
 
 
 class _Installation:
-    """One installation of groups into an environment, which notes in the environment's record what it has."""
+    """One installation of groups into an environment, which notes in the environment's record what
+    it has."""
 
     def __init__(self, env: Path, record: _Record, lock_file: Path, installers: Installers) -> None:
         self.env, self.record, self.lock_file = env, record, lock_file
@@ -176,8 +203,8 @@ class _Installation:
         self.remedy = ""
 
     def install(self, groups: list[str]) -> None:
-        """Install groups at once, since each start of pip takes a second; one by one where that fails, to
-        have at least those that can be had."""
+        """Install groups at once, since each start of pip takes a second; one by one where that
+        fails, to have at least those that can be had."""
         problem = NO_INDEX if NO_INDEX in self.problems.values() else self._problem_of(groups)
         if not problem:
             self.record.groups += groups
@@ -198,17 +225,23 @@ class _Installation:
         said = done.stdout + done.stderr
         if not done.returncode:
             return ""
-        if any(sign in said for sign in _UNREACHABLE) or (len(groups) == 1 and _NOT_IN_INDEX in said):
+        if any(sign in said for sign in _UNREACHABLE) or (
+            len(groups) == 1 and _NOT_IN_INDEX in said
+        ):
             return NO_INDEX
-        errors = [line.strip()[len("error:") :].strip() for line in said.splitlines() if _ERROR.match(line)]
+        errors = [
+            line.strip()[len("error:") :].strip()
+            for line in said.splitlines()
+            if _ERROR.match(line)
+        ]
         return errors[0] if errors else _last_line(said)
 
 
 def _install(
     env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal
 ) -> tuple[dict[str, str], str]:
-    """Install groups into `env`; return for each that could not be installed, why, and the command for a pip, or
-    ''."""
+    """Install groups into `env`; return for each that could not be installed, why, and the command
+    for a pip, or ''."""
     if not groups:
         return {}, ""
     pinned = [group for group in groups if f"# [{group}]\n" in lock_file.read_text()]
@@ -224,7 +257,8 @@ def _install(
 
 
 def _wanted(groups: list[str], lock_file: Path) -> list[str]:
-    """Return pip's arguments for groups: their pins, or, for an extra without pins, versions that fit the others."""
+    """Return pip's arguments for groups: their pins, or, for an extra without pins, versions that
+    fit the others."""
     text = lock_file.read_text()
     if f"# [{groups[0]}]\n" not in text:
         return ["--constraint", str(lock_file), *names_of(groups)]
@@ -233,7 +267,9 @@ def _wanted(groups: list[str], lock_file: Path) -> list[str]:
 
 
 def _last_line(output: str) -> str:
-    return ([line.strip() for line in output.splitlines() if line.strip()] or ["it did not say why"])[-1]
+    return (
+        [line.strip() for line in output.splitlines() if line.strip()] or ["it did not say why"]
+    )[-1]
 
 
 def _write_record(env: Path, record: _Record) -> None:

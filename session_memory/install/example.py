@@ -1,4 +1,5 @@
-"""Examples of an update, shown before an install changes anything: of a sample, and of the person's own sessions."""
+"""Examples of an update, shown before an install changes anything: of a sample, and of the person's
+own sessions."""
 
 from __future__ import annotations
 
@@ -30,20 +31,24 @@ _PAUSE_SECONDS = 60  # between what the other session did and the prompt
 _CONFLICT_SECONDS = 2.0  # for the trial merges of a repository
 _REPOSITORIES = 4  # that are tried, the latest
 _DAY_SECONDS = 24 * 3600
-_CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import print_last_meeting; print_last_meeting()"
+_CODE = (
+    f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import print_last_meeting; "
+    f"print_last_meeting()"
+)
 # The sessions of the sample: the name of each, its runtime, and how many minutes ago it was active.
 _SAMPLE = (("claude-code", "agent-sdk", 4.5), ("codex", "codex", 1.5))
 
 
 class PastUpdate(NamedTuple):
-    """The `text` that the next prompt of a session called `name` would have got at the time `at` (seconds since the
-    epoch), without its introduction."""
+    """The `text` that the next prompt of a session called `name` would have got at the time `at`
+    (seconds since the epoch), without its introduction."""
 
     name: str
     runtime: str
     at: float
     text: str
-    is_waiting: bool = False  # a merge conflict between two sides of now, not an update of a time in the past
+    # a merge conflict between two sides of now, not an update of a time in the past
+    is_waiting: bool = False
 
     @property
     def has_collision(self) -> bool:
@@ -52,14 +57,17 @@ class PastUpdate(NamedTuple):
 
 def sample_update(source: Path) -> PastUpdate | None:
     """Return what Claude Code is told in the sample project of `source`, if there is one."""
-    with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+    with tempfile.TemporaryDirectory(
+        prefix="session-memory-", ignore_cleanup_errors=True
+    ) as directory:
         home = Path(os.path.realpath(directory))
         return last_meeting({"HOME": str(home)}) if write_sample(source, home) else None
 
 
 def write_sample(source: Path, home: Path) -> list[str]:
-    """Write the sample project below `home`, with a session of Claude Code and one of Codex that just ended; return the
-    paths of their transcripts, none if `source` has no sample. Raises OSError."""
+    """Write the sample project below `home`, with a session of Claude Code and one of Codex that
+    just ended; return the paths of their transcripts, none if `source` has no sample. Raises
+    OSError."""
     paths = []
     project = f"{home}/shop"
     for name, of, minutes_ago in _SAMPLE if (source / "templates").is_dir() else ():
@@ -80,18 +88,26 @@ def write_sample(source: Path, home: Path) -> list[str]:
 
 
 def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
-    """Return what the next prompt would have got on the last day when two sessions of a project were at work: with a
-    collision if there was one lately, else a merge conflict that waits, else any; None if no two were. In a process
-    of its own: a person who has nothing of ours yet gets nothing by it."""
+    """Return what the next prompt would have got on the last day when two sessions of a project
+    were at work: with a collision if there was one lately, else a merge conflict that waits, else
+    any; None if no two were. In a process of its own: a person who has nothing of ours yet gets
+    nothing by it."""
     kept = {key: value for key, value in environ.items() if key != ENV_HOME}
-    with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+    with tempfile.TemporaryDirectory(
+        prefix="session-memory-", ignore_cleanup_errors=True
+    ) as directory:
         if not os.path.isdir(person_home(kept).memory_dir):
             kept[ENV_DIR] = directory
         try:
             done = subprocess.run(
-                [sys.executable, "-I", "-S", "-c", _CODE, *sys.path], env=kept, cwd=directory,
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
-            )  # fmt: skip
+                [sys.executable, "-I", "-S", "-c", _CODE, *sys.path],
+                env=kept,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
             return PastUpdate(*json.loads(done.stdout)["update"]) if done.stdout else None
         except (OSError, ValueError, subprocess.TimeoutExpired):  # it is only an example
             return None
@@ -119,7 +135,8 @@ def print_last_meeting() -> None:
 
 
 def _waiting_conflict(environ: Mapping[str, str]) -> PastUpdate | None:
-    """Return the line about the first merge conflict between the worktrees and branches of the last day's sessions."""
+    """Return the line about the first merge conflict between the worktrees and branches of the last
+    day's sessions."""
     try:
         return next(_conflicts(environ), None)
     except (SessionMemoryError, OSError):  # no git, or it cannot tell: the other example stays
@@ -133,16 +150,27 @@ def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
     now = time.time()
     sides = sides_of(live_sessions(None, environ, now), user_dir(environ))
     latest = list(dict.fromkeys(side.common_dir for side in sides))[:_REPOSITORIES]
-    for clash in find_conflicts([side for side in sides if side.common_dir in latest], _CONFLICT_SECONDS):
+    for clash in find_conflicts(
+        [side for side in sides if side.common_dir in latest], _CONFLICT_SECONDS
+    ):
         if clash.own.sessions and clash.other:
             session, line = clash.own.sessions[0], line_of(clash.as_kept(now), now)
-            yield PastUpdate(session.name, session.runtime.TITLE, now, f"[Session Activity]\n{line}", is_waiting=True)
+            yield PastUpdate(
+                session.name,
+                session.runtime.TITLE,
+                now,
+                f"[Session Activity]\n{line}",
+                is_waiting=True,
+            )
 
 
 def _meetings(found: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
-    """Yield each session that was at work within a day of another of its project, and when it could have had its next
-    prompt then, the latest first."""
+    """Yield each session that was at work within a day of another of its project, and when it could
+    have had its next prompt then, the latest first."""
     for number, other in enumerate(found):
         for one in found[number + 1 :]:
-            if one.start == other.start and (other.began or other.modified) <= one.modified + _DAY_SECONDS:
+            if (
+                one.start == other.start
+                and (other.began or other.modified) <= one.modified + _DAY_SECONDS
+            ):
                 yield one, other.modified + _PAUSE_SECONDS

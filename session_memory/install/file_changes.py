@@ -27,7 +27,8 @@ class CannotWriteError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class FileChange:
-    """`before` is the content of `path` as it was read, `after` as it shall be; None stands for no file."""
+    """`before` is the content of `path` as it was read, `after` as it shall be; None stands for no
+    file."""
 
     path: Path
     before: bytes | None
@@ -52,7 +53,9 @@ class FileChange:
 
     def diff(self) -> str:
         sides = (self.before, self.after)
-        old, new = ((one or b"").decode("utf-8", "replace").splitlines(keepends=True) for one in sides)
+        old, new = (
+            (one or b"").decode("utf-8", "replace").splitlines(keepends=True) for one in sides
+        )
         old_name, new_name = (os.devnull if one is None else str(self.path) for one in sides)
         lines = []
         for line in difflib.unified_diff(old, new, old_name, new_name):
@@ -60,18 +63,23 @@ class FileChange:
         return "".join(lines)
 
     def check(self) -> None:
-        """Raises CannotWriteError if the directory cannot be written to, before anything is changed."""
+        """Raises CannotWriteError if the directory cannot be written to, before anything is
+        changed."""
         directory = Path(os.path.realpath(self.path)).parent
         existing = directory if directory.exists() else missing_directories(directory)[0].parent
         if self.is_needed and not os.access(existing, os.W_OK | os.X_OK):
-            raise CannotWriteError(f"{self.path}: {existing} cannot be written to", "nothing was changed")
+            raise CannotWriteError(
+                f"{self.path}: {existing} cannot be written to", "nothing was changed"
+            )
 
     def make(self) -> None:
         """Makes the change. Raises ChangedMeanwhileError, CannotWriteError."""
         if not self.is_needed:
             return
         if read_if_there(self.path) != self.before:
-            raise ChangedMeanwhileError(f"{self.path}: somebody else changed it just now", "run this again")
+            raise ChangedMeanwhileError(
+                f"{self.path}: somebody else changed it just now", "run this again"
+            )
         try:
             if self.after is None:
                 os.unlink(os.path.realpath(self.path))
@@ -83,7 +91,8 @@ class FileChange:
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """The content of a file; None if there is none. Raises CannotWriteError if it is no regular file, or unreadable."""
+    """The content of a file; None if there is none. Raises CannotWriteError if it is no regular
+    file, or unreadable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise CannotWriteError(f"{path}: it is not a regular file")
@@ -95,8 +104,9 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def write_in_place(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Replaces a file in one step; it keeps its mode and owner, and a link stays a link. `mode` is for a new file.
-    Other than `system.files.write_atomically`, which is for files of ours. Raises OSError."""
+    """Replaces a file in one step; it keeps its mode and owner, and a link stays a link. `mode` is
+    for a new file. Other than `system.files.write_atomically`, which is for files of ours. Raises
+    OSError."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)  # left by a process with the same id that died
@@ -135,9 +145,9 @@ def remove_if_empty(directory: Path) -> None:
 
 
 def replace_directory(built: Path, at: Path) -> None:
-    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers find either. The old
-    directory stays for processes that still run from it. On Windows, where links need a privilege, `at` is a directory,
-    and not replaced in one step."""
+    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers
+    find either. The old directory stays for processes that still run from it. On Windows, where
+    links need a privilege, `at` is a directory, and not replaced in one step."""
     if os.name == "nt":
         shutil.rmtree(at, ignore_errors=True)
         built.rename(at)
@@ -151,8 +161,8 @@ def replace_directory(built: Path, at: Path) -> None:
 
 
 def remove_replaced(at: Path) -> None:
-    """Remove directories that `at` led to and no process runs from, and those never put in place; none while a hook may
-    still run that began before `at` was turned the last time."""
+    """Remove directories that `at` led to and no process runs from, and those never put in place;
+    none while a hook may still run that began before `at` was turned the last time."""
     if at.is_symlink() and 0 <= time.time() - at.lstat().st_mtime < HOOK_SECONDS:
         return
     current = os.readlink(at) if at.is_symlink() else ""
@@ -171,5 +181,6 @@ def _copy_mode_and_owner(old: Path, new: Path, mode: int) -> None:
     if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
         try:
             os.chown(new, status.st_uid, status.st_gid)
-        except PermissionError:  # a file of somebody else that we may write: it becomes ours, as with any editor
+        # a file of somebody else that we may write: it becomes ours, as with any editor
+        except PermissionError:
             return

@@ -1,7 +1,7 @@
 """Finds the homes to install into, and the paths of each one's settings, skills and transcripts.
 
-Each runtime that is on the machine is installed into its user's settings of it. An agent's home, and a project with
-settings of its own, are homes of `RUNTIME`."""
+Each runtime that is on the machine is installed into its user's settings of it. An agent's home,
+and a project with settings of its own, are homes of `RUNTIME`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from ..system.files import expanded, user_dir
 from ..transcripts.entries import Session
 from .ledger import InstallLedger
 
-SHARED_SKILLS_FOLDER = ".agents"  # in a home directory or a project: holds skills for several runtimes
+# in a home directory or a project: holds skills for several runtimes
+SHARED_SKILLS_FOLDER = ".agents"
 RUNTIME = runtime("agent-sdk")
 
 
@@ -32,11 +33,12 @@ class NoHomeError(SessionMemoryError):
 class Target:
     """A home to install into.
 
-    `kind` is *agent* (its sessions have names), *runtime* (a user's settings of the runtime), *project* (one project's
-    settings of it), *template* (made from a template; its agent asks by itself, without hooks in settings) or *skills*
-    (those of a user that several runtimes share; no other part of it counts). `settings_dir` holds its settings and
-    skills, `project` is the directory its sessions run in ('' for any), and `config_dir` the runtime's directory that
-    has their transcripts. `home` is where our settings and state for it lie."""
+    `kind` is *agent* (its sessions have names), *runtime* (a user's settings of the runtime),
+    *project* (one project's settings of it), *template* (made from a template; its agent asks by
+    itself, without hooks in settings) or *skills* (those of a user that several runtimes share; no
+    other part of it counts). `settings_dir` holds its settings and skills, `project` is the
+    directory its sessions run in ('' for any), and `config_dir` the runtime's directory that has
+    their transcripts. `home` is where our settings and state for it lie."""
 
     kind: str
     root: str
@@ -71,7 +73,8 @@ class Target:
 
     @property
     def shared_skills_dir(self) -> Path:
-        """The directory of skills that the runtimes of an agent's home or a project share: beside `settings_dir`."""
+        """The directory of skills that the runtimes of an agent's home or a project share: beside
+        `settings_dir`."""
         return Path(self.settings_dir).parent / SHARED_SKILLS_FOLDER / "skills"
 
     @property
@@ -87,7 +90,8 @@ class Target:
 
     @property
     def transcripts_dir(self) -> str:
-        """The directory of its sessions' transcripts, or, if they run in any project, the one above those."""
+        """The directory of its sessions' transcripts, or, if they run in any project, the one above
+        those."""
         if self.project:
             return self.runtime.project_dir(self.config_dir, self.project)
         return self.runtime.transcripts_dir(self.config_dir)
@@ -95,13 +99,16 @@ class Target:
     def sessions(self) -> list[Session]:
         """An agent home's named sessions, with or without a transcript; else all that have one."""
         if self.kind == "agent":
-            return self.runtime.named_sessions(self.home.sessions_dir, self.config_dir, self.project)
+            return self.runtime.named_sessions(
+                self.home.sessions_dir, self.config_dir, self.project
+            )
         scope = "project" if self.project else "all"
         return self.runtime.other_sessions("", self.config_dir, f"{self.transcripts_dir}/", scope)
 
 
 def runtime_called(name: str) -> Runtime | None:
-    """The runtime that somebody means by its name (`claude-code`) or its command (`claude`); None if there is none."""
+    """The runtime that somebody means by its name (`claude-code`) or its command (`claude`); None
+    if there is none."""
     return next((one for one in all_runtimes() if name in (one.name, one.PROGRAM)), None)
 
 
@@ -109,7 +116,9 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
     """The home that `path` is, or that has its settings in `path`. Raises NoHomeError."""
     root = os.path.abspath(expanded(path, os.environ))
     if not os.path.isdir(root):
-        raise NoHomeError(f"{path}: there is no such directory", "give the path of one that is there")
+        raise NoHomeError(
+            f"{path}: there is no such directory", "give the path of one that is there"
+        )
     if not os.access(root, os.R_OK | os.X_OK):
         raise NoHomeError(f"{path}: it cannot be read", "see who owns it: ls -ld shows that")
     for one in all_runtimes():
@@ -130,21 +139,24 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
     raise NoHomeError(
         f"{path}: it is no agent home and no configuration directory of {RUNTIME.TITLE}",
         f"an agent home has {first} (or {', '.join(others)}); a configuration directory has "
-        f"{RUNTIME.install.SETTINGS_FILE} or {os.path.basename(RUNTIME.transcripts_dir(root))}/, or is called {folder}",
+        f"{RUNTIME.install.SETTINGS_FILE} or {os.path.basename(RUNTIME.transcripts_dir(root))}/, "
+        f"or is called {folder}",
     )
 
 
 def find(
     ledger: InstallLedger, environ: Mapping[str, str], current_dir: str, but: Collection[str] = ()
 ) -> list[Target]:
-    """The homes that are found without being named: those of the runtimes that are here, those of the ledger, and the
-    one we are in. Not looked for is what is at the paths `but`."""
+    """The homes that are found without being named: those of the runtimes that are here, those of
+    the ledger, and the one we are in. Not looked for is what is at the paths `but`."""
     found = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
     home = agent_home(current_dir, environ, stop=user_dir(environ))
     for path in [*ledger.homes, *([home.root] if home else [])]:
         target = None if path in but else known_home(path, ledger, environ)
         found += [target] if target else []
-    return list({os.path.realpath(target.settings_dir): target for target in reversed(found)}.values())[::-1]
+    return list(
+        {os.path.realpath(target.settings_dir): target for target in reversed(found)}.values()
+    )[::-1]
 
 
 def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
@@ -164,8 +176,8 @@ def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
 
 
 def is_here(one: Runtime, environ: Mapping[str, str]) -> bool:
-    """Check if a runtime is on this machine: its user has settings of it, or can start it. One without hooks takes
-    nothing."""
+    """Check if a runtime is on this machine: its user has settings of it, or can start it. One
+    without hooks takes nothing."""
     if not one.PROMPT_EVENT:
         return False
     command = one.install.COMMAND
@@ -196,14 +208,21 @@ def _settings_at(one: Runtime, settings_dir: str, environ: Mapping[str, str]) ->
 
 def _is_agent_home(root: str) -> bool:
     folders = {one.SESSIONS_FOLDER for one in all_runtimes() if one.SESSIONS_FOLDER}
-    return any(os.path.isdir(os.path.join(root, name, folder)) for name in SEED_MEMORY_DIRS for folder in folders)
+    return any(
+        os.path.isdir(os.path.join(root, name, folder))
+        for name in SEED_MEMORY_DIRS
+        for folder in folders
+    )
 
 
 def _agent(root: str, environ: Mapping[str, str]) -> Target:
-    """An agent's runtime is started in the root, or, in homes that the seed's project made, in `home/` below it."""
+    """An agent's runtime is started in the root, or, in homes that the seed's project made, in
+    `home/` below it."""
     folder = RUNTIME.install.HOME_FOLDER
     below = os.path.join(root, "home")
-    is_below = os.path.isdir(os.path.join(below, folder)) and not os.path.isdir(os.path.join(root, folder))
+    is_below = os.path.isdir(os.path.join(below, folder)) and not os.path.isdir(
+        os.path.join(root, folder)
+    )
     project = below if is_below else root
     settings_dir = os.path.join(project, folder)
     has_own_transcripts = os.path.isdir(RUNTIME.transcripts_dir(settings_dir))
@@ -213,7 +232,8 @@ def _agent(root: str, environ: Mapping[str, str]) -> Target:
 
 
 def _runtime_or_project(root: str, environ: Mapping[str, str]) -> Target:
-    """The runtime's own directory, or the one in a project that has its settings for that project alone."""
+    """The runtime's own directory, or the one in a project that has its settings for that project
+    alone."""
     config_dir = RUNTIME.config_dir(environ)
     is_named = os.path.basename(root) == RUNTIME.install.HOME_FOLDER
     has_transcripts = os.path.isdir(RUNTIME.transcripts_dir(root))

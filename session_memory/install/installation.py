@@ -1,4 +1,5 @@
-"""Installs: checks every home first, leaves out those that cannot be changed; all changes can be undone."""
+"""Installs: checks every home first, leaves out those that cannot be changed; all changes can be
+undone."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ from .trial import Trial, try_hook
 
 @dataclass
 class Installed:
-    """The result of an install, or of a dry run, which has no `trials`; else there is one for each home. `refused` has
-    the errors of homes that were left out."""
+    """The result of an install, or of a dry run, which has no `trials`; else there is one for each
+    home. `refused` has the errors of homes that were left out."""
 
     paths: ProgramPaths
     targets: list[Target]
@@ -64,8 +65,9 @@ class _Plans(NamedTuple):
 
 
 class InstallRequest(NamedTuple):
-    """The homes and runtimes to install into, all that are found without either. `extras` go into the environment too;
-    with `skills_for_all`, skills are also put where several runtimes look; a `dry_run` changes nothing."""
+    """The homes and runtimes to install into, all that are found without either. `extras` go into
+    the environment too; with `skills_for_all`, skills are also put where several runtimes look; a
+    `dry_run` changes nothing."""
 
     homes: list[str]
     runtimes: Collection[Runtime] = ()
@@ -75,11 +77,16 @@ class InstallRequest(NamedTuple):
 
 
 def install(
-    request: InstallRequest, paths: ProgramPaths, environ: Mapping[str, str], terminal: Terminal, *, is_allowed: bool
+    request: InstallRequest,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    terminal: Terminal,
+    *,
+    is_allowed: bool,
 ) -> Installed:
-    """Install, into a sample home if there is no other. A home whose settings are not in order is left out; if all are,
-    nothing is changed. If it `is_allowed`, agents may also look things up without asking. Raises SessionMemoryError,
-    OSError."""
+    """Install, into a sample home if there is no other. A home whose settings are not in order is
+    left out; if all are, nothing is changed. If it `is_allowed`, agents may also look things up
+    without asking. Raises SessionMemoryError, OSError."""
     source = source_dir()
     program.check_source(source)
     if environ.get(ENV_DIR):
@@ -87,8 +94,16 @@ def install(
 
     def planned(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
         absent: list[SessionMemoryError] = []
-        targets = _targets(request, ledger, paths, environ, absent) or [_sample_target(paths, environ)]
-        plans = _planned(targets, InstalledPaths(source, python, paths), ledger, request.skills_for_all, is_allowed)
+        targets = _targets(request, ledger, paths, environ, absent) or [
+            _sample_target(paths, environ)
+        ]
+        plans = _planned(
+            targets,
+            InstalledPaths(source, python, paths),
+            ledger,
+            request.skills_for_all,
+            is_allowed,
+        )
         return plans._replace(refused=[*absent, *plans.refused])
 
     ledger = read_ledger(paths.ledger_file)
@@ -97,9 +112,12 @@ def install(
     is_sample = targets[0].root == str(paths.sample_home)
     if request.dry_run:
         installed = _foreseen_program(paths, source, request.extras)
-        return Installed(paths, targets, foreseen.plans, is_sample, True, installed, refused=foreseen.refused)
+        return Installed(
+            paths, targets, foreseen.plans, is_sample, True, installed, refused=foreseen.refused
+        )
     with program.locked(paths) as made_for_us:
-        ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
+        # as it is now: another install may have been at work until now
+        ledger = read_ledger(paths.ledger_file)
         program.note_directories(made_for_us, ledger)
         installed = program.ensure_program(paths, source, terminal, request.extras)
         if is_sample:
@@ -109,20 +127,31 @@ def install(
             make_install(plan, ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
     notes = _notes(paths, environ)
-    return Installed(paths, made.targets, made.plans, is_sample, False, installed, trials, notes, made.refused)
+    return Installed(
+        paths, made.targets, made.plans, is_sample, False, installed, trials, notes, made.refused
+    )
 
 
 def _planned(
-    targets: list[Target], made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool, is_allowed: bool
+    targets: list[Target],
+    made_from: InstalledPaths,
+    ledger: InstallLedger,
+    skills_for_all: bool,
+    is_allowed: bool,
 ) -> _Plans:
-    """The plans for `targets`. Raises what is wrong with the first where none of them can be changed."""
+    """The plans for `targets`. Raises what is wrong with the first where none of them can be
+    changed."""
     found = _Plans([], [], [])
     for target in targets:
         try:
             if target.kind == "template":
-                plan = plan_template(target.root, ledger.homes[target.root].template, made_from.source, ledger)
+                plan = plan_template(
+                    target.root, ledger.homes[target.root].template, made_from.source, ledger
+                )
             else:
-                plan = plan_install(target, made_from, ledger, for_all=skills_for_all, allow=is_allowed)
+                plan = plan_install(
+                    target, made_from, ledger, for_all=skills_for_all, allow=is_allowed
+                )
             for change in plan.changes:
                 change.check()
         except SessionMemoryError as error:
@@ -136,14 +165,19 @@ def _planned(
 
 
 def _targets(
-    request: InstallRequest, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str],
+    request: InstallRequest,
+    ledger: InstallLedger,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
     refused: list[SessionMemoryError],
-) -> list[Target]:  # fmt: skip
-    """The homes that are meant, and the skills that several runtimes share where one of them is among these; add to
-    `refused` why a named one is left out."""
+) -> list[Target]:
+    """The homes that are meant, and the skills that several runtimes share where one of them is
+    among these; add to `refused` why a named one is left out."""
     found = _named(request, ledger, environ, refused)
     if not request.homes and not request.runtimes:
-        templated = [target for home in ledger.homes if (target := templated_home(home, ledger, environ))]
+        templated = [
+            target for home in ledger.homes if (target := templated_home(home, ledger, environ))
+        ]
         roots = [*(target.root for target in templated), str(paths.sample_home)]
         found = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
     own = [target for target in found if target.kind == "runtime"]
@@ -151,29 +185,43 @@ def _targets(
     if (
         own
         and skills.root not in [target.root for target in found]
-        and (request.skills_for_all or any(not one.runtime.install.SKILLS_FOLDER and not one.plugins for one in own))
+        and (
+            request.skills_for_all
+            or any(not one.runtime.install.SKILLS_FOLDER and not one.plugins for one in own)
+        )
     ):
         found.append(skills)
     for target in own:
         record = ledger.homes.get(target.root)
-        if record and skills.root not in ledger.homes and (theirs := with_files_below(record, skills.root)):
+        if (
+            record
+            and skills.root not in ledger.homes
+            and (theirs := with_files_below(record, skills.root))
+        ):
             theirs.runtime = SHARED_SKILLS_FOLDER
             ledger.homes[skills.root] = theirs
     return found
 
 
 def _named(
-    request: InstallRequest, ledger: InstallLedger, environ: Mapping[str, str], refused: list[SessionMemoryError]
+    request: InstallRequest,
+    ledger: InstallLedger,
+    environ: Mapping[str, str],
+    refused: list[SessionMemoryError],
 ) -> list[Target]:
     """Return the homes that were named; add to `refused` why others are not. Raises NoHomeError."""
-    found = [templated_home(path, ledger, environ) or identify(path, environ) for path in request.homes]
+    found = [
+        templated_home(path, ledger, environ) or identify(path, environ) for path in request.homes
+    ]
     for one in request.runtimes:
         target = settings_of(one, environ)
         if is_here(one, environ):
             found.append(target)
             continue
         names = one.install
-        where = f"{target.settings_dir} is not there" + (f", nor a command {names.COMMAND}" if names.COMMAND else "")
+        where = f"{target.settings_dir} is not there" + (
+            f", nor a command {names.COMMAND}" if names.COMMAND else ""
+        )
         hint = "start it once, then run this again"
         refused.append(NoHomeError(f"{one.TITLE} is not on this machine: {where}", hint))
     if refused and not found:
@@ -186,10 +234,19 @@ def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:
     root = str(paths.sample_home)
     config_dir = f"{root}/{RUNTIME.install.HOME_FOLDER}"
     sessions_dir = f"{root}/{MEMORY_DIR}/{RUNTIME.SESSIONS_FOLDER}"
-    return Target("agent", root, config_dir, root, config_dir, home_at(root, environ, sessions_dir=sessions_dir))
+    return Target(
+        "agent",
+        root,
+        config_dir,
+        root,
+        config_dir,
+        home_at(root, environ, sessions_dir=sessions_dir),
+    )
 
 
-def _foreseen_program(paths: ProgramPaths, source: Path, extras: Collection[str]) -> InstalledProgram:
+def _foreseen_program(
+    paths: ProgramPaths, source: Path, extras: Collection[str]
+) -> InstalledProgram:
     """Return the program as an install would leave it."""
     missing = missing_groups(paths, source / program.LOCK_FILE)
     version = version_of(paths.python)
@@ -207,7 +264,10 @@ def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
         return [problem]
     if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
         add = 'export PATH="$HOME/.local/bin:$PATH"'
-        return [f"{paths.bin_dir} is not on your PATH. Add this line to the startup file of your shell:\n{add}"]
+        return [
+            f"{paths.bin_dir} is not on your PATH. Add this line to the startup file of your "
+            f"shell:\n{add}"
+        ]
     return []
 
 

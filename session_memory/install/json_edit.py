@@ -1,4 +1,5 @@
-"""JSON text read strictly and edited in place: each value that is not changed keeps its bytes, as do comments. Pure."""
+"""JSON text read strictly and edited in place: each value that is not changed keeps its bytes, as
+do comments. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ from ..text.json_comments import COMMENT, without_bom, without_comments, without
 _INDENT_UNIT = "  "  # of a text without any indentation
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
-# The beginning of a text: the space before the first child of the root, and what is between a key and its value.
-_BEGINNING = re.compile(r'\s*[{\[](?P<space>\s*)(?:"(?:[^"\\]|\\.)*"\s*:(?P<gap>\s*)|[^}\]\s])?', re.DOTALL)
+# The beginning of a text: the space before the first child of the root, and what is between a key
+# and its value.
+_BEGINNING = re.compile(
+    r'\s*[{\[](?P<space>\s*)(?:"(?:[^"\\]|\\.)*"\s*:(?P<gap>\s*)|[^}\]\s])?', re.DOTALL
+)
 
 
 class StrictJsonError(SessionMemoryError):
@@ -29,8 +33,8 @@ class StrictJsonError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class JsonChild:
-    """A child of a container, which begins at `start`: an item of an array, or a member of an object with its `key`.
-    Its value stands from `value_start` to `end`."""
+    """A child of a container, which begins at `start`: an item of an array, or a member of an
+    object with its `key`. Its value stands from `value_start` to `end`."""
 
     start: int
     value_start: int
@@ -40,7 +44,8 @@ class JsonChild:
 
 
 def parse(text: str) -> Any:
-    """Return the value of a text in the JSON of RFC 8259, with no key twice in an object. Raises StrictJsonError."""
+    """Return the value of a text in the JSON of RFC 8259, with no key twice in an object. Raises
+    StrictJsonError."""
     is_lax = False
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -60,7 +65,11 @@ def parse(text: str) -> Any:
         return value
     except json.JSONDecodeError as error:
         is_comment = text.startswith(("//", "/*", "#"), error.pos)
-        message = error.msg[:1].lower() + error.msg[1:] + (" (JSON has no comments)" if is_comment else "")
+        message = (
+            error.msg[:1].lower()
+            + error.msg[1:]
+            + (" (JSON has no comments)" if is_comment else "")
+        )
         raise StrictJsonError(message, text, error.pos) from None
     except RecursionError:
         raise StrictJsonError("it is nested too deeply", text, 0) from None
@@ -69,13 +78,16 @@ def parse(text: str) -> Any:
 
 
 def _refuse_lax(text: str, at: int) -> None:
-    """Find in the value at `at` what Python reads although it is no JSON, and raise StrictJsonError."""
+    """Find in the value at `at` what Python reads although it is no JSON, and raise
+    StrictJsonError."""
     if text.startswith(("NaN", "Infinity", "-Infinity"), at):
         raise StrictJsonError("JSON has neither NaN nor Infinity", text, at)
     keys: set[str] = set()
     for child in children(text, at) if text[at] in "{[" else ():
         if child.key is not None and child.key in keys:
-            raise StrictJsonError(f"the key {json.dumps(child.key)} is there twice", text, child.start)
+            raise StrictJsonError(
+                f"the key {json.dumps(child.key)} is there twice", text, child.start
+            )
         keys.add(child.key or "")
         _refuse_lax(text, child.value_start)
 
@@ -100,14 +112,19 @@ def position(text: str, way: Sequence[str | int]) -> int:
     text = without_last_commas(without_comments(without_bom(text)))
     at = _space_end(text, 0)
     for step in way:
-        found = [child.value_start for child in children(text, at) if isinstance(step, int) or child.key == step]
+        found = [
+            child.value_start
+            for child in children(text, at)
+            if isinstance(step, int) or child.key == step
+        ]
         at = found[step if isinstance(step, int) else 0]
     return at
 
 
 def edited(text: str, value: Any) -> str:
-    """Return `text` as the text of `value`, in which all that is equal keeps its bytes. Of a list, remove or replace
-    items in one edit, and append in another: items that moved are written anew."""
+    """Return `text` as the text of `value`, in which all that is equal keeps its bytes. Of a list,
+    remove or replace items in one edit, and append in another: items that moved are written
+    anew."""
     edit = _Edit(text)
     start = _space_end(edit.plain, 0)
     old, end = _DECODER.raw_decode(edit.plain, start)
@@ -116,8 +133,8 @@ def edited(text: str, value: Any) -> str:
 
 
 class _Edit:
-    """An edit of a text in its layout: its line ending, its indentation, the space after a comma or a colon. `plain` is
-    the text as strict JSON, with all of it at the same place."""
+    """An edit of a text in its layout: its line ending, its indentation, the space after a comma or
+    a colon. `plain` is the text as strict JSON, with all of it at the same place."""
 
     def __init__(self, text: str) -> None:
         self._text, self._uncommented = text, without_comments(without_bom(text))
@@ -139,7 +156,9 @@ class _Edit:
         kept: dict[int, Any] = {}  # new values by the index of the child that they replace
         added: list[tuple[str | None, Any]] = []
         if isinstance(old, dict) and isinstance(value, dict):
-            kept = {index: value[child.key] for index, child in enumerate(there) if child.key in value}
+            kept = {
+                index: value[child.key] for index, child in enumerate(there) if child.key in value
+            }
             added = [(key, one) for key, one in value.items() if key not in old]
         elif isinstance(old, list) and isinstance(value, list):
             kept = _aligned(old, value)
@@ -160,19 +179,34 @@ class _Edit:
         return "".join(parts) + self._end(start, there, max(kept), end, added)
 
     def _between(self, there: list[JsonChild], before: int, index: int) -> str:
-        """Return the text between two children that stay: with the comment behind the first, and before the second."""
+        """Return the text between two children that stay: with the comment behind the first, and
+        before the second."""
         start, end = there[index - 1].end, there[index].start
         if before == index - 1:
             return self._text[start:end]
-        first, cut = self._line_end(there[before].end, there[before + 1].start), self._line_end(start, end)
-        head, head_plain = self._text[there[before].end : first], self._uncommented[there[before].end : first]
+        first, cut = (
+            self._line_end(there[before].end, there[before + 1].start),
+            self._line_end(start, end),
+        )
+        head, head_plain = (
+            self._text[there[before].end : first],
+            self._uncommented[there[before].end : first],
+        )
         commas = head_plain.count(",") + self._uncommented[cut:end].count(",")
         if commas == 2:
             head = _without_comma(head, head_plain)
         return ("" if commas else ",") + self._joined(head, self._text[cut:end])
 
-    def _end(self, start: int, there: list[JsonChild], last: int, end: int, added: list[tuple[str | None, Any]]) -> str:
-        """Return the text behind the last child that stays: with the comment behind it, and the additions."""
+    def _end(
+        self,
+        start: int,
+        there: list[JsonChild],
+        last: int,
+        end: int,
+        added: list[tuple[str | None, Any]],
+    ) -> str:
+        """Return the text behind the last child that stays: with the comment behind it, and the
+        additions."""
         at, is_last = there[last].end, last == len(there) - 1
         if not added and is_last:
             return self._text[at:end]
@@ -190,20 +224,29 @@ class _Edit:
             space = self._gap
         elif self._has_comment(before, there[-1].start):
             space = self._newline + space.rpartition("\n")[2]
-        items = [f"{space}{self._item(*pair, space.rpartition(chr(10))[2], is_multiline)}" for pair in added]
+        items = [
+            f"{space}{self._item(*pair, space.rpartition(chr(10))[2], is_multiline)}"
+            for pair in added
+        ]
         comma = "," if items and "," not in head_plain else ""
         last_comma = "," if has_last_comma and items and not is_tail_with_comma else ""
         return comma + self._joined(head, ",".join(items) + last_comma + self._text[cut:end])
 
-    def _refilled(self, start: int, there: list[JsonChild], end: int, added: list[tuple[str | None, Any]]) -> str:
-        """Return a container with other children, or none, and its comments before and behind the ones it had."""
+    def _refilled(
+        self, start: int, there: list[JsonChild], end: int, added: list[tuple[str | None, Any]]
+    ) -> str:
+        """Return a container with other children, or none, and its comments before and behind the
+        ones it had."""
         indent = _indent_at(self._text, start)
         lead = self._text[start : there[0].start if there else end - 1].rstrip()
         cut = self._line_end(there[-1].end, end - 1) if there else end - 1
         tail, tail_plain = self._text[cut : end - 1].rstrip(), self._uncommented[cut : end - 1]
         tail = (_without_comma(tail, tail_plain) if "," in tail_plain else tail).strip()
         tail = tail and self._newline + indent + self._unit + tail
-        items = [self._newline + indent + self._unit + self._item(*pair, indent + self._unit, True) for pair in added]
+        items = [
+            self._newline + indent + self._unit + self._item(*pair, indent + self._unit, True)
+            for pair in added
+        ]
         return lead + ",".join(items) + tail + self._newline + indent + self._text[end - 1]
 
     def _item(self, key: str | None, value: Any, indent: str, is_multiline: bool) -> str:
@@ -211,7 +254,8 @@ class _Edit:
         return name + self._rendered(value, indent, is_multiline)
 
     def _joined(self, head: str, tail: str) -> str:
-        """Return the end of a line with a text behind it, which no comment up to the end of the line may swallow."""
+        """Return the end of a line with a text behind it, which no comment up to the end of the
+        line may swallow."""
         is_line_over = tail.lstrip(" \t\r").startswith("\n")
         return head + ("" if is_line_over or "//" not in head else self._newline) + tail
 
@@ -219,18 +263,26 @@ class _Edit:
         return self._text[start:end] != self._uncommented[start:end]
 
     def _line_end(self, at: int, limit: int) -> int:
-        """Return where the comment or last comma behind a child that ends at `at` ends, on its line; else `at`."""
+        """Return where the comment or last comma behind a child that ends at `at` ends, on its
+        line; else `at`."""
         line = self._text[at:limit].partition("\n")[0]
         cut = at + len(line.rstrip())
         is_bare = self.plain[at : at + len(line)] == line
-        is_in_comment = any(match.start() < cut < match.end() for match in COMMENT.finditer(self._text, at, limit))
+        is_in_comment = any(
+            match.start() < cut < match.end() for match in COMMENT.finditer(self._text, at, limit)
+        )
         return at if is_bare or is_in_comment else cut
 
     def _rendered(self, value: Any, indent: str, is_multiline: bool) -> str:
-        """Return a new value as text whose lines after the first are indented by `indent` and more."""
+        """Return a new value as text whose lines after the first are indented by `indent` and
+        more."""
         if not is_multiline:
-            return json.dumps(value, ensure_ascii=False, separators=("," + self._gap, ":" + self._gap))
-        text = json.dumps(value, ensure_ascii=False, indent=self._unit, separators=(",", ":" + (self._gap or " ")))
+            return json.dumps(
+                value, ensure_ascii=False, separators=("," + self._gap, ":" + self._gap)
+            )
+        text = json.dumps(
+            value, ensure_ascii=False, indent=self._unit, separators=(",", ":" + (self._gap or " "))
+        )
         return text.replace("\n", self._newline + indent)
 
 
@@ -241,10 +293,13 @@ def _without_comma(text: str, plain: str) -> str:
 
 
 def _aligned(old: list[Any], new: list[Any]) -> dict[int, Any]:
-    """Return which items of `old` stay, with the item of `new` that each becomes: the first of `new`, in order."""
+    """Return which items of `old` stay, with the item of `new` that each becomes: the first of
+    `new`, in order."""
     found: dict[int, Any] = {}
     for index, one in enumerate(old):
-        if len(found) < len(new) and (one == new[len(found)] or len(old) - index <= len(new) - len(found)):
+        if len(found) < len(new) and (
+            one == new[len(found)] or len(old) - index <= len(new) - len(found)
+        ):
             found[index] = new[len(found)]
     return found
 

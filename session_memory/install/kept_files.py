@@ -17,7 +17,8 @@ from .file_changes import remove_if_empty
 IGNORE_FILE = ".gitignore"
 _END_BYTES = 16 * 1024
 _MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
-# Paths below a place; those of a runtime's other directory lie in homes/<name>/ as the person's do in the place.
+# Paths below a place; those of a runtime's other directory lie in homes/<name>/ as the person's do
+# in the place.
 _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
@@ -47,23 +48,30 @@ def check_place(place: str) -> None:
     own, others = sort_out(place, place) if os.path.isdir(place) else ([], [])
     if others and not own:
         hint = f"set {ENV_DIR} to a directory of its own, or leave it out"
-        raise ForeignPlaceError(f"{place}: it holds {os.path.basename(others[0])}, which is not ours", hint)
+        raise ForeignPlaceError(
+            f"{place}: it holds {os.path.basename(others[0])}, which is not ours", hint
+        )
 
 
 def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
-    """Return what at `path`, which is `place` or lies below it, is ours and what is not. A directory stands for all in
-    it if that is of one kind. Symlinks are not followed, and not ours."""
+    """Return what at `path`, which is `place` or lies below it, is ours and what is not. A
+    directory stands for all in it if that is of one kind. Symlinks are not followed, and not
+    ours."""
     if (os.path.islink(path) and path != place) or not os.path.isdir(path):
         return ([path], []) if _is_ours(path, place) else ([], [path])
     parts = [sort_out(f"{path}/{name}", place) for name in sorted(os.listdir(path))]
-    own, others = [one for part in parts for one in part[0]], [one for part in parts for one in part[1]]
+    own, others = (
+        [one for part in parts for one in part[0]],
+        [one for part in parts for one in part[1]],
+    )
     if not parts:
         return ([path], []) if _FOLDERS.fullmatch(os.path.relpath(path, place)) else ([], [path])
     return ([path], []) if not others else (own, others) if own or path == place else ([], [path])
 
 
 def delete(path: str, place: str) -> None:
-    """Delete what at `path` is ours by now, and the directories that are empty then. Raises OSError."""
+    """Delete what at `path` is ours by now, and the directories that are empty then. Raises
+    OSError."""
     if os.path.islink(path) or not os.path.isdir(path):
         if _is_ours(path, place):
             os.unlink(path)
@@ -74,7 +82,8 @@ def delete(path: str, place: str) -> None:
 
 
 def _is_ours(path: str, place: str) -> bool:
-    """Return True for a regular file that we made, by its place and, if people may have such a file, its content."""
+    """Return True for a regular file that we made, by its place and, if people may have such a
+    file, its content."""
     inner = os.path.relpath(path, place).replace(os.sep, "/")
     if os.path.islink(path):  # an environment has some
         return bool(re.match(r"(?:homes/[^/]+/)?(?:plugin/)?env[^/]*/", inner))
@@ -82,8 +91,12 @@ def _is_ours(path: str, place: str) -> bool:
         return facts_in(_read(path)[-_END_BYTES:].decode("utf-8", "replace")) is not None
     if _PAGE.fullmatch(inner):
         return bool(_MEMORY.search(_read(path)))
-    if inner.rpartition("/")[2] == "config.yaml" and re.fullmatch(r"(?:homes/[^/]+/)?config\.yaml", inner):
-        return not any("unknown key" in fault.text or not fault.key for fault in FileCheck(path).faults)
+    if inner.rpartition("/")[2] == "config.yaml" and re.fullmatch(
+        r"(?:homes/[^/]+/)?config\.yaml", inner
+    ):
+        return not any(
+            "unknown key" in fault.text or not fault.key for fault in FileCheck(path).faults
+        )
     if inner == IGNORE_FILE:
         return _read(path) == IGNORE_ALL
     return bool(_NAMED.fullmatch(inner))

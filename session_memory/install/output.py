@@ -1,4 +1,5 @@
-"""Shows the results of install, uninstall and new: to a person in lines, to a program as one JSON object."""
+"""Shows the results of install, uninstall and new: to a person in lines, to a program as one JSON
+object."""
 
 from __future__ import annotations
 
@@ -48,10 +49,14 @@ def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> Non
         introduction += f' "{name}" ({update.runtime}) gets:'
     elif is_own:
         when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(update.at))
-        introduction = f'On {when} two of your sessions worked in one project. The next prompt of "{name}"'
+        introduction = (
+            f'On {when} two of your sessions worked in one project. The next prompt of "{name}"'
+        )
         introduction += f" ({update.runtime}) would have got:"
     else:
-        introduction = f"For example: Codex edits a file that {update.runtime} has read. With your next prompt"
+        introduction = (
+            f"For example: Codex edits a file that {update.runtime} has read. With your next prompt"
+        )
         introduction += f" {update.runtime} gets:"
     terminal.line()
     terminal.paragraph(introduction)
@@ -62,8 +67,11 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
     terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off:")
-    terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")  # not wrapped: it is to be copied
-    kept = archive_bytes({(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"})
+    # not wrapped: it is to be copied
+    terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")
+    kept = archive_bytes(
+        {(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"}
+    )
     if kept:
         terminal.item("archives", f"the text of all sessions so far, about {byte_size(kept)}; off:")
         terminal.line(f"{' ' * 15}{command_of(done, terminal)} config archive_history off")
@@ -75,11 +83,18 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
         _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
         if done.trials and done.trials[index].problem:
-            terminal.note(f"The hook was tried and failed: {terminal.short(done.trials[index].problem)}")
+            terminal.note(
+                f"The hook was tried and failed: {terminal.short(done.trials[index].problem)}"
+            )
     if done.is_sample:
-        terminal.note("You have used no agent here yet: that is a sample, with three sessions to look at.")
+        terminal.note(
+            "You have used no agent here yet: that is a sample, with three sessions to look at."
+        )
     for error in done.refused:
-        terminal.note(f"Not installed: {terminal.short(str(error))}" + (f" ({error.hint})" if error.hint else ""))
+        terminal.note(
+            f"Not installed: {terminal.short(str(error))}"
+            + (f" ({error.hint})" if error.hint else "")
+        )
     terminal.result(_installed_result(done))
 
 
@@ -95,7 +110,13 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         terminal.item("purged", terminal.short(f"{path} {verb} deleted"))
     has_gone = done.is_whole and not done.is_dry_run  # and the command with it
     for path in done.kept:
-        how = "not ours" if done.purged else "yours to delete" if has_gone else "--purge deletes it too, after asking"
+        how = (
+            "not ours"
+            if done.purged
+            else "yours to delete"
+            if has_gone
+            else "--purge deletes it too, after asking"
+        )
         terminal.item("kept", terminal.short(f"{path} ({how})"))
     for path in done.shared:
         terminal.item("kept", terminal.short(f"{path}, which is not of this home alone"))
@@ -103,7 +124,8 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         terminal.item("left", terminal.short(f"{one.what}: {one.remove}"))
     for root in done.unreachable:
         terminal.note(
-            f"{terminal.short(root)} is not there, so that nothing was taken out of it. If it was moved: python3 "
+            f"{terminal.short(root)} is not there, so that nothing was taken out of it. If it "
+            f"was moved: python3 "
             "install.py --uninstall --home PATH, from a copy of the repository."
         )
     terminal.result(
@@ -111,7 +133,10 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
             "version": __version__,
             "dry_run": done.is_dry_run,
             "program_removed": done.is_whole,
-            "homes": [{**_changes(one), "restored": done.restored[one.root], "notes": one.notes} for one in done.plans],
+            "homes": [
+                {**_changes(one), "restored": done.restored[one.root], "notes": one.notes}
+                for one in done.plans
+            ],
             "purged": list(done.purged),
             "kept": [*done.kept, *done.shared],
             "unreachable": done.unreachable,
@@ -136,15 +161,22 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
     if done.environment is not None:
         _show_missing(done.environment, terminal, f"{NAME} install")
         if done.missing:
-            terminal.heading(f"It runs on {sizes_of(done.missing)}, which is not installed. Install it first:")
+            terminal.heading(
+                f"It runs on {sizes_of(done.missing)}, which is not installed. Install it first:"
+            )
             extras = "".join(f" --with {name}" for name in done.missing)
-            terminal.line(f"  {NAME} new {shlex.quote(done.root)} --template {done.template}{extras}")
+            terminal.line(
+                f"  {NAME} new {shlex.quote(done.root)} --template {done.template}{extras}"
+            )
         terminal.heading("Talk to it:")
         where = terminal.short(done.root)
         terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
         terminal.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
         terminal.line()
-        terminal.paragraph(f"{IDENTITY[0]} says who it is. Run this again to renew all but that and the configuration.")
+        terminal.paragraph(
+            f"{IDENTITY[0]} says who it is. Run this again to renew all but that "
+            f"and the configuration."
+        )
     terminal.result(
         {
             "version": __version__,
@@ -163,11 +195,17 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
 def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
     environment = done.program.environment
     if done.is_dry_run and environment.missing:
-        terminal.item("environment", f"{terminal.short(str(done.paths.env))}: {', '.join(environment.missing)}")
+        terminal.item(
+            "environment",
+            f"{terminal.short(str(done.paths.env))}: {', '.join(environment.missing)}",
+        )
     app = terminal.short(str(done.paths.app))
     python = "" if environment.state == "missing" else f", with Python {environment.version}"
     terminal.item("program", f"{app}{python}{'' if done.program.is_app_changed else ', as it was'}")
-    terminal.item("command", terminal.short(f"{done.paths.link}{'' if done.program.is_link_made else ', as it was'}"))
+    terminal.item(
+        "command",
+        terminal.short(f"{done.paths.link}{'' if done.program.is_link_made else ', as it was'}"),
+    )
     if not done.is_dry_run:
         _show_missing(environment, terminal, called_as)
 
@@ -183,7 +221,11 @@ def _show_missing(environment: Environment, terminal: Terminal, called_as: str) 
     if lacking:
         terminal.note(f"Prompts get updates without these packages, but {enumerated(lacking)}.")
     extras = "".join([f" --with {name}" for name in environment.problems if name in EXTRAS])
-    where = "" if environment.remedy or NO_PIP in environment.problems.values() else ", where a package index answers"
+    where = (
+        ""
+        if environment.remedy or NO_PIP in environment.problems.values()
+        else ", where a package index answers"
+    )
     terminal.note(f"To install them{where}:")
     for command in filter(None, (environment.remedy, f"{called_as}{extras}")):
         terminal.line(f"      {command}")
@@ -196,15 +238,23 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
     else:
         parts = [f"{kind}{' as before' if not is_new else ''}" for kind, is_new in _parts_of(plan)]
         if plan.plugins:
-            parts.append(f"nothing, since {enumerated(plan.plugins)} is there already and does the same")
-        parts = parts or ["renewed" if any(change.is_needed for change in plan.changes) else "as before"]
+            parts.append(
+                f"nothing, since {enumerated(plan.plugins)} is there already and does the same"
+            )
+        parts = parts or [
+            "renewed" if any(change.is_needed for change in plan.changes) else "as before"
+        ]
         where = plan.settings.path if plan.settings and plan.hooks else target.root
-        label = {"runtime": target.runtime.TITLE, "skills": "skills", "template": "template"}.get(target.kind, "agent")
+        label = {"runtime": target.runtime.TITLE, "skills": "skills", "template": "template"}.get(
+            target.kind, "agent"
+        )
         terminal.item(label, terminal.short(f"{where}: {'; '.join(parts)}"))
         if plan.hooks and target.runtime.install.AFTER_INSTALL:
             terminal.note(target.runtime.install.AFTER_INSTALL)
     if plan.switched_off:
-        terminal.note(f"{plan.switched_off} in these settings: no hook of ours runs. It was left as it is.")
+        terminal.note(
+            f"{plan.switched_off} in these settings: no hook of ours runs. It was left as it is."
+        )
     for note in plan.notes:
         terminal.note(terminal.short(note))
 
@@ -216,7 +266,11 @@ def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
     return [
         *([("hooks", hooks_are_new)] if plan.hooks else []),
         *([(f"extension {os.path.basename(path)}", is_changed) for path in plan.extensions]),
-        *([("tools", any(one.is_needed for one in (plan.settings, plan.server) if one))] if plan.has_tools else []),
+        *(
+            [("tools", any(one.is_needed for one in (plan.settings, plan.server) if one))]
+            if plan.has_tools
+            else []
+        ),
         *([(f"{len(plan.rules)} rules for lookups", hooks_are_new)] if plan.rules else []),
         *([(f"skills {enumerated(plan.skills)}", is_changed)] if plan.skills else []),
     ]
@@ -250,13 +304,16 @@ def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
         _show_step("Once you have used an agent here:", terminal, called_as)
         return
     terminal.paragraph(
-        "Start a new session of your agent. With each prompt it learns what the others did.", first="  ", indent="  "
+        "Start a new session of your agent. With each prompt it learns what the others did.",
+        first="  ",
+        indent="  ",
     )
     _show_step("To see the state and everything else you can do:", terminal, command)
 
 
 def _show_step(what: str, terminal: Terminal, command: str) -> None:
-    """Print what a command is for, and the command on a line of its own, however long: it is copied."""
+    """Print what a command is for, and the command on a line of its own, however long: it is
+    copied."""
     terminal.paragraph(what, first="  ", indent="  ")
     terminal.line(f"    {command}")
 
@@ -313,7 +370,10 @@ def _installed_result(done: Installed) -> dict[str, Any]:
         "version": __version__,
         "dry_run": done.is_dry_run,
         "program_dir": str(done.paths.program_dir),
-        "environment": {**vars(done.program.environment), "missing": done.program.environment.missing},
+        "environment": {
+            **vars(done.program.environment),
+            "missing": done.program.environment.missing,
+        },
         "program_changed": done.program.is_app_changed,
         "command": str(command_path(done.paths)),
         "is_sample": done.is_sample,

@@ -1,4 +1,5 @@
-"""The settings of pip that say where packages come from: from its files and its variables, without starting it."""
+"""The settings of pip that say where packages come from: from its files and its variables, without
+starting it."""
 
 from __future__ import annotations
 
@@ -12,13 +13,20 @@ from ..system.files import user_dir as home_of
 
 _SECTIONS = ("global", "install")
 _VARIABLE = "PIP_"
-_UV_SOURCES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
+_UV_SOURCES = (
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX_URL",
+    "UV_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "UV_FIND_LINKS",
+)
 # uv reads no counterpart of these: with any of them only pip does as the person wants.
 _PIP_ONLY = ("proxy", "trusted-host", "client-cert", "require-hashes", "no-binary", "only-binary")
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of pip in force for `install`, by their names in its files, such as `index-url`."""
+    """Return the settings of pip in force for `install`, by their names in its files, such as
+    `index-url`."""
     settings: dict[str, str] = {}
     for path in _files(environ):
         parser = configparser.RawConfigParser(strict=False)
@@ -35,7 +43,8 @@ def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def uv_variables(environ: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the variables that have uv install from where pip would; None if uv cannot be told so."""
+    """Return the variables that have uv install from where pip would; None if uv cannot be told
+    so."""
     settings = pip_settings(environ)
     if any(settings.get(name) for name in _PIP_ONLY):
         return None
@@ -50,7 +59,14 @@ def uv_variables(environ: Mapping[str, str]) -> dict[str, str] | None:
 
 def is_without_index(environ: Mapping[str, str]) -> bool:
     """Check if pip is told to use no package index."""
-    return pip_settings(environ).get("no-index", "").strip().lower() in ("1", "true", "yes", "on", "y", "t")
+    return pip_settings(environ).get("no-index", "").strip().lower() in (
+        "1",
+        "true",
+        "yes",
+        "on",
+        "y",
+        "t",
+    )
 
 
 def _files(environ: Mapping[str, str]) -> list[Path]:
@@ -59,7 +75,10 @@ def _files(environ: Mapping[str, str]) -> list[Path]:
     if chosen == os.devnull:
         return []
     home = home_of(environ)
-    shared = [*environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep)[::-1], "/Library/Application Support"]
+    shared = [
+        *environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep)[::-1],
+        "/Library/Application Support",
+    ]
     user_dir = Path(home, "Library", "Application Support", "pip")
     if sys.platform != "darwin" or not user_dir.is_dir():
         user_dir = Path(environ.get("XDG_CONFIG_HOME") or Path(home, ".config"), "pip")

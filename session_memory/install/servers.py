@@ -1,6 +1,8 @@
-"""Our MCP server in a runtime's list of servers, JSON or TOML: put in and taken out as text; all else keeps its bytes.
+"""Our MCP server in a runtime's list of servers, JSON or TOML: put in and taken out as text; all
+else keeps its bytes.
 
-A server that runs our command under another name, or that a person named like ours, is theirs: none is added to it."""
+A server that runs our command under another name, or that a person named like ours, is theirs: none
+is added to it."""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from .settings_file import SettingsFileError
 _LAUNCHER = f"/{NAME}/bin/{NAME}"
 _POSITION = re.compile(r"\(at line (\d+), column (\d+)\)$")
 _LONG_QUOTES = ('"""', "'''")
-_TOML_TOKEN = re.compile(r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*''', re.DOTALL)
+_TOML_TOKEN = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
+)
 _SCHEMA_KEY = "$schema"  # OpenCode puts it into a file that has none
 
 
@@ -32,9 +36,14 @@ def servers_file(install: Install, settings_dir: str) -> Path | None:
 
 
 def with_server(content: bytes | None, path: Path, install: Install, launcher: str) -> bytes | None:
-    """Return a list of servers (None: no file) that has ours, which `launcher` starts. Raises SettingsFileError."""
+    """Return a list of servers (None: no file) that has ours, which `launcher` starts. Raises
+    SettingsFileError."""
     servers = _servers(content, path, install)
-    if any(name == NAME or runs_ours(json.dumps(one)) for name, one in servers.items() if not _is_own(name, one)):
+    if any(
+        name == NAME or runs_ours(json.dumps(one))
+        for name, one in servers.items()
+        if not _is_own(name, one)
+    ):
         return content
     old, wanted = servers.get(NAME, {}), install.wanted_server(launcher)
     new = {**wanted, **old, "command": wanted["command"]}  # a person may have switched it off
@@ -55,13 +64,18 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     text, wanted = content.decode(), {name: one for name, one in servers.items() if name != NAME}
     after = _without_tables(text, f"{install.MCP_KEY}.{NAME}")
     if _toml(after, path).get(install.MCP_KEY, {}) != wanted:
-        raise SettingsFileError(str(path), StrictJsonError(f"{NAME} is not in a table of its own", text, len(text)))
+        raise SettingsFileError(
+            str(path), StrictJsonError(f"{NAME} is not in a table of its own", text, len(text))
+        )
     return after.encode()
 
 
 def has_server(path: Path, install: Install) -> bool:
-    """Check if a file lists a server that runs our command. Raises SettingsFileError, CannotWriteError."""
-    return any(runs_ours(json.dumps(one)) for one in _servers(read_if_there(path), path, install).values())
+    """Check if a file lists a server that runs our command. Raises SettingsFileError,
+    CannotWriteError."""
+    return any(
+        runs_ours(json.dumps(one)) for one in _servers(read_if_there(path), path, install).values()
+    )
 
 
 def is_empty(content: bytes, path: Path) -> bool:
@@ -104,12 +118,16 @@ def _text(content: bytes | None, path: Path) -> str:
         return (content or b"").decode()
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
-        raise SettingsFileError(str(path), StrictJsonError("it is not UTF-8", before, len(before))) from None
+        raise SettingsFileError(
+            str(path), StrictJsonError("it is not UTF-8", before, len(before))
+        ) from None
 
 
 def _toml(text: str, path: Path) -> dict[str, Any]:
     if sys.version_info < (3, 11):
-        raise SettingsFileError(str(path), StrictJsonError("reading TOML needs Python 3.11", text, 0))
+        raise SettingsFileError(
+            str(path), StrictJsonError("reading TOML needs Python 3.11", text, 0)
+        )
     import tomllib
 
     try:
@@ -118,19 +136,31 @@ def _toml(text: str, path: Path) -> dict[str, Any]:
         place = _POSITION.search(str(error))
         lines = text.split("\n")[: int(place[1]) - 1] if place else []
         at = sum(len(line) + 1 for line in lines) + (int(place[2]) - 1 if place else 0)
-        raise SettingsFileError(str(path), StrictJsonError(_POSITION.sub("", str(error)), text, at)) from None
+        raise SettingsFileError(
+            str(path), StrictJsonError(_POSITION.sub("", str(error)), text, at)
+        ) from None
 
 
 def _with_table(content: bytes, path: Path, install: Install, server: Mapping[str, Any]) -> bytes:
     """Return the text with a table at its end, behind which no other table is cut off."""
     text = content.decode()
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{install.MCP_KEY}.{NAME}]", *(f"{key} = {_toml_value(value)}" for key, value in server.items()), ""]
-    gap = newline if text else ""  # a blank line, unless the last line has no end: `_without_tables` tells by that
+    lines = [
+        f"[{install.MCP_KEY}.{NAME}]",
+        *(f"{key} = {_toml_value(value)}" for key, value in server.items()),
+        "",
+    ]
+    # a blank line, unless the last line has no end: `_without_tables` tells by that
+    gap = newline if text else ""
     after = text + gap + newline.join(lines)
     there = _toml(text, path)
-    if _toml(after, path) != {**there, install.MCP_KEY: {**there.get(install.MCP_KEY, {}), NAME: dict(server)}}:
-        raise SettingsFileError(str(path), StrictJsonError("no table can be added to it", text, len(text)))
+    if _toml(after, path) != {
+        **there,
+        install.MCP_KEY: {**there.get(install.MCP_KEY, {}), NAME: dict(server)},
+    }:
+        raise SettingsFileError(
+            str(path), StrictJsonError("no table can be added to it", text, len(text))
+        )
     return after.encode()
 
 
@@ -141,8 +171,8 @@ def _toml_value(value: Any) -> str:
 
 
 def _without_tables(text: str, name: str) -> str:
-    """Return a TOML text without a table, those below it, and the blank line before; comments before the next stay. A
-    last line that had no end before has none again."""
+    """Return a TOML text without a table, those below it, and the blank line before; comments
+    before the next stay. A last line that had no end before has none again."""
     header = re.compile(rf"^\[{re.escape(name)}[.\]]")
     kept: list[str] = []
     trailing: list[str] = []  # blank lines and comments since the last line of a table that goes
@@ -163,7 +193,11 @@ def _without_tables(text: str, name: str) -> str:
         else:
             trailing.append(line)
     after = "".join(kept + (trailing if any(line.strip() for line in trailing) else []))
-    return after.rstrip("\r\n") if is_open and is_going and not any(line.strip() for line in trailing) else after
+    return (
+        after.rstrip("\r\n")
+        if is_open and is_going and not any(line.strip() for line in trailing)
+        else after
+    )
 
 
 def _lines(text: str) -> list[str]:
@@ -173,5 +207,8 @@ def _lines(text: str) -> list[str]:
 def _without_long_strings(text: str) -> str:
     """Return a TOML text of the same lines in which strings over several lines hold nothing."""
     return _TOML_TOKEN.sub(
-        lambda match: re.sub(r"[^\r\n]", "x", match[0]) if match[0][:3] in _LONG_QUOTES else match[0], text
+        lambda match: (
+            re.sub(r"[^\r\n]", "x", match[0]) if match[0][:3] in _LONG_QUOTES else match[0]
+        ),
+        text,
     )

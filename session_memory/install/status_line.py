@@ -1,4 +1,5 @@
-"""The status line in the settings of runtimes: put there as the person wants it, and taken out again."""
+"""The status line in the settings of runtimes: put there as the person wants it, and taken out
+again."""
 
 from __future__ import annotations
 
@@ -21,10 +22,12 @@ from .ledger import HomeRecord, InstallLedger, read_ledger
 from .own_content import without_status_line
 
 
-def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -> tuple[list[Path], list[str]]:
-    """Put our status line into the settings of the runtimes that keep their state in `home`, behind one that is there,
-    or take it out. Return the files that were changed, with the extensions that show it by themselves, and why others
-    were not. Raises SessionMemoryError, OSError."""
+def switch_status_line(
+    home: Home, environ: Mapping[str, str], *, is_on: bool
+) -> tuple[list[Path], list[str]]:
+    """Put our status line into the settings of the runtimes that keep their state in `home`, behind
+    one that is there, or take it out. Return the files that were changed, with the extensions that
+    show it by themselves, and why others were not. Raises SessionMemoryError, OSError."""
     paths = program_paths(environ)
     extensions = _extensions(home, environ)
     changes: list[tuple[HomeRecord, FileChange]] = []
@@ -47,10 +50,16 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
         if not changes and not extensions and refused:
             raise refused[0]
         if not changes and not extensions and is_on:
-            raise SessionMemoryError("nothing is installed that shows a status line", f"run {NAME} install first")
+            raise SessionMemoryError(
+                "nothing is installed that shows a status line", f"run {NAME} install first"
+            )
         for record, change in changes:
             # As long as nobody else writes the file, an uninstall restores it as a whole.
-            if change.before is not None and checksum(change.before) in record.written and change.after is not None:
+            if (
+                change.before is not None
+                and checksum(change.before) in record.written
+                and change.after is not None
+            ):
                 record.written.append(checksum(change.after))
         if changes:
             ledger.save()
@@ -63,7 +72,8 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
 
 
 def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
-    """Return the extensions that show the line for `home`; for a package the settings that name it."""
+    """Return the extensions that show the line for `home`; for a package the settings that name
+    it."""
     found = []
     for one in all_runtimes():
         target = settings_of(one, environ)
@@ -78,17 +88,22 @@ def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
 def _change(
     target: Target, record: HomeRecord, paths: ProgramPaths, ledger: InstallLedger, *, is_on: bool
 ) -> FileChange:
-    """Return the change of one file, and note what it will be in `record`. Raises SettingsFileError."""
+    """Return the change of one file, and note what it will be in `record`. Raises
+    SettingsFileError."""
     path, is_ours = target.status_line_file, ours(ledger)
     noted = record.status_line or {"file": str(path), "before": "", "after": ""}
-    removal = without_status_line(HomeRecord("", runtime=record.runtime, status_line=noted), is_ours)
+    removal = without_status_line(
+        HomeRecord("", runtime=record.runtime, status_line=noted), is_ours
+    )
     if not is_on:
         return removal
     python = str(paths.python) if paths.python.exists() else sys.executable
     words = [python, "-I", "-S", str(paths.app / "hooks" / "status_line.py")]
     words += [] if target.runtime is RUNTIME else [target.runtime.PROGRAM]
     command = f"{shlex.join(words)} || exit 0"
-    after = settings_file.with_status_line(removal.before, str(path), target.runtime.install, command, is_ours)
+    after = settings_file.with_status_line(
+        removal.before, str(path), target.runtime.install, command, is_ours
+    )
     before = None if removal.after is None else removal.after.decode()
     record.status_line = {"file": str(path), "before": before, "after": checksum(after)}
     return FileChange(path, removal.before, after)

@@ -1,4 +1,5 @@
-"""Homes made from templates: those of `new`, renewed without touching who the agent is, and the sample home."""
+"""Homes made from templates: those of `new`, renewed without touching who the agent is, and the
+sample home."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
 
 
 class HomeRequest(NamedTuple):
-    """The home to make at `path`, with `extras` that may be installed. A directory with other content, or of another
-    template, is refused unless `force`."""
+    """The home to make at `path`, with `extras` that may be installed. A directory with other
+    content, or of another template, is refused unless `force`."""
 
     path: str
     template: str
@@ -72,8 +73,9 @@ class NewHome:
 
 
 def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> NewHome:
-    """Make a home, or renew it, and install the program that it runs. Extras that it needs are installed if the request
-    names them, or after a yes at the terminal. Raises SessionMemoryError, OSError."""
+    """Make a home, or renew it, and install the program that it runs. Extras that it needs are
+    installed if the request names them, or after a yes at the terminal. Raises SessionMemoryError,
+    OSError."""
     source = source_dir()
     program.check_source(source)
     root, template = os.path.abspath(expanded(request.path, os.environ)), request.template
@@ -87,7 +89,8 @@ def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> 
         return NewHome(root, template, plan, paths, None)
     wanted = _wanted_extras(template, [*request.extras, *installed_extras(paths)], terminal)
     with program.locked(paths) as made_for_us:
-        ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
+        # as it is now: another install may have been at work until now
+        ledger = read_ledger(paths.ledger_file)
         program.note_directories(made_for_us, ledger)
         environment = program.ensure_program(paths, source, terminal, wanted).environment
         plan = plan_template(root, template, source, ledger)
@@ -97,7 +100,8 @@ def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> 
 
 
 def _wanted_extras(template: str, agreed: list[str], terminal: Terminal) -> list[str]:
-    """Return the extras to install: those agreed to, and what the template needs beyond them if the person says yes."""
+    """Return the extras to install: those agreed to, and what the template needs beyond them if the
+    person says yes."""
     missing = [name for name in TEMPLATES[template].extras if name not in agreed]
     if not missing or not terminal.can_ask():
         return agreed
@@ -111,7 +115,9 @@ def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str])
     record = ledger.homes.get(root)
     if record is None or not record.template or not os.path.isdir(root):
         return None
-    return Target("template", root, f"{root}/{RUNTIME.install.HOME_FOLDER}", root, "", home_at(root, environ))
+    return Target(
+        "template", root, f"{root}/{RUNTIME.install.HOME_FOLDER}", root, "", home_at(root, environ)
+    )
 
 
 def plan_template(root: str, template: str, source: Path, ledger: InstallLedger) -> HomePlan:
@@ -133,7 +139,8 @@ def plan_template(root: str, template: str, source: Path, ledger: InstallLedger)
 
 
 def fill_sample_home(home: Path, source: Path) -> None:
-    """Writes the sample's named sessions and their transcripts, as if they had happened just now. Raises OSError."""
+    """Writes the sample's named sessions and their transcripts, as if they had happened just now.
+    Raises OSError."""
     transcripts_dir = RUNTIME.project_dir(f"{home}/{RUNTIME.install.HOME_FOLDER}", str(home))
     names = home / MEMORY_DIR / RUNTIME.SESSIONS_FOLDER
     make_private_dir(transcripts_dir)
@@ -144,12 +151,14 @@ def fill_sample_home(home: Path, source: Path) -> None:
         transcript = Path(transcripts_dir, f"{session_id}.jsonl")
         write_in_place(transcript, text.encode())
         os.utime(transcript, (end, end))
-        write_in_place(names / f"{name}.json", (json.dumps({"sessionId": session_id}) + "\n").encode())
+        write_in_place(
+            names / f"{name}.json", (json.dumps({"sessionId": session_id}) + "\n").encode()
+        )
 
 
 def sample_transcript(source: Path, name: str, directory: str, end: float) -> tuple[str, str]:
-    """Return a transcript of the samples, of a session in `directory` whose last record is from the time `end`, and the
-    session's id. Raises OSError."""
+    """Return a transcript of the samples, of a session in `directory` whose last record is from the
+    time `end`, and the session's id. Raises OSError."""
     text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
     text = text.replace(_HOME_MARK, json.dumps(directory)[1:-1])
     shift = end - max(epoch_seconds(time) or 0 for time in _TIMESTAMP.findall(text))
@@ -172,10 +181,13 @@ def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
 
 
 def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
-    """Makes the changes, each noted in the ledger before. Raises CannotWriteError, ChangedMeanwhileError, OSError."""
+    """Makes the changes, each noted in the ledger before. Raises CannotWriteError,
+    ChangedMeanwhileError, OSError."""
     settings = plan.settings
     assert settings is not None  # as plan_template made it
-    original = None if settings.before is None else settings.before.decode("utf-8", "surrogateescape")
+    original = (
+        None if settings.before is None else settings.before.decode("utf-8", "surrogateescape")
+    )
     record = ledger.homes.setdefault(plan.root, HomeRecord(str(settings.path), original))
     record.template = template
     for change in plan.changes:
@@ -189,7 +201,8 @@ def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
 
 
 def _files(source: Path, template: str) -> list[tuple[str, Path]]:
-    """The names of a template's files relative to the home, with where each lies; the overlay goes before the base."""
+    """The names of a template's files relative to the home, with where each lies; the overlay goes
+    before the base."""
     found = {}
     for part in (_BASE, template):
         directory = source / "templates" / part

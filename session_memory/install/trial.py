@@ -1,4 +1,5 @@
-"""Tries an installed hook as the runtime runs it, on a throw-away copy: nothing counts as delivered."""
+"""Tries an installed hook as the runtime runs it, on a throw-away copy: nothing counts as
+delivered."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ _SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR, ENV_HO
 
 @dataclass(frozen=True)
 class Trial:
-    """`text` is the update that the next prompt of `session` would get ('' for none, `reason` may say why); `problem`
-    says what went wrong. Times are medians in seconds, of a prompt with nothing new and of `python -I -c pass`; 0 if
-    not taken, as in an install."""
+    """`text` is the update that the next prompt of `session` would get ('' for none, `reason` may
+    say why); `problem` says what went wrong. Times are medians in seconds, of a prompt with nothing
+    new and of `python -I -c pass`; 0 if not taken, as in an install."""
 
     session: str = ""
     text: str = ""
@@ -45,7 +46,8 @@ class Trial:
 
 
 class _Scene(NamedTuple):
-    """The input of a hook and its environment, whose prompt it is, and the throw-away copy of the home."""
+    """The input of a hook and its environment, whose prompt it is, and the throw-away copy of the
+    home."""
 
     event: dict[str, Any]
     environ: dict[str, str]
@@ -56,7 +58,9 @@ class _Scene(NamedTuple):
 def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_timed: bool) -> Trial:
     """Run a prompt hook's `command` for the next prompt in a home, so that a failure shows."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
-    with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+    with tempfile.TemporaryDirectory(
+        prefix="session-memory-", ignore_cleanup_errors=True
+    ) as directory:
         try:
             set_up = _agent_scene if target.kind == "agent" else _plain_scene
             scene = set_up(target, os.path.realpath(directory), environ)
@@ -76,7 +80,8 @@ def interpreter_of(command: str) -> str:
 
 
 def modified(session: Session) -> float:
-    """Return when the session's transcript was last written, in seconds since 1970; 0 if there is none."""
+    """Return when the session's transcript was last written, in seconds since 1970; 0 if there is
+    none."""
     try:
         return os.stat(session.path).st_mtime
     except OSError:
@@ -84,12 +89,15 @@ def modified(session: Session) -> float:
 
 
 def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
-    """Set up the next prompt of the session `main`, else of the one last active; or say why there is none."""
+    """Set up the next prompt of the session `main`, else of the one last active; or say why there
+    is none."""
     sessions = target.sessions()
     if not sessions:
         return "no session has begun yet"
     own = max(sessions, key=lambda session: (session.name == "main", modified(session)))
-    lying_in = Counter(os.path.dirname(session.path) for session in sessions if os.path.isfile(session.path))
+    lying_in = Counter(
+        os.path.dirname(session.path) for session in sessions if os.path.isfile(session.path)
+    )
     project_dir = lying_in.most_common(1)[0][0] if lying_in else os.path.dirname(own.path)
     sessions_dir = os.path.join(directory, os.path.relpath(target.home.sessions_dir, target.root))
     shutil.copytree(target.home.sessions_dir, sessions_dir)
@@ -101,7 +109,9 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
         shutil.copyfile(cursors, home.cursor_file(own.name))
     start = os.path.normpath(os.path.join(directory, os.path.relpath(target.project, target.root)))
     os.makedirs(start, exist_ok=True)
-    return _scene(target, own.name, home, f"{project_dir}/{os.path.basename(own.path)}", start, environ, moved)
+    return _scene(
+        target, own.name, home, f"{project_dir}/{os.path.basename(own.path)}", start, environ, moved
+    )
 
 
 def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
@@ -116,15 +126,23 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=user_dir(environ))
     start = where if is_safe else directory  # in an agent home the hook would write to it
     own_id = str(uuid.uuid4())
-    transcript = target.runtime.own_path({"session_id": own_id, "cwd": where}, where, target.config_dir)
+    transcript = target.runtime.own_path(
+        {"session_id": own_id, "cwd": where}, where, target.config_dir
+    )
     return _scene(target, f"a new session in {where}", home, transcript, start, environ, moved)
 
 
 def _scene(
-    target: Target, session: str, home: Home, transcript: str, start: str, environ: Mapping[str, str],
+    target: Target,
+    session: str,
+    home: Home,
+    transcript: str,
+    start: str,
+    environ: Mapping[str, str],
     moved: Mapping[str, str],
-) -> _Scene:  # fmt: skip
-    """Copy the settings, and return a prompt in the session with this transcript, started in `start`."""
+) -> _Scene:
+    """Copy the settings, and return a prompt in the session with this transcript, started in
+    `start`."""
     for of, to in ((person_home(environ), person_home(moved)), (target.home, home)):
         if os.path.isfile(of.config_file):
             os.makedirs(to.memory_dir, exist_ok=True)
@@ -132,12 +150,15 @@ def _scene(
     install, session_id = target.runtime.install, target.runtime.session_id_of(transcript)
     variables = {key: moved[key] for key in _SHARED_VARIABLES if key in moved}
     variables |= install.hook_variables(session_id, start)
-    return _Scene(install.prompt_event(session_id, transcript, start, _PROMPT), variables, session, home)
+    return _Scene(
+        install.prompt_event(session_id, transcript, start, _PROMPT), variables, session, home
+    )
 
 
 def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the directory of the transcripts of the project last active and that of its sessions; ('', '') if there is
-    none. Projects of an agent home are left out: their prompts show what its sessions did."""
+    """Return the directory of the transcripts of the project last active and that of its sessions;
+    ('', '') if there is none. Projects of an agent home are left out: their prompts show what its
+    sessions did."""
     looked_at = set()
     for session in sorted(target.sessions(), key=modified, reverse=True):
         project_dir = os.path.dirname(session.path)
@@ -155,9 +176,14 @@ def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
 
     def start() -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
-            [shell, "-c", command], input=json.dumps(scene.event).encode() + b"\n", env=scene.environ,
-            cwd=scene.event["cwd"], capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
-        )  # fmt: skip
+            [shell, "-c", command],
+            input=json.dumps(scene.event).encode() + b"\n",
+            env=scene.environ,
+            cwd=scene.event["cwd"],
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
 
     done, text, problem = start(), "", ""
     log = Path(scene.home.log_file)

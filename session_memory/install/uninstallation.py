@@ -1,5 +1,6 @@
-"""Uninstall: every home is checked before anything is changed, and gets back what it was before. What others wrote
-stays, and is reported: marks of trust, servers that a person added by hand, hosts with their groups."""
+"""Uninstall: every home is checked before anything is changed, and gets back what it was before.
+What others wrote stays, and is reported: marks of trust, servers that a person added by hand, hosts
+with their groups."""
 
 from __future__ import annotations
 
@@ -51,10 +52,11 @@ class Leftover(NamedTuple):
 
 @dataclass
 class Uninstalled:
-    """The result of an uninstall, or of a dry run. `restored` says by home if its settings have their old bytes again.
-    `purged` has what was deleted of what is kept, each with the place it lies in, `kept` what was not, and `shared`
-    what serves other homes too. `unreachable` are the homes that are not where they were, `left` is what
-    others wrote. `is_whole` if the program is removed too."""
+    """The result of an uninstall, or of a dry run. `restored` says by home if its settings have
+    their old bytes again. `purged` has what was deleted of what is kept, each with the place it
+    lies in, `kept` what was not, and `shared` what serves other homes too. `unreachable` are the
+    homes that are not where they were, `left` is what others wrote. `is_whole` if the program is
+    removed too."""
 
     paths: ProgramPaths
     plans: list[home_changes.HomePlan]
@@ -69,13 +71,19 @@ class Uninstalled:
 
 
 def uninstall(
-    homes: list[str], paths: ProgramPaths, environ: Mapping[str, str], *, dry_run: bool, purge: bool,
+    homes: list[str],
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    dry_run: bool,
+    purge: bool,
     confirm: Callable[[list[str]], None],
-) -> Uninstalled:  # fmt: skip
-    """Uninstalls from `homes`; without any, from all, and removes the program. `purge` also deletes what was kept of
-    their sessions, and the configuration, but not the named sessions, which are the host's; `confirm` is given these
-    paths before, and raises what keeps it from being done. Nothing is changed before the settings of every home are
-    found to be in order. Raises SessionMemoryError, OSError."""
+) -> Uninstalled:
+    """Uninstalls from `homes`; without any, from all, and removes the program. `purge` also deletes
+    what was kept of their sessions, and the configuration, but not the named sessions, which are
+    the host's; `confirm` is given these paths before, and raises what keeps it from being done.
+    Nothing is changed before the settings of every home are found to be in order. Raises
+    SessionMemoryError, OSError."""
     ledger = read_ledger(paths.ledger_file)
     foreseen = _foreseen(homes, ledger, paths, environ, dry_run=dry_run, purge=purge)
     if dry_run:
@@ -85,15 +93,24 @@ def uninstall(
     if not paths.program_dir.is_dir():
         return _take_out(foreseen, ledger)
     with program.locked(paths):
-        ledger = read_ledger(paths.ledger_file)  # as it is now: an install may have been at work until now
-        return _take_out(_foreseen(homes, ledger, paths, environ, dry_run=False, purge=purge), ledger)
+        # as it is now: an install may have been at work until now
+        ledger = read_ledger(paths.ledger_file)
+        return _take_out(
+            _foreseen(homes, ledger, paths, environ, dry_run=False, purge=purge), ledger
+        )
 
 
 def _foreseen(
-    homes: list[str], ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str], *, dry_run: bool,
+    homes: list[str],
+    ledger: InstallLedger,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    dry_run: bool,
     purge: bool,
-) -> Uninstalled:  # fmt: skip
-    """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands in it afterwards."""
+) -> Uninstalled:
+    """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands
+    in it afterwards."""
     records = _records(homes, ledger, environ)
     is_ours = home_changes.ours(ledger)
     plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
@@ -107,7 +124,10 @@ def _foreseen(
     place = person_home(environ).memory_dir
     own = {path: base for root in real for path, base in _purgeable(root, ledger, environ)}
     if result.is_whole and os.path.lexists(place):
-        own = {place: place, **{path: base for path, base in own.items() if not path.startswith(f"{place}/")}}
+        own = {
+            place: place,
+            **{path: base for path, base in own.items() if not path.startswith(f"{place}/")},
+        }
     result.shared = [path for path in own if path == place and not result.is_whole]
     for path, base in own.items():
         if path not in result.shared:
@@ -119,15 +139,19 @@ def _foreseen(
     return result
 
 
-def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]) -> dict[str, HomeRecord]:
-    """Return the records of the homes to uninstall from. Without a ledger, search the homes of the person's
-    runtimes. Skills that several runtimes share go with the last of these."""
+def _records(
+    homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
+) -> dict[str, HomeRecord]:
+    """Return the records of the homes to uninstall from. Without a ledger, search the homes of the
+    person's runtimes. Skills that several runtimes share go with the last of these."""
     if homes:
         named = dict(_record_of(path, ledger, environ) for path in homes)
         left = {root: record for root, record in ledger.homes.items() if root not in named}
         runtimes = [runtime_called(record.runtime) for record in left.values()]
         if all(one is None or one.install.SKILLS_FOLDER for one in runtimes):
-            named.update({root: one for root, one in left.items() if one.runtime == SHARED_SKILLS_FOLDER})
+            named.update(
+                {root: one for root, one in left.items() if one.runtime == SHARED_SKILLS_FOLDER}
+            )
         return named
     if not ledger.homes:
         here = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
@@ -138,13 +162,17 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
     return dict(ledger.homes)
 
 
-def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> tuple[str, HomeRecord]:
-    """The home that `path` is, and what is known of it: by its path, by what was installed into a home that is no more
-    where it was, or by what is in it. Raises SessionMemoryError."""
+def _record_of(
+    path: str, ledger: InstallLedger, environ: Mapping[str, str]
+) -> tuple[str, HomeRecord]:
+    """The home that `path` is, and what is known of it: by its path, by what was installed into a
+    home that is no more where it was, or by what is in it. Raises SessionMemoryError."""
     root = os.path.abspath(expanded(path, os.environ))
     if root in ledger.homes:
         return root, ledger.homes[root]
-    moved = next((old for old, record in ledger.homes.items() if _is_moved(old, record, root)), None)
+    moved = next(
+        (old for old, record in ledger.homes.items() if _is_moved(old, record, root)), None
+    )
     if moved is not None:
         ledger.homes[root] = _at(ledger.homes.pop(moved), moved, root)
         return root, ledger.homes[root]
@@ -153,18 +181,27 @@ def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
         return _record_of(target.root, ledger, environ)
     found = _record_by_content(target, home_changes.ours(ledger))
     if found is None:
-        raise SessionMemoryError(f"{path}: nothing was installed there", f"the ledger is {ledger.path}")
+        raise SessionMemoryError(
+            f"{path}: nothing was installed there", f"the ledger is {ledger.path}"
+        )
     ledger.homes[root] = found
     return root, found
 
 
 def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
-    """Check if `root` is the home that was at `old`, which is gone: something in it is just as we wrote it there."""
+    """Check if `root` is the home that was at `old`, which is gone: something in it is just as we
+    wrote it there."""
     if os.path.lexists(old):
         return False
     here = _at(record, old, root)
-    written = [(here.settings_file, set(record.written)), *((path, {known}) for path, known in here.files.items())]
-    return any((content := read_if_there(Path(path))) and checksum(content) in known for path, known in written)
+    written = [
+        (here.settings_file, set(record.written)),
+        *((path, {known}) for path, known in here.files.items()),
+    ]
+    return any(
+        (content := read_if_there(Path(path))) and checksum(content) in known
+        for path, known in written
+    )
 
 
 def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
@@ -178,8 +215,13 @@ def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
         files={moved(path): known for path, known in record.files.items()},
         identity={moved(path): known for path, known in record.identity.items()},
         made=[moved(path) for path in record.made],
-        server={key: moved(value) if key == "file" else value for key, value in record.server.items()},
-        status_line={key: moved(value) if key == "file" else value for key, value in record.status_line.items()},
+        server={
+            key: moved(value) if key == "file" else value for key, value in record.server.items()
+        },
+        status_line={
+            key: moved(value) if key == "file" else value
+            for key, value in record.status_line.items()
+        },
     )
 
 
@@ -187,21 +229,41 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     """Return what is ours in a home that the ledger does not know; None if nothing is."""
     path = target.settings_file
     content = read_if_there(path) if path else None
-    settings = None if content is None else settings_file.read(content, str(path), target.runtime.install)
+    settings = (
+        None if content is None else settings_file.read(content, str(path), target.runtime.install)
+    )
     own, shared = target.skills_dir, target.shared_skills_dir
     folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
     skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
-    contents = {str(path): path.read_bytes() for path in skills if path.is_file() and not path.parent.is_symlink()}
-    files = {path: checksum(text) for path, text in contents.items() if any(part in text for part in _OF_OUR_SKILLS)}
+    contents = {
+        str(path): path.read_bytes()
+        for path in skills
+        if path.is_file() and not path.parent.is_symlink()
+    }
+    files = {
+        path: checksum(text)
+        for path, text in contents.items()
+        if any(part in text for part in _OF_OUR_SKILLS)
+    }
     if target.kind == "runtime":
-        extensions = [Path(target.settings_dir, name) for name in home_changes.extension_names(target)]
-        files.update({str(path): checksum(content) for path in extensions if (content := read_if_there(path))})
+        extensions = [
+            Path(target.settings_dir, name) for name in home_changes.extension_names(target)
+        ]
+        files.update(
+            {
+                str(path): checksum(content)
+                for path in extensions
+                if (content := read_if_there(path))
+            }
+        )
     if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):
         return None
     made = [directory for folder in folders for directory in (folder.parent, folder)]
     record = _empty_record(target)
     record.rules, record.files = rules_by_content(settings.rules) if settings else [], files
-    record.made = [str(one) for one in made if str(one) != target.settings_dir or target.kind == "skills"]
+    record.made = [
+        str(one) for one in made if str(one) != target.settings_dir or target.kind == "skills"
+    ]
     return record
 
 
@@ -217,8 +279,11 @@ def _empty_record(target: Target) -> HomeRecord:
     return record
 
 
-def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what is kept of a home's sessions, and its configuration, each with the place it lies in."""
+def _purgeable(
+    root: str, ledger: InstallLedger, environ: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is kept of a home's sessions, and its configuration, each with the place it lies
+    in."""
     is_templated = bool(ledger.homes[root].template)
     target = None if is_templated else known_home(root, ledger, environ)
     if not is_templated and (target is None or target.kind == "skills"):
@@ -226,10 +291,18 @@ def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
     home = target.home if target else home_at(root, environ)
     if target is None or target.kind == "agent":
         sessions = [each.SESSIONS_FOLDER for each in all_runtimes()]
-        inside = [str(path) for path in sorted(Path(home.memory_dir).glob("*")) if path.name not in sessions]
+        inside = [
+            str(path)
+            for path in sorted(Path(home.memory_dir).glob("*"))
+            if path.name not in sessions
+        ]
         yield from ((path, home.memory_dir) for path in inside)
         kept = [home.conversations_dir, home.memories_dir]
-        yield from ((path, home.root) for path in [*kept, *map(private_beside, kept)] if os.path.lexists(path))
+        yield from (
+            (path, home.root)
+            for path in [*kept, *map(private_beside, kept)]
+            if os.path.lexists(path)
+        )
     elif os.path.lexists(home.memory_dir):
         yield home.memory_dir, home.memory_dir
 
@@ -246,7 +319,9 @@ def _take_out(result: Uninstalled, ledger: InstallLedger) -> Uninstalled:
     return result
 
 
-def leftovers(plans: list[home_changes.HomePlan], environ: Mapping[str, str], *, is_whole: bool) -> list[Leftover]:
+def leftovers(
+    plans: list[home_changes.HomePlan], environ: Mapping[str, str], *, is_whole: bool
+) -> list[Leftover]:
     """Return what stays in the homes of `plans`, and, if the program goes too, elsewhere."""
     found: list[Leftover] = []
     for plan in plans:
@@ -256,13 +331,19 @@ def leftovers(plans: list[home_changes.HomePlan], environ: Mapping[str, str], *,
             text = (change.after or b"").decode("utf-8", "replace") if change else text_of(path)
             found += _servers(os.path.normpath(path), text)
         if runtime and plan.settings:
-            found += [Leftover(*one) for one in runtime.install.left_behind(plan.root, plan.settings.after)]
+            found += [
+                Leftover(*one)
+                for one in runtime.install.left_behind(plan.root, plan.settings.after)
+            ]
     if is_whole:
         for host in registered_hosts(environ):
             groups = f"{host}/groups"
             if os.path.isdir(groups):
                 number = len([one for one in os.scandir(groups) if one.is_dir()])
-                what = f"the host {host}, with {number} group{'' if number == 1 else 's'} and their sessions"
+                what = (
+                    f"the host {host}, with {number} group{'' if number == 1 else 's'} and "
+                    f"their sessions"
+                )
                 found.append(Leftover(what, "stop it, then delete the directory"))
     return list(dict.fromkeys(found))
 
@@ -271,7 +352,9 @@ def _servers(path: str, text: str) -> Iterator[Leftover]:
     """Yield the MCP servers in a file with this text that run our command."""
     names = []
     if path.endswith(".toml"):
-        names = [match[1].strip("\"'") for match in _MCP_TABLE.finditer(text) if runs_ours(match[2])]
+        names = [
+            match[1].strip("\"'") for match in _MCP_TABLE.finditer(text) if runs_ours(match[2])
+        ]
     elif NAME in text:
         try:
             names = list(_named_servers(json.loads(text)))

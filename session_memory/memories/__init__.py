@@ -1,1 +1,2 @@
-"""Durable memories: finished conversations turned into knowledge by strategies, worked off a queue."""
+"""Durable memories: finished conversations turned into knowledge by strategies, worked off a
+queue."""

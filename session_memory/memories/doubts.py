@@ -20,13 +20,16 @@ from .format import EPISODE
 SETTLED_SECONDS = 3600  # a change within the hour belongs to the same work
 MOST_FILES = 20  # named in one memory
 MOST_ASKED = 500  # files in one git command: a command line has a limit
-_NAMED = re.compile(r"`([^`\s]+)`|(?<![\w/.@:-])((?:[\w.@+-]+/)+[\w.@+-]*\w|[\w+-]+\.[a-z]\w{0,5})(?![\w/])")
+_NAMED = re.compile(
+    r"`([^`\s]+)`|(?<![\w/.@:-])((?:[\w.@+-]+/)+[\w.@+-]*\w|[\w+-]+\.[a-z]\w{0,5})(?![\w/])"
+)
 _NO_FILE = re.compile(r"[*?<>|{}$()\[\]'\"=,;]|://|^-")
 
 
 class _NamedFiles(NamedTuple):
-    """Files named in a memory that may have changed: `changed` by their time on disk; `asked`, to look up with git, in
-    their worktree. Both count changes after a time in seconds since the epoch."""
+    """Files named in a memory that may have changed: `changed` by their time on disk; `asked`, to
+    look up with git, in their worktree. Both count changes after a time in seconds since the
+    epoch."""
 
     since: float
     changed: set[str]
@@ -35,8 +38,8 @@ class _NamedFiles(NamedTuple):
 
 
 def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[IndexedMemory]:
-    """Return the memories with the evidence against each. Ignores a repository at `user_dir` or above it. Runs git once
-    per repository."""
+    """Return the memories with the evidence against each. Ignores a repository at `user_dir` or
+    above it. Runs git once per repository."""
     branches = Branches(user_dir)
     named = [_named(memory, user_dir) for memory in memories]
     commits = _latest_commits([files for files in named if files.asked])
@@ -47,8 +50,8 @@ def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[Indexe
 
 
 def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
-    """Return the file names in a memory, and the paths of existing ones relative to its directory. Return empty lists
-    if the directory is unknown."""
+    """Return the file names in a memory, and the paths of existing ones relative to its directory.
+    Return empty lists if the directory is unknown."""
     names = _files_named(memory.whole_text)
     _, directory = _latest(memory)
     if not os.path.isabs(directory):
@@ -58,20 +61,25 @@ def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
 
 
 def settled_after(memory: IndexedMemory) -> float:
-    """Return the time, in seconds since the epoch, after which a changed file is evidence against a memory."""
+    """Return the time, in seconds since the epoch, after which a changed file is evidence against a
+    memory."""
     at, _ = _latest(memory)
     return (at or 0) / 1000 + SETTLED_SECONDS
 
 
-def unmerged_branch(memory: IndexedMemory, branches: Branches, deadline: float = float("inf")) -> str:
-    """Return the memory's branch if it is not merged; '' if it is merged or unknown. After `deadline` on the monotonic
-    clock, git is not asked and every branch counts as not merged."""
+def unmerged_branch(
+    memory: IndexedMemory, branches: Branches, deadline: float = float("inf")
+) -> str:
+    """Return the memory's branch if it is not merged; '' if it is merged or unknown. After
+    `deadline` on the monotonic clock, git is not asked and every branch counts as not merged."""
     at, directory = _latest(memory)
     if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
         return ""
     branch = branches.checked_out(directory, at / 1000)
     is_usual = not branch or branch in USUAL_BRANCHES
-    is_open = not is_usual and (time.monotonic() > deadline or branches.is_merged(directory, branch) is False)
+    is_open = not is_usual and (
+        time.monotonic() > deadline or branches.is_merged(directory, branch) is False
+    )
     return branch if is_open else ""
 
 
@@ -82,7 +90,10 @@ def _latest(memory: IndexedMemory) -> tuple[int | None, str]:
 
 
 def _doubts(
-    memory: IndexedMemory, files: _NamedFiles, commits: dict[tuple[str, str], int], branches: Branches
+    memory: IndexedMemory,
+    files: _NamedFiles,
+    commits: dict[tuple[str, str], int],
+    branches: Branches,
 ) -> Iterator[str]:
     git_dir = files.worktree.git_dir if files.worktree else ""
     committed = [path for path in files.asked if commits.get((git_dir, path), 0) > files.since]
@@ -101,11 +112,16 @@ def _files_named(text: str) -> list[str]:
 
 
 def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
-    """Return the files of a memory that changed well after it. Files that git tracks or that are gone are left to git:
-    checking out an old commit changes a file's time too."""
+    """Return the files of a memory that changed well after it. Files that git tracks or that are
+    gone are left to git: checking out an old commit changes a file's time too."""
     at, directory = _latest(memory)
     settled = settled_after(memory)
-    if at is None or memory.kind == EPISODE or not os.path.isabs(directory) or not os.path.isdir(directory):
+    if (
+        at is None
+        or memory.kind == EPISODE
+        or not os.path.isabs(directory)
+        or not os.path.isdir(directory)
+    ):
         return _NamedFiles(settled, set(), set(), None)
     worktree = find_worktree(directory, user_dir)
     roots = [directory, *([worktree.root] if worktree and worktree.root else [])]
@@ -125,8 +141,8 @@ def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
 
 
 def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
-    """Return the time of the last commit that changed or deleted each file, by repository and path. Leaves out a
-    repository if git fails."""
+    """Return the time of the last commit that changed or deleted each file, by repository and path.
+    Leaves out a repository if git fails."""
     by_worktree: dict[str, list[_NamedFiles]] = {}
     for files in named:
         if files.worktree:
@@ -144,8 +160,16 @@ def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
 
 
 def _commits(git_dir: str, paths: Sequence[str], since: int) -> Iterator[tuple[str, int]]:
-    """Yield the paths that commits since a time changed, each with the commit's time; nothing if git fails."""
-    options = ("--format=%x01%at", "--name-only", "-z", "--no-ext-diff", "--no-textconv", f"--since={since}")
+    """Yield the paths that commits since a time changed, each with the commit's time; nothing if
+    git fails."""
+    options = (
+        "--format=%x01%at",
+        "--name-only",
+        "-z",
+        "--no-ext-diff",
+        "--no-textconv",
+        f"--since={since}",
+    )
     try:
         told = ask_git(git_dir, "--literal-pathspecs", "log", *options, "--", *paths)
     except GitUnavailableError:

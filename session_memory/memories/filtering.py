@@ -1,4 +1,5 @@
-"""Filter a conversation for a model (messages in full, tool calls as one line each), and split it into chunks. Pure.
+"""Filter a conversation for a model (messages in full, tool calls as one line each), and split it
+into chunks. Pure.
 
 One or more lines per entry:
 
@@ -24,8 +25,9 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
 class Chunk(NamedTuple):
-    """Filtered text of an exchange or of a part of it. `exchange` and `part` count from 0, `first_item` and `last_item`
-    are ids of entries, `timestamp` is the first known time in it or None."""
+    """Filtered text of an exchange or of a part of it. `exchange` and `part` count from 0,
+    `first_item` and `last_item` are ids of entries, `timestamp` is the first known time in it or
+    None."""
 
     text: str
     tokens: int
@@ -45,14 +47,19 @@ def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
     """Return the lines of one entry or tool call; '' for nothing."""
     if entry.role == "tool":
         return _action(entry, filtering) if filtering.keep_tool_structure else ""
-    is_kept = filtering.keep_user_messages if entry.role == "user" else filtering.keep_agent_responses
+    is_kept = (
+        filtering.keep_user_messages if entry.role == "user" else filtering.keep_agent_responses
+    )
     return f"{_SPEAKERS[entry.role]}: {entry.text}" if is_kept and entry.text else ""
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text is a runtime's own command (`/clear`, `/model opus`), unlike `/etc/hosts is empty`."""
+    """Return whether a text is a runtime's own command (`/clear`, `/model opus`), unlike
+    `/etc/hosts is empty`."""
     word, _, rest = text.strip().partition(" ")
-    return word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 2
+    return (
+        word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 2
+    )
 
 
 def relative_path(path: str, cwd: str) -> str:
@@ -69,8 +76,8 @@ def size_text(characters: int) -> str:
 
 
 def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
-    """Split entries into exchanges: consecutive user entries with all replies that follow. Entries before the first
-    user entry form an exchange too."""
+    """Split entries into exchanges: consecutive user entries with all replies that follow. Entries
+    before the first user entry form an exchange too."""
     found: list[list[StoredEntry]] = []
     was_user = False
     for entry in entries:
@@ -85,8 +92,8 @@ def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
 def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int) -> list[Chunk]:
     """Return a conversation's exchanges as chunks of at most `max_tokens` (see `estimated_tokens`).
 
-    Splits a larger exchange between entries, a larger entry between lines, and marks the cuts with GOES_ON and WENT_ON.
-    An exchange that filtering empties yields no chunk.
+    Splits a larger exchange between entries, a larger entry between lines, and marks the cuts with
+    GOES_ON and WENT_ON. An exchange that filtering empties yields no chunk.
     """
     found = []
     for number, exchange in enumerate(exchanges(entries)):
@@ -94,7 +101,17 @@ def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int
             text = "\n".join([line for _, line in lines])
             times = [entry.timestamp for entry, _ in lines if entry.timestamp is not None]
             first, last = lines[0][0].id, lines[-1][0].id
-            found.append(Chunk(text, estimated_tokens(text), number, part, first, last, times[0] if times else None))
+            found.append(
+                Chunk(
+                    text,
+                    estimated_tokens(text),
+                    number,
+                    part,
+                    first,
+                    last,
+                    times[0] if times else None,
+                )
+            )
     return found
 
 
@@ -118,7 +135,9 @@ def _outcome(entry: StoredEntry) -> str:
     return f"{word}, {lines:,} {'line' if lines == 1 else 'lines'}, {size_text(entry.result_size)}"
 
 
-def _lines(exchange: Iterable[StoredEntry], filtering: Filtering, max_tokens: int) -> Iterator[tuple[StoredEntry, str]]:
+def _lines(
+    exchange: Iterable[StoredEntry], filtering: Filtering, max_tokens: int
+) -> Iterator[tuple[StoredEntry, str]]:
     for entry in exchange:
         text = filtered_entry(entry, filtering)
         if text:
@@ -126,7 +145,9 @@ def _lines(exchange: Iterable[StoredEntry], filtering: Filtering, max_tokens: in
                 yield entry, piece
 
 
-def _packed(lines: Iterable[tuple[StoredEntry, str]], max_tokens: int) -> Iterator[list[tuple[StoredEntry, str]]]:
+def _packed(
+    lines: Iterable[tuple[StoredEntry, str]], max_tokens: int
+) -> Iterator[list[tuple[StoredEntry, str]]]:
     """Group lines: as many as fit `max_tokens`, at least one."""
     packed: list[tuple[StoredEntry, str]] = []
     text = ""
@@ -142,7 +163,8 @@ def _packed(lines: Iterable[tuple[StoredEntry, str]], max_tokens: int) -> Iterat
 
 
 def _pieces(text: str, max_tokens: int) -> Iterator[str]:
-    """Yield `text` in pieces of at most `max_tokens`, cut after a paragraph, else a line, else a word."""
+    """Yield `text` in pieces of at most `max_tokens`, cut after a paragraph, else a line, else a
+    word."""
     seam = 2 * estimated_tokens(f"\n{GOES_ON}{WENT_ON}\n")
     room = max(1, max_tokens - seam)
     before = ""
@@ -156,8 +178,8 @@ def _pieces(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> int:
-    """Return the index at which to cut `text`, at most `limit`: the last end of a paragraph, line or word in the second
-    half."""
+    """Return the index at which to cut `text`, at most `limit`: the last end of a paragraph, line
+    or word in the second half."""
     for border in ("\n\n", "\n", " "):
         at = text.rfind(border, limit // 2, limit)
         if at > 0:

@@ -22,16 +22,22 @@ def groups_of(location: StoreLocation) -> list[str]:
 
 
 def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
-    """Return whether a rule marks the conversation's session as untrusted, by its name, title, id or group. Both the
-    host's and the group's rules count. Raises ConfigError."""
+    """Return whether a rule marks the conversation's session as untrusted, by its name, title, id
+    or group. Both the host's and the group's rules count. Raises ConfigError."""
     group = conversation.home
     home = location.home_for(group)
     names = [conversation.session_id, conversation.title]
     for runtime in all_runtimes():
         agent = named_home(home.root, os.environ, runtime.SESSIONS_FOLDER)
         if agent is not None:  # this runtime names sessions, and the root is an agent home
-            others = runtime.other_sessions(agent.sessions_dir, runtime.config_dir(os.environ), "", "project")
-            names += [one.name for one in others if runtime.session_id_of(one.path) == conversation.session_id]
+            others = runtime.other_sessions(
+                agent.sessions_dir, runtime.config_dir(os.environ), "", "project"
+            )
+            names += [
+                one.name
+                for one in others
+                if runtime.session_id_of(one.path) == conversation.session_id
+            ]
     names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
     names += [group] if group else []
     return home.settings().rule(*names).isolate_memories

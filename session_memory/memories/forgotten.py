@@ -1,6 +1,6 @@
-"""Forgotten memories: tombstones, so that no strategy recreates them, and an undo log, kept for a day. Both are JSON
-lines in a file among the pages; tombstones store hashes of the words, with a key that lies elsewhere, so that no
-dictionary recovers the words."""
+"""Forgotten memories: tombstones, so that no strategy recreates them, and an undo log, kept for a
+day. Both are JSON lines in a file among the pages; tombstones store hashes of the words, with a key
+that lies elsewhere, so that no dictionary recovers the words."""
 
 import json
 import os
@@ -26,8 +26,8 @@ T = TypeVar("T")
 
 
 class Tombstone(NamedTuple):
-    """A forgotten memory: its id, its kind, the keyed hashes of its words and, for an episode, the hashes of its
-    conversations. Those of 0.2.0 had no key: they get one when they are read."""
+    """A forgotten memory: its id, its kind, the keyed hashes of its words and, for an episode, the
+    hashes of its conversations. Those of 0.2.0 had no key: they get one when they are read."""
 
     id: str
     kind: str
@@ -61,8 +61,8 @@ def _covers(one: Tombstone, memory: IndexedMemory, words: frozenset[str]) -> boo
 
 
 class Forgotten(NamedTuple):
-    """A forgotten memory: its id, the time in seconds since the epoch (the same for all forgotten at once), its page,
-    its part of the page, and the ids of the memories that it had superseded."""
+    """A forgotten memory: its id, the time in seconds since the epoch (the same for all forgotten
+    at once), its page, its part of the page, and the ids of the memories that it had superseded."""
 
     id: str
     time: float
@@ -77,7 +77,10 @@ def read(directory: str) -> list[Tombstone]:
     if all(one.is_keyed for one in found):
         return found
     key = _key(directory)
-    return [one if one.is_keyed else one._replace(words=_keyed(one.words, key), is_keyed=True) for one in found]
+    return [
+        one if one.is_keyed else one._replace(words=_keyed(one.words, key), is_keyed=True)
+        for one in found
+    ]
 
 
 def add(directory: str, memories: Iterable[IndexedMemory]) -> None:
@@ -85,7 +88,9 @@ def add(directory: str, memories: Iterable[IndexedMemory]) -> None:
     known = {one.id: one for one in read(directory)}
     key = _key(directory)
     for memory in memories:
-        known[memory.id] = Tombstone(memory.id, memory.kind, _words(memory, key), _conversations(memory))
+        known[memory.id] = Tombstone(
+            memory.id, memory.kind, _words(memory, key), _conversations(memory)
+        )
     _write(f"{directory}/{TOMBSTONES}", known.values())
 
 
@@ -116,7 +121,8 @@ def write_undo(directory: str, forgotten: Collection[Forgotten]) -> None:
 
 
 def undoable(forgotten: Collection[Forgotten], ids: Collection[str]) -> list[Forgotten]:
-    """Return the entries whose ids begin with one of `ids`; without ids, the entries of the last deletion."""
+    """Return the entries whose ids begin with one of `ids`; without ids, the entries of the last
+    deletion."""
     if ids:
         return [one for one in forgotten if one.id.startswith(tuple(ids))]
     last = max([one.time for one in forgotten], default=0.0)
@@ -124,7 +130,8 @@ def undoable(forgotten: Collection[Forgotten], ids: Collection[str]) -> list[For
 
 
 def _lines(path: str, parsed: Callable[[Any], T]) -> tuple[list[T], int]:
-    """Return the values in a file's lines, without those that a person broke, and how many lines there are."""
+    """Return the values in a file's lines, without those that a person broke, and how many lines
+    there are."""
     try:
         lines = read_whole(path).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
@@ -143,8 +150,12 @@ def _write(path: str, values: Iterable[Tombstone | Forgotten]) -> None:
 
 def _tombstone(value: Any) -> Tombstone:
     words, conversations = frozenset(value["words"]), frozenset(value["conversations"])
-    found = Tombstone(value["id"], value["kind"], words, conversations, value.get("is_keyed") is True)
-    if not all(isinstance(part, str) for part in (found.id, found.kind, *found.words, *found.conversations)):
+    found = Tombstone(
+        value["id"], value["kind"], words, conversations, value.get("is_keyed") is True
+    )
+    if not all(
+        isinstance(part, str) for part in (found.id, found.kind, *found.words, *found.conversations)
+    ):
         raise ValueError("not a tombstone")
     return found
 
@@ -167,7 +178,8 @@ def _keyed(hashes: Iterable[str], key: bytes) -> frozenset[str]:
 
 
 def _key(directory: str) -> bytes:
-    """Return the key of a memories directory, made if there is none: not among the pages, which a person may share."""
+    """Return the key of a memories directory, made if there is none: not among the pages, which a
+    person may share."""
     path = f"{private_beside(directory)}/{KEY}"
     with suppress(FileNotFoundError):
         return read_whole(path)
@@ -179,4 +191,9 @@ def _key(directory: str) -> bytes:
 def _conversations(memory: IndexedMemory) -> frozenset[str]:
     if memory.kind != EPISODE:
         return frozenset()
-    return frozenset([short_hash(f"{origin.session} {origin.at and origin.at // 1000}") for origin in memory.origins])
+    return frozenset(
+        [
+            short_hash(f"{origin.session} {origin.at and origin.at // 1000}")
+            for origin in memory.origins
+        ]
+    )

@@ -7,7 +7,8 @@
     > expiry set to 3600
 
     *About auth*
-    *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary, in /srv/shop*
+    *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary, in
+    /srv/shop*
 
 A person may edit all of it. The id after `^` identifies a memory; one that a person wrote has none.
 """
@@ -29,21 +30,29 @@ TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 8000
 EPISODE = "episode"
 REJECTED = "rejected"  # tried and given up, with the reason
-BY_AGENT, BY_PERSON = "agent", "person"  # the strategy in the origin of a memory that one of these wrote
-KINDS = ("fact", "decision", "preference", "question", "solution", REJECTED, "project", "person")  # of single items
+# the strategy in the origin of a memory that one of these wrote
+BY_AGENT, BY_PERSON = "agent", "person"
+# of single items
+KINDS = ("fact", "decision", "preference", "question", "solution", REJECTED, "project", "person")
 
 _ITEM = re.compile(r"^\ufeff?## ", re.MULTILINE)
-_HEADING = re.compile(r"\ufeff?## (?P<struck>~~)?(?P<title>.*?)(?(struck)~~)(?: \^(?P<id>[a-z2-7]{10}))?[ \t\r]*$")
+_HEADING = re.compile(
+    r"\ufeff?## (?P<struck>~~)?(?P<title>.*?)(?(struck)~~)(?: \^(?P<id>[a-z2-7]{10}))?[ \t\r]*$"
+)
 _SECTION = re.compile(r"^# ", re.MULTILINE)
 _SECTION_OR_FENCE = re.compile(r"^(?:(?P<fence>`{3,}|~{3,})|# )", re.MULTILINE)
 _META = re.compile(r"\*(About|From|Superseded) ?(.*?)\*[ \t]*$")
 _META_LINES = re.compile(r"^\*(?:About|From|Superseded) .*\*[ \t]*(?=\r?$)", re.MULTILINE)
 _OUR_SUPERSEDED = re.compile(
-    r"^\*Superseded(?: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)?(?: by \^[a-z2-7]{10})?\*[ \t]*(?:\r?\n|\Z)", re.MULTILINE
+    r"^\*Superseded(?: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)?(?: by "
+    r"\^[a-z2-7]{10})?\*[ \t]*(?:\r?\n|\Z)",
+    re.MULTILINE,
 )
 _SOURCE = re.compile(
-    r"(?P<at>-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC), session (?P<session>\S+), conversation (?P<number>\d+), "
-    r"(?:message (?P<message>\d+), )?by (?P<strategy>\S+?)(?=, in |\s|\Z)(?:, in (?P<directory>\S+))?"
+    r"(?P<at>-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC), session (?P<session>\S+), conversation "
+    r"(?P<number>\d+), "
+    r"(?:message (?P<message>\d+), )?by (?P<strategy>\S+?)(?=, in |\s|\Z)(?:, in "
+    r"(?P<directory>\S+))?"
 )
 _BY = re.compile(r"by \^([a-z2-7]{10})")
 _LIKE_OURS = re.compile(r"^(?=## |>|\*(?:About|From|Superseded) )", re.MULTILINE)
@@ -52,7 +61,14 @@ _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
 def new_memory(
-    kind: str, title: str, text: str, subject: str, quote: str, origin: Origin, *, is_untrusted: bool
+    kind: str,
+    title: str,
+    text: str,
+    subject: str,
+    quote: str,
+    origin: Origin,
+    *,
+    is_untrusted: bool,
 ) -> IndexedMemory:
     """Make a strategy's memory: redacted, shortened to the limits, with its id."""
     title, text = one_line(for_people(title)), shorten(for_people(text).strip(), TEXT_CHARACTERS)
@@ -61,7 +77,9 @@ def new_memory(
     if len(title) > TITLE_CHARACTERS:
         title, text = shorten(title, TITLE_CHARACTERS), text or title
     subject, quote = one_line(for_people(subject)), for_people(quote).strip()
-    memory = IndexedMemory("", "", "", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted)
+    memory = IndexedMemory(
+        "", "", "", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted
+    )
     return memory._replace(id=content_id(memory))
 
 
@@ -72,7 +90,12 @@ def is_by_agent(memory: IndexedMemory) -> bool:
 
 def content_id(memory: IndexedMemory) -> str:
     """Return the id derived from the memory's content and, for an episode, from its origin."""
-    parts = [memory.kind, memory.subject.casefold(), normalised(memory.whole_text), str(memory.is_untrusted)]
+    parts = [
+        memory.kind,
+        memory.subject.casefold(),
+        normalised(memory.whole_text),
+        str(memory.is_untrusted),
+    ]
     if memory.kind == EPISODE and memory.origins:
         origin = memory.origins[0]
         parts += [origin.session, time_text(origin.at), origin.strategy]
@@ -93,9 +116,12 @@ def render(memory: IndexedMemory) -> str:
     if memory.text:
         parts.append(_LIKE_OURS.sub(" ", escape(memory.text)))
     if memory.quote:
-        parts.append("\n".join([f"> {line}".rstrip() for line in escape(memory.quote).splitlines()]))
+        parts.append(
+            "\n".join([f"> {line}".rstrip() for line in escape(memory.quote).splitlines()])
+        )
     subject = escape(memory.subject)
-    subject = subject if "`" in subject else _LIVE_ASTERISK.sub(r"\1\\*", subject)  # within emphasis, outside code
+    # within emphasis, outside code
+    subject = subject if "`" in subject else _LIVE_ASTERISK.sub(r"\1\\*", subject)
     meta = [f"*About {subject}*"] if subject else []
     meta += [_source_line(origin) for origin in memory.origins]
     if memory.superseded:
@@ -105,8 +131,9 @@ def render(memory: IndexedMemory) -> str:
 
 
 def split(page: str) -> list[str]:
-    """Split a page, unchanged, into the text before the first memory, a part for each memory, and one for each section
-    of a person's own behind a memory, which begins with a heading of the first level."""
+    """Split a page, unchanged, into the text before the first memory, a part for each memory, and
+    one for each section of a person's own behind a memory, which begins with a heading of the first
+    level."""
     starts = [found.start() for found in _ITEM.finditer(page)]
     ends = [*starts, len(page)]
     parts = [page[: ends[0]]]
@@ -122,8 +149,8 @@ def is_item(part: str) -> bool:
 
 
 def _section_in(part: str) -> int:
-    """Return where in a memory's part a section of a person's own begins, outside fenced code; the part's end for
-    none."""
+    """Return where in a memory's part a section of a person's own begins, outside fenced code; the
+    part's end for none."""
     fence = ""
     for found in _SECTION_OR_FENCE.finditer(part) if _SECTION.search(part) else ():
         mark = found["fence"] or ""
@@ -170,7 +197,9 @@ def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemo
 def with_origin(part: str, origin: Origin) -> str:
     """Add a line for one more origin to a part, unless it is there."""
     line = _source_line(origin)
-    return part if line in [one.rstrip("\r") for one in part.split("\n")] else _with_line(part, line)
+    return (
+        part if line in [one.rstrip("\r") for one in part.split("\n")] else _with_line(part, line)
+    )
 
 
 def struck(part: str, by: IndexedMemory) -> str:
@@ -217,7 +246,12 @@ def _source_line(origin: Origin) -> str:
     message = f" message {origin.message}," if origin.message else ""
     where = f"session {session}, conversation {origin.conversation},{message} by {origin.strategy}"
     # Percent-encoded, a directory has neither spaces nor Markdown.
-    word = "".join([c if c.isalnum() or c in "/._-~@+:" else quote(c, errors="replace") for c in origin.directory])
+    word = "".join(
+        [
+            c if c.isalnum() or c in "/._-~@+:" else quote(c, errors="replace")
+            for c in origin.directory
+        ]
+    )
     return f"*From {time_text(origin.at)}, {where}{f', in {word}' if word else ''}*"
 
 

@@ -15,15 +15,16 @@ WITHOUT_A_MODEL = "extractive"  # its episodes give way to those of any other st
 
 
 class KnownMemories:
-    """All memories of a group, superseded and excluded ones too, by id, and episodes by session, all others by subject:
-    the latest first, at the end those of the transaction going on."""
+    """All memories of a group, superseded and excluded ones too, by id, and episodes by session,
+    all others by subject: the latest first, at the end those of the transaction going on."""
 
     def __init__(self, memories: Sequence[IndexedMemory]) -> None:
         self.by_id: dict[str, IndexedMemory] = {}
         self._current: dict[tuple[str, str, bool], dict[str, IndexedMemory]] = {}
         self._episodes: dict[str, dict[str, IndexedMemory]] = {}
         self._wordings: dict[str, Wording] = {}
-        self._ranks = {memory.id: -number for number, memory in enumerate(memories)}  # as the index has them
+        # as the index has them
+        self._ranks = {memory.id: -number for number, memory in enumerate(memories)}
         for memory in memories:
             self.add(memory)
 
@@ -39,23 +40,31 @@ class KnownMemories:
             self._current.setdefault(_about(memory), {})[memory.id] = memory
 
     def settle(self, changed: Sequence[IndexedMemory]) -> None:
-        """Add the memories of a finished transaction, as they were read from their pages, where they belong."""
+        """Add the memories of a finished transaction, as they were read from their pages, where
+        they belong."""
         for memory in changed:
             self._ranks.setdefault(memory.id, len(self._ranks))
             self.add(memory)
         for about in {_about(memory) for memory in changed if memory.kind != EPISODE}:
             self._sort(self._current, about)
-        for session in {origin.session for memory in changed if memory.kind == EPISODE for origin in memory.origins}:
+        for session in {
+            origin.session
+            for memory in changed
+            if memory.kind == EPISODE
+            for origin in memory.origins
+        }:
             self._sort(self._episodes, session)
 
     def _sort(self, groups: dict[T, dict[str, IndexedMemory]], key: T) -> None:
         latest = sorted(
-            groups[key].values(), key=lambda one: (one.at is not None, -(one.at or 0), -self._ranks[one.id])
+            groups[key].values(),
+            key=lambda one: (one.at is not None, -(one.at or 0), -self._ranks[one.id]),
         )
         groups[key] = {one.id: one for one in latest}
 
     def near(self, memory: IndexedMemory) -> Iterable[IndexedMemory]:
-        """Return the current memories of the same kind, no episodes, about the same subject, as trusted as `memory`."""
+        """Return the current memories of the same kind, no episodes, about the same subject, as
+        trusted as `memory`."""
         return self._current.get(_about(memory), {}).values()
 
     def episodes(self, memory: IndexedMemory) -> Iterator[IndexedMemory]:
@@ -92,16 +101,20 @@ class PageChanges:
         self._changed: dict[str, dict[str, str]] = {}  # parts of pages, by path and id
 
     def take(self, memory: IndexedMemory, replaces: tuple[str, ...]) -> str:
-        """Add a memory, or its origin to the memory that says the same. Return the id of the stored one."""
+        """Add a memory, or its origin to the memory that says the same. Return the id of the stored
+        one."""
         same, others = self._alike(memory)
         if same is not None:
             self._add_origin(same, memory)
         else:
             poorer, richer = self._other_episodes(memory)
             others += poorer
-            newer = richer or next((one for one in others if (one.at or 0) > (memory.at or 0)), None)
+            newer = richer or next(
+                (one for one in others if (one.at or 0) > (memory.at or 0)), None
+            )
             path, sessions = pages.path_for(memory), {origin.session for origin in memory.origins}
-            if self._index.excluded_sessions(self._home, sessions):  # by a rule added after it was read
+            # by a rule added after it was read
+            if self._index.excluded_sessions(self._home, sessions):
                 path = pages.moved_path(path)
             memory = memory._replace(path=path, superseded=newer.id if newer else "")
             page = self._page(memory.path)
@@ -118,10 +131,13 @@ class PageChanges:
         return kept.id
 
     def write(self) -> tuple[list[Page], list[IndexedMemory]]:
-        """Write the changed pages. Return them with their new stamps, and the changed memories as read from them."""
+        """Write the changed pages. Return them with their new stamps, and the changed memories as
+        read from them."""
         written = [self._pages[path] for path in sorted(self._changed)]
         written = [page._replace(stamp=pages.write(self._directory, page)) for page in written]
-        changed = [Page(page.path, ["", *self._changed[page.path].values()], "", True) for page in written]
+        changed = [
+            Page(page.path, ["", *self._changed[page.path].values()], "", True) for page in written
+        ]
         return written, [memory for page in changed for memory in page.memories]
 
     def _alike(self, memory: IndexedMemory) -> tuple[IndexedMemory | None, list[IndexedMemory]]:
@@ -131,16 +147,24 @@ class PageChanges:
         if memory.kind == EPISODE:
             if memory.origins[0].strategy != WITHOUT_A_MODEL:
                 return None, []
-            own = source_of(memory.origins[0])  # of which an earlier version may have told in other words
-            return next((one for one in self._known.episodes(memory) if own in map(source_of, one.origins)), None), []
+            # of which an earlier version may have told in other words
+            own = source_of(memory.origins[0])
+            return next(
+                (one for one in self._known.episodes(memory) if own in map(source_of, one.origins)),
+                None,
+            ), []
         said = wording(memory.whole_text)
         near = [(one, self._known.wording(one)) for one in self._known.near(memory)]
         same = next((known for known, other in near if says_the_same(said, other)), None)
-        return same, [known for known, other in near if known.is_marked and contradicts(said, other)]
+        return same, [
+            known for known, other in near if known.is_marked and contradicts(said, other)
+        ]
 
-    def _other_episodes(self, memory: IndexedMemory) -> tuple[list[IndexedMemory], IndexedMemory | None]:
-        """Return the extractive episodes of the same part of a conversation and, if `memory` is extractive, one that a
-        model made."""
+    def _other_episodes(
+        self, memory: IndexedMemory
+    ) -> tuple[list[IndexedMemory], IndexedMemory | None]:
+        """Return the extractive episodes of the same part of a conversation and, if `memory` is
+        extractive, one that a model made."""
         if memory.kind != EPISODE:
             return [], None
         own = memory.origins[0]
@@ -156,12 +180,15 @@ class PageChanges:
         return [one for one, is_poorer in covering if is_poorer], None
 
     def _add_origin(self, known: IndexedMemory, memory: IndexedMemory) -> None:
-        if known.is_marked and not {*map(source_of, memory.origins)} <= {*map(source_of, known.origins)}:
+        if known.is_marked and not {*map(source_of, memory.origins)} <= {
+            *map(source_of, known.origins)
+        }:
             changed = known._replace(origins=(*known.origins, *memory.origins))
             self._change(changed, lambda part: with_origin(part, memory.origins[0]))
 
     def _supersede(self, id: str, by: IndexedMemory) -> None:
-        """Mark a memory as superseded if a strategy made it, it is current, and it is as trusted as `by`."""
+        """Mark a memory as superseded if a strategy made it, it is current, and it is as trusted as
+        `by`."""
         known = self._known.by_id.get(id)
         if known is None or id == by.id or not known.is_marked or known.superseded:
             return

@@ -1,5 +1,6 @@
-"""Write the index that the hooks read: the terms of each memory and a text, for a prompt (activity/prompt_memories.py);
-the files, directories and git commands that it names and its quotation, for a tool call (activity/call_memories.py)."""
+"""Write the index that the hooks read: the terms of each memory and a text, for a prompt
+(activity/prompt_memories.py); the files, directories and git commands that it names and its
+quotation, for a tool call (activity/call_memories.py)."""
 
 import json
 import math
@@ -12,7 +13,15 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..activity.call_memories import COMMAND, ROOTED, key_of
-from ..activity.memory_index import BUCKETS, MAGIC, NUMBER_BYTES, SILENT_AT, TEXTS_AT, WHOLE, bucket_of
+from ..activity.memory_index import (
+    BUCKETS,
+    MAGIC,
+    NUMBER_BYTES,
+    SILENT_AT,
+    TEXTS_AT,
+    WHOLE,
+    bucket_of,
+)
 from ..activity.prompt_memories import terms
 from ..settings.homes import PROMPT_INDEX
 from ..store.search.query import STOP_WORDS
@@ -36,7 +45,9 @@ _HURDLE = 1.5
 _NO_OTHER_PROJECT = 1e6  # what an agent noted, as no person's word, is told in its own project only
 _OF_EPISODE = 1.4  # total weight of its title's terms, which describe it less well
 _COMMON = 0.5  # factor for a word that occurs in prompts about anything
-_COMMON_WORDS = read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "common_words.txt")).decode()
+_COMMON_WORDS = read_whole(
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "common_words.txt")
+).decode()
 _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
 _SILENT = f" {' '.join(sorted(_NOT_ABOUT))} ".encode().ljust(TEXTS_AT - SILENT_AT)
 _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
@@ -50,8 +61,8 @@ _UNSAFE = re.compile(r'["\\\x00-\x1f]')  # JSON escapes these
 
 
 def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMemory]) -> None:
-    """Bring the index on disk up to date with the memories `told`, which the rules allow. Raises DatabaseError,
-    OSError."""
+    """Bring the index on disk up to date with the memories `told`, which the rules allow. Raises
+    DatabaseError, OSError."""
     path, settings = f"{directory}/{PROMPT_INDEX}", index.settings()
     try:
         known = read_whole(path)
@@ -64,22 +75,36 @@ def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMe
         write_atomically(path, content(memories, settings, user_dir(os.environ)))
 
 
-def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = "") -> bytes:
-    """Return the index as bytes. Buckets come last, after the offsets of the memories are known. A repository at
-    `user_dir` or above it is not a project."""
+def content(
+    memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = ""
+) -> bytes:
+    """Return the index as bytes. Buckets come last, after the offsets of the memories are known. A
+    repository at `user_dir` or above it is not a project."""
     watched = _Watched(user_dir)
     about = [_about(memory, watched) for memory in memories]
     stored = bytearray(_sized(_head(memories, settings)))
     listed = {term: [weight] for term, weight in _weights(about).items()}
     for memory, of in zip(memories, about):
         at = TEXTS_AT + len(stored)
-        total = sum([listed[term][0] for term in of.title]) + sum([listed[term][0] for term in of.rest]) / 2
+        total = (
+            sum([listed[term][0] for term in of.title])
+            + sum([listed[term][0] for term in of.rest]) / 2
+        )
         if not total:
             continue
         total *= _OF_EPISODE if memory.kind == EPISODE else 1
-        columns = [total, _key(memory), shorten(for_prompt(_text(memory)), TEXT_CHARACTERS), *watched.of(memory)]
+        columns = [
+            total,
+            _key(memory),
+            shorten(for_prompt(_text(memory)), TEXT_CHARACTERS),
+            *watched.of(memory),
+        ]
         if of.places:
-            columns += [of.places, for_prompt(_said(memory)), sorted({origin.session for origin in memory.origins})]
+            columns += [
+                of.places,
+                for_prompt(_said(memory)),
+                sorted({origin.session for origin in memory.origins}),
+            ]
         stored += _sized(columns)
         for term in sorted(of.terms):
             listed[term].append(-at if term in of.rest else at)
@@ -91,18 +116,24 @@ def _with_buckets(stored: bytes, listed: Mapping[str, Sequence[int]]) -> bytes:
     buckets: list[dict[str, Sequence[int]]] = [{} for _ in range(BUCKETS)]
     for term, (weight, *places) in listed.items():
         buckets[bucket_of(term)][term] = [weight, *(places if len(places) <= MOST_PLACES else ())]
-    encoded = [json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") if one else b"" for one in buckets]
+    encoded = [
+        json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") if one else b""
+        for one in buckets
+    ]
     ends = accumulate(map(len, encoded), initial=TEXTS_AT + len(stored))
     table = b"".join([end.to_bytes(NUMBER_BYTES, "big") for end in ends])
     return MAGIC + table + _SILENT + stored + b"".join(encoded)
 
 
 def _key(memory: IndexedMemory | PlacedMemory) -> str:
-    """Return the id of a memory with its version: an edited one is another, and may be injected again."""
+    """Return the id of a memory with its version: an edited one is another, and may be injected
+    again."""
     return f"{memory.id}-{memory.version:08x}"
 
 
-def _head(told: Sequence[IndexedMemory] | Sequence[PlacedMemory], settings: Mapping[str, Stamp]) -> dict[str, Any]:
+def _head(
+    told: Sequence[IndexedMemory] | Sequence[PlacedMemory], settings: Mapping[str, Stamp]
+) -> dict[str, Any]:
     """Return the sources of an index: the files with the rules, and a checksum of the memories."""
     return {"settings": dict(settings), "shown": short_hash(" ".join(sorted(map(_key, told))))}
 
@@ -131,7 +162,8 @@ class _About(NamedTuple):
 
 
 class _Watched:
-    """State of the machine that memories depend on, looked up for each memory that has a condition."""
+    """State of the machine that memories depend on, looked up for each memory that has a
+    condition."""
 
     def __init__(self, user_dir: str) -> None:
         self._user_dir = user_dir
@@ -140,16 +172,25 @@ class _Watched:
         self._worktrees: dict[str, Worktree | None] = {}
 
     def places(self, memory: IndexedMemory) -> list[str]:
-        """Return the places that a memory names, with which tool calls are told of it (see call_memories), if it is a
-        decision, a preference or a rejection that more than rules made."""
-        directory = max(memory.origins, key=lambda one: one.at or 0).directory if memory.origins else ""
-        if memory.kind not in _NOUNS or not directory or all(one.strategy == _BY_RULES for one in memory.origins):
+        """Return the places that a memory names, with which tool calls are told of it (see
+        call_memories), if it is a decision, a preference or a rejection that more than rules
+        made."""
+        directory = (
+            max(memory.origins, key=lambda one: one.at or 0).directory if memory.origins else ""
+        )
+        if (
+            memory.kind not in _NOUNS
+            or not directory
+            or all(one.strategy == _BY_RULES for one in memory.origins)
+        ):
             return []
         worktree = self._worktree(directory)
         root = worktree.root if worktree and worktree.root else directory
         found = [_place(name, directory, root) for name in files_named(memory)[0]]
         found += [f"{COMMAND}git {word}" for word in _GIT.findall(memory.whole_text)]
-        return list(dict.fromkeys([place for place in found if place and not _UNSAFE.search(place)]))
+        return list(
+            dict.fromkeys([place for place in found if place and not _UNSAFE.search(place)])
+        )
 
     def of(self, memory: IndexedMemory) -> list[Any]:
         """Return a memory's columns in the index, from the hurdle on."""
@@ -162,7 +203,9 @@ class _Watched:
 
     def _worktree(self, directory: str) -> Worktree | None:
         if directory not in self._worktrees:
-            self._worktrees[directory] = find_worktree(directory, self._user_dir) if directory else None
+            self._worktrees[directory] = (
+                find_worktree(directory, self._user_dir) if directory else None
+            )
         return self._worktrees[directory]
 
     def _project(self, directory: str) -> str:
@@ -171,7 +214,8 @@ class _Watched:
 
 
 def _weights(about: Sequence[_About]) -> dict[str, int]:
-    """Return the weight of each term: rarer terms weigh more, terms that occur only in prose nothing."""
+    """Return the weight of each term: rarer terms weigh more, terms that occur only in prose
+    nothing."""
     frequency, count = Counter(term for one in about for term in one.terms), max(len(about), FEWEST)
     weights = {}
     for term in frequency.keys() | _IN_MOST:
@@ -186,14 +230,19 @@ def _sized(value: object) -> bytes:
 
 
 def _about(memory: IndexedMemory, watched: _Watched) -> _About:
-    """Return what a memory is about. For an episode the text does not count: it covers many topics."""
+    """Return what a memory is about. For an episode the text does not count: it covers many
+    topics."""
     title = set(terms(memory.title)) - _NOT_ABOUT
     text = set() if memory.kind == EPISODE else set(terms(f"{memory.subject} {memory.text}"))
     return _About(title, text - title - _NOT_ABOUT, watched.places(memory))
 
 
 def _text(memory: IndexedMemory) -> str:
-    about = f" ({memory.subject})" if memory.subject and memory.subject.lower() not in memory.title.lower() else ""
+    about = (
+        f" ({memory.subject})"
+        if memory.subject and memory.subject.lower() not in memory.title.lower()
+        else ""
+    )
     noted = ", noted by an agent" if is_by_agent(memory) else ""
     return one_line(f"{memory.kind}{about}{noted}: {memory.title} {memory.text}")
 
@@ -212,7 +261,8 @@ def _said(memory: IndexedMemory) -> str:
 
 
 def _place(name: str, directory: str, root: str) -> str:
-    """Return the place of a name: from the root if it is there, else by the end of its path, if it may be a file's."""
+    """Return the place of a name: from the root if it is there, else by the end of its path, if it
+    may be a file's."""
     for above in dict.fromkeys((directory, root)):
         path = os.path.normpath(os.path.join(above, name))
         inside = path.removeprefix(root.rstrip("/") + "/")

@@ -1,9 +1,9 @@
 """The queue: gives finished conversations to each strategy in turn and records the outcome.
 
-A strategy works in one process at a time, which holds a lock. Each step is recorded before the next, so a crash at any
-moment is safe: take a part of a conversation; record the strategy's result together with its cost; write the memories,
-which is idempotent; mark the part done. A strategy runs again only if its result was not recorded.
-"""
+A strategy works in one process at a time, which holds a lock. Each step is recorded before the
+next, so a crash at any moment is safe: take a part of a conversation; record the strategy's result
+together with its cost; write the memories, which is idempotent; mark the part done. A strategy runs
+again only if its result was not recorded."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,15 @@ from ..text.format import counted
 from ..text.sanitize import shortened
 from .budget import ConversationBudgetError, TokenBudget, checked
 from .filtering import is_command
-from .strategy import BudgetError, Memory, MemoryResult, Strategy, StrategyError, UnavailableError, Usage
+from .strategy import (
+    BudgetError,
+    Memory,
+    MemoryResult,
+    Strategy,
+    StrategyError,
+    UnavailableError,
+    Usage,
+)
 
 Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
 
@@ -29,8 +37,9 @@ REASON_CHARACTERS = 200
 
 
 class PartResult(NamedTuple):
-    """Outcome of a part of a conversation. `status` is archived, skipped, waiting (will be retried) or stopped (with
-    all other parts of its strategy). `reason` is '' if archived; `memories` are the ids of the memories made."""
+    """Outcome of a part of a conversation. `status` is archived, skipped, waiting (will be retried)
+    or stopped (with all other parts of its strategy). `reason` is '' if archived; `memories` are
+    the ids of the memories made."""
 
     strategy: str
     conversation: Conversation | None
@@ -40,9 +49,9 @@ class PartResult(NamedTuple):
 
 
 class Queue:
-    """The parts that wait in the store of `work`. `sink` writes the memories of a result and returns their ids; it is
-    idempotent for the same conversation (`last_message_at`), strategy and entries. `clock` returns milliseconds since
-    the epoch. `homes` None means all groups."""
+    """The parts that wait in the store of `work`. `sink` writes the memories of a result and
+    returns their ids; it is idempotent for the same conversation (`last_message_at`), strategy and
+    entries. `clock` returns milliseconds since the epoch. `homes` None means all groups."""
 
     def __init__(
         self,
@@ -72,10 +81,11 @@ class Queue:
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[PartResult]:
-        """Process at most `limit` parts until none waits or `stop` returns True; yield each outcome.
+        """Process at most `limit` parts until none waits or `stop` returns True; yield each
+        outcome.
 
-        A conversation is archived once all strategies of `all_ids` are done with it. Takes ready conversations, and
-        those with one of `statuses`. Raises DatabaseError.
+        A conversation is archived once all strategies of `all_ids` are done with it. Takes ready
+        conversations, and those with one of `statuses`. Raises DatabaseError.
         """
         self._work.close_done(all_ids)
         left = -1 if limit is None else limit
@@ -98,29 +108,49 @@ class Queue:
             return
         failures = 0
         with Closing(held):
-            while piece := self._work.take(strategy.id, self._clock(), homes=self._homes, statuses=statuses):
+            while piece := self._work.take(
+                strategy.id, self._clock(), homes=self._homes, statuses=statuses
+            ):
                 done = self._step(strategy, piece, all_ids)
                 yield done
                 failures = failures + 1 if done.status == "waiting" else 0
                 if failures == FAILURES_IN_A_ROW:
-                    yield PartResult(strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}")
+                    yield PartResult(
+                        strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}"
+                    )
                 if done.status == "stopped" or failures == FAILURES_IN_A_ROW:
                     return
 
-    def _step(self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]) -> PartResult:
+    def _step(
+        self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]
+    ) -> PartResult:
         """Process one part, or release it."""
         try:
             entries, is_known = self._work.entries(piece)
-            if not entries and not piece.result and is_known:  # the file was ingested again, or split differently
+            # the file was ingested again, or split differently
+            if not entries and not piece.result and is_known:
                 return self._finish(piece, "archived", "", all_ids)
             reason = ""
-            if not piece.result:  # a part that ended the process again and again may do so on each attempt
-                ended = f"the process ended {counted(piece.interruptions, 'time')} while processing it"
-                reason = ended if piece.interruptions >= self._interruptions else unfit(strategy, piece, entries)
-            result = MemoryResult(skipped=reason) if reason else self._result(strategy, piece, entries)
+            # a part that ended the process again and again may do so on each attempt
+            if not piece.result:
+                ended = (
+                    f"the process ended {counted(piece.interruptions, 'time')} while processing it"
+                )
+                reason = (
+                    ended
+                    if piece.interruptions >= self._interruptions
+                    else unfit(strategy, piece, entries)
+                )
+            result = (
+                MemoryResult(skipped=reason) if reason else self._result(strategy, piece, entries)
+            )
             if result.skipped:
                 return self._finish(piece, "skipped", _reason(result.skipped), all_ids)
-            ids = tuple(self._sink(piece.conversation, entries, piece.strategy, result)) if result.memories else ()
+            ids = (
+                tuple(self._sink(piece.conversation, entries, piece.strategy, result))
+                if result.memories
+                else ()
+            )
             return self._finish(piece, "archived", "", all_ids, ids)
         except ConversationBudgetError as error:
             return self._finish(piece, "skipped", _reason(str(error)), all_ids)
@@ -133,7 +163,9 @@ class Queue:
             self._put_back(piece, piece.attempts, 0, "")
             raise
 
-    def _result(self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> MemoryResult:
+    def _result(
+        self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]
+    ) -> MemoryResult:
         """Return the strategy's result for a part, recorded by now."""
         if piece.result:
             return decoded(piece.result)
@@ -158,10 +190,16 @@ class Queue:
         self._work.finish(piece, outcome, reason, all_ids)
         return PartResult(piece.strategy, piece.conversation, outcome, reason, memories)
 
-    def _failed(self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]) -> PartResult:
-        """Skip a part that failed for good or too often; put any other back for a retry. A part with a recorded result
-        is never skipped."""
-        problem = str(error) if isinstance(error, SessionMemoryError) else f"{type(error).__name__}: {error}"
+    def _failed(
+        self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]
+    ) -> PartResult:
+        """Skip a part that failed for good or too often; put any other back for a retry. A part
+        with a recorded result is never skipped."""
+        problem = (
+            str(error)
+            if isinstance(error, SessionMemoryError)
+            else f"{type(error).__name__}: {error}"
+        )
         attempts = piece.attempts + 1
         has_result = bool(piece.result) or self._work.has_result(piece)
         is_final = isinstance(error, StrategyError) and not error.is_temporary
@@ -174,7 +212,9 @@ class Queue:
         self._put_back(piece, attempts, self._clock() + pause * 1000, problem)
         return PartResult(piece.strategy, piece.conversation, "waiting", _reason(problem))
 
-    def _put_back(self, piece: ConversationPart, attempts: int, next_try: int, problem: str) -> None:
+    def _put_back(
+        self, piece: ConversationPart, attempts: int, next_try: int, problem: str
+    ) -> None:
         self._work.put_back(piece, attempts=attempts, next_try=next_try, problem=_reason(problem))
 
 
@@ -183,12 +223,16 @@ def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredE
     if not entries:
         return "nothing new in it"
     said = [entry for entry in entries if entry.text]
-    if not any(one.role == "assistant" or (one.role == "user" and not is_command(one.text)) for one in said):
+    if not any(
+        one.role == "assistant" or (one.role == "user" and not is_command(one.text)) for one in said
+    ):
         return "only commands"
     return "" if strategy.should_process(piece.conversation, entries) else "no text"
 
 
-def estimate_of(strategy: Strategy, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
+def estimate_of(
+    strategy: Strategy, conversation: Conversation, entries: Sequence[StoredEntry]
+) -> Usage:
     """Return the strategy's estimate of its maximum cost; zero for a strategy without estimates."""
     estimate = getattr(strategy, "estimate", None)
     return checked(estimate(conversation, entries)) if estimate is not None else Usage()
@@ -197,13 +241,18 @@ def estimate_of(strategy: Strategy, conversation: Conversation, entries: Sequenc
 def encoded(result: MemoryResult) -> str:
     """Encode a result as JSON; the store keeps it until the part is done."""
     memories = [memory._asdict() for memory in result.memories]
-    return json.dumps({"memories": memories, "skipped": result.skipped, "usage": result.usage._asdict()})
+    return json.dumps(
+        {"memories": memories, "skipped": result.skipped, "usage": result.usage._asdict()}
+    )
 
 
 def decoded(text: str) -> MemoryResult:
     """Decode a result, without fields of memories that this version does not know."""
     value = json.loads(text)
-    known = [{name: memory[name] for name in Memory._fields if name in memory} for memory in value["memories"]]
+    known = [
+        {name: memory[name] for name in Memory._fields if name in memory}
+        for memory in value["memories"]
+    ]
     memories = [Memory(**{**memory, "replaces": tuple(memory["replaces"])}) for memory in known]
     return MemoryResult(tuple(memories), value["skipped"], Usage(**value["usage"]))
 

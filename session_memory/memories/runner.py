@@ -32,8 +32,8 @@ class UnknownStrategyError(StrategyError):
 
 
 class PlannedPart(NamedTuple):
-    """Plan for a part of a conversation: skip it for a `reason`, or spend at most `usage`, which costs `dollars` (None
-    for a model without a price)."""
+    """Plan for a part of a conversation: skip it for a `reason`, or spend at most `usage`, which
+    costs `dollars` (None for a model without a price)."""
 
     piece: ConversationPart
     reason: str
@@ -42,18 +42,26 @@ class PlannedPart(NamedTuple):
 
 
 class StrategyRun:
-    """The strategies `ids` of a store, with queue and budget; `writer` keeps the memories. `missing` has the strategies
-    that failed to load, with the reason."""
+    """The strategies `ids` of a store, with queue and budget; `writer` keeps the memories.
+    `missing` has the strategies that failed to load, with the reason."""
 
     def __init__(self, location: StoreLocation, ids: Sequence[str], writer: MemoryWriter) -> None:
         self.settings = settings_of(location)
         self.homes = location.homes
         self.work = StoredQueue(location.database, location.rules)
         self.budget = TokenBudget(
-            self.work.accounts, self.settings.tokens_per_day, self.settings.tokens_per_conversation, now_milliseconds
+            self.work.accounts,
+            self.settings.tokens_per_day,
+            self.settings.tokens_per_conversation,
+            now_milliseconds,
         )
         self._queue = Queue(
-            writer, self.budget, self.work, now_milliseconds, attempts=self.settings.attempts, homes=self.homes
+            writer,
+            self.budget,
+            self.work,
+            now_milliseconds,
+            attempts=self.settings.attempts,
+            homes=self.homes,
         )
         self.strategies: list[Strategy] = []
         self.missing: list[tuple[str, StrategyError]] = []
@@ -65,7 +73,11 @@ class StrategyRun:
         writer.attach(self.strategies, strategies_directory(location))
 
     def work_off(
-        self, *, limit: int | None = None, statuses: tuple[str, ...] = (), stop: Callable[[], bool] = lambda: False
+        self,
+        *,
+        limit: int | None = None,
+        statuses: tuple[str, ...] = (),
+        stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[PartResult]:
         """Process the queue; yield each outcome. See `Queue.work_off`."""
         ids = tuple(self.settings.strategies)
@@ -77,14 +89,21 @@ class StrategyRun:
             self.work.reopen(strategy.id, self.homes)
 
     def plan(
-        self, *, limit: int | None = None, statuses: tuple[str, ...] = (), with_skipped: bool = False
+        self,
+        *,
+        limit: int | None = None,
+        statuses: tuple[str, ...] = (),
+        with_skipped: bool = False,
     ) -> list[PlannedPart]:
         """Return the plan of `work_off`, after `reopen` if `with_skipped`, without executing it."""
         prices = all_prices(self.settings.prices)
         planned: list[PlannedPart] = []
         for strategy in self.strategies:
             skipped = self.work.skipped(strategy.id, self.homes) if with_skipped else []
-            for piece in [*skipped, *self.work.waiting(strategy.id, now_milliseconds(), self.homes, statuses)]:
+            for piece in [
+                *skipped,
+                *self.work.waiting(strategy.id, now_milliseconds(), self.homes, statuses),
+            ]:
                 if limit is not None and len(planned) >= limit:
                     return planned
                 planned.append(self._planned(strategy, piece, prices))
@@ -93,7 +112,11 @@ class StrategyRun:
     def retries(self) -> list[Retry]:
         """Return the conversations that wait for a retry, by strategy, the next one first."""
         now = now_milliseconds()
-        return [one for strategy in self.strategies for one in self.work.retries(strategy.id, now, self.homes)]
+        return [
+            one
+            for strategy in self.strategies
+            for one in self.work.retries(strategy.id, now, self.homes)
+        ]
 
     def spent_today(self) -> int:
         """Return the tokens counted against today's budget."""
@@ -125,8 +148,8 @@ def settings_of(location: StoreLocation) -> MemorySettings:
 def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[StrategyRun]:
     """Yield a run with the strategies `ids` (default: the configured ones).
 
-    From here on this process sets the guard that silences our hooks in a runtime that a strategy starts. Raises
-    ConfigError, DatabaseError.
+    From here on this process sets the guard that silences our hooks in a runtime that a strategy
+    starts. Raises ConfigError, DatabaseError.
     """
     os.environ[ENV_GUARD] = "1"
     with memory_writer(location) as writer, closing(StrategyRun(location, ids, writer)) as run:
@@ -141,7 +164,8 @@ def known_ids() -> list[str]:
 
 
 def load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
-    """Load the strategy with this id. Raises UnknownStrategyError, and the strategy's own errors about settings."""
+    """Load the strategy with this id. Raises UnknownStrategyError, and the strategy's own errors
+    about settings."""
     if id in _BUILT_IN:
         module, name = _BUILT_IN[id]
         make = getattr(import_module(f"{__package__}.{module}"), name)
@@ -151,12 +175,18 @@ def load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Str
         points = entry_points(group=ENTRY_POINTS, name=id) if is_name(id) else ()
         point = next(iter(points), None)
         if point is None:
-            raise UnknownStrategyError(f"unknown strategy {id!r}", f"choose one of {', '.join(known_ids())}")
+            raise UnknownStrategyError(
+                f"unknown strategy {id!r}", f"choose one of {', '.join(known_ids())}"
+            )
         try:
             make = point.load()
         except Exception as error:
-            raise UnknownStrategyError(f"strategy {id}: {point.value} cannot be loaded: {error}") from error
+            raise UnknownStrategyError(
+                f"strategy {id}: {point.value} cannot be loaded: {error}"
+            ) from error
     strategy = cast("Strategy", make(settings.section, budget))
     if strategy.id != id:
-        raise UnknownStrategyError(f"strategy {id}: it calls itself {strategy.id!r}", "fix its package")
+        raise UnknownStrategyError(
+            f"strategy {id}: it calls itself {strategy.id!r}", "fix its package"
+        )
     return strategy

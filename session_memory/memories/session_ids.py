@@ -1,4 +1,5 @@
-"""Ids that commands and tools print and take in place of a session's: a conversation's number, a memory's id."""
+"""Ids that commands and tools print and take in place of a session's: a conversation's number, a
+memory's id."""
 
 from ..store.location import StoreLocation
 from ..store.refresh import Note
@@ -14,8 +15,8 @@ MEMORY_CHARACTERS = 4  # of the id of a memory are enough; a shorter word is no 
 def session_behind(
     store: SqliteStore, location: StoreLocation, note: Note, patience: Patience | None, word: str
 ) -> str:
-    """Return the id of the session with the conversation of this number, or from which the memory with this id was
-    made; '' if there is none."""
+    """Return the id of the session with the conversation of this number, or from which the memory
+    with this id was made; '' if there is none."""
     if word.isdecimal():
         conversation = store.conversation(min(int(word[:13]), LARGEST_NUMBER), location.homes)
         return conversation.session_id if conversation else ""
@@ -23,8 +24,11 @@ def session_behind(
     return str(memory.origins[-1][1]) if memory and memory.origins else ""
 
 
-def memory_called(location: StoreLocation, note: Note, patience: Patience | None, word: str) -> IndexedMemory | None:
-    """Return the only memory whose id begins with `word`; None if there is none, or another than one."""
+def memory_called(
+    location: StoreLocation, note: Note, patience: Patience | None, word: str
+) -> IndexedMemory | None:
+    """Return the only memory whose id begins with `word`; None if there is none, or another than
+    one."""
     id = word.removeprefix("^").lower()
     if len(id) < MEMORY_CHARACTERS or not id.isalnum():
         return None

@@ -16,11 +16,42 @@ _WORD = re.compile(rf"{_LETTERS}(?:['’._/:+-]{_LETTERS})*%?")
 _ACCENT = "\u0301"  # a mark that many leave out
 _VALUE = re.compile(r"\d[\d.,:]*[a-z%]{0,3}")
 _NEGATIONS = frozenset(["no", "not", "never", "none", "cannot", "without", "neither", "nor"])
-_EMPTY = frozenset((
-    "a", "an", "and", "are", "at", "be", "been", "by", "can", "could", "did", "do", "does", "for", "from", "has",
-    "have", "in", "is", "it", "its", "of", "on", "should", "that", "the", "this", "to", "was", "were", "will",
-    "would",
-))  # fmt: skip
+_EMPTY = frozenset(
+    (
+        "a",
+        "an",
+        "and",
+        "are",
+        "at",
+        "be",
+        "been",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "has",
+        "have",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "should",
+        "that",
+        "the",
+        "this",
+        "to",
+        "was",
+        "were",
+        "will",
+        "would",
+    )
+)
 
 
 class Wording(NamedTuple):
@@ -40,7 +71,8 @@ def wording(text: str) -> Wording:
 
 
 def normalised(text: str) -> str:
-    """Return the words of `text`: equal for texts that differ in case, punctuation or white space."""
+    """Return the words of `text`: equal for texts that differ in case, punctuation or white
+    space."""
     form = unicodedata.normalize("NFKC", spaced(compatible(text))).casefold()
     return " ".join(_WORD.findall(folded(form).replace(_ACCENT, "")))
 

@@ -25,8 +25,9 @@ FAILED = " ✗"  # marks a tool that failed before the last one of an order
 
 
 class FailingCommand(NamedTuple):
-    """A command that fails: how often it ran, failed and then succeeded; its frequent errors and fixes; the `session`
-    in which it failed last, preferably until it was fixed, and the `number` of that call."""
+    """A command that fails: how often it ran, failed and then succeeded; its frequent errors and
+    fixes; the `session` in which it failed last, preferably until it was fixed, and the `number` of
+    that call."""
 
     command: str
     runs: int
@@ -39,8 +40,9 @@ class FailingCommand(NamedTuple):
 
 
 class ToolHabit(NamedTuple):
-    """Tools used one after another for one request, repetitions as one: how often, and how often the last one failed. A
-    tool that failed before is marked. A single tool stands for all its calls."""
+    """Tools used one after another for one request, repetitions as one: how often, and how often
+    the last one failed. A tool that failed before is marked. A single tool stands for all its
+    calls."""
 
     tools: tuple[str, ...]
     times: int
@@ -58,7 +60,8 @@ class FilePair(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """All habits, the most frequent first, and the directories that the conversations were started in."""
+    """All habits, the most frequent first, and the directories that the conversations were started
+    in."""
 
     conversations: int
     tool_uses: int
@@ -88,17 +91,26 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
 
 
 def short_names(found: Habits) -> dict[str, str]:
-    """Map the paths of files changed together to short names that begin with the project's directory."""
+    """Map the paths of files changed together to short names that begin with the project's
+    directory."""
     directories = sorted(found.directories - {""}, key=len, reverse=True)
     names = {}
     for path in {path for pair in found.together for path in (pair.first, pair.second)}:
-        above = next((directory for directory in directories if path.startswith(directory.rstrip("/") + "/")), "")
+        above = next(
+            (
+                directory
+                for directory in directories
+                if path.startswith(directory.rstrip("/") + "/")
+            ),
+            "",
+        )
         names[path] = path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path
     return names
 
 
 def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
-    """Return the errors that match the query: the closest first, then solved ones, then the latest."""
+    """Return the errors that match the query: the closest first, then solved ones, then the
+    latest."""
     seen = []
     for conversation, steps in found:
         for failure in failures(steps):
@@ -106,8 +118,12 @@ def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> li
             if similarity:
                 command = family(failure.tool.text) if failure.tool.kind == "command" else ""
                 name = command or _tool_name(failure.tool)
-                seen.append(ErrorMatch(conversation, failure, name, similarity, what_followed(failure)))
-    return sorted(seen, key=lambda one: (-one.similarity, not one.solved, -(one.failure.tool.timestamp or 0)))
+                seen.append(
+                    ErrorMatch(conversation, failure, name, similarity, what_followed(failure))
+                )
+    return sorted(
+        seen, key=lambda one: (-one.similarity, not one.solved, -(one.failure.tool.timestamp or 0))
+    )
 
 
 class _Counts:
@@ -153,20 +169,38 @@ class _Counts:
     def habits(self) -> Habits:
         failing = []
         for name, failed in self._failed.most_common():
-            errors = [(self._examples[name, error], times) for error, times in self._errors[name].most_common(EXAMPLES)]
+            errors = [
+                (self._examples[name, error], times)
+                for error, times in self._errors[name].most_common(EXAMPLES)
+            ]
             followed = self._followed[name].most_common(EXAMPLES)
             _, session, number = self._last.get(name, (False, "", 0))
             recovered = self._recovered[name]
-            failing.append(FailingCommand(name, self._runs[name], failed, recovered, errors, followed, session, number))
+            failing.append(
+                FailingCommand(
+                    name, self._runs[name], failed, recovered, errors, followed, session, number
+                )
+            )
         together = [
             FilePair(first, second, times, self._changed[first], self._changed[second])
             for (first, second), times in self._pairs.most_common()
             if times >= LEAST_TOGETHER
         ]
-        every = [ToolHabit(tools, times, self._failed_orders[tools]) for tools, times in self._orders.most_common()]
+        every = [
+            ToolHabit(tools, times, self._failed_orders[tools])
+            for tools, times in self._orders.most_common()
+        ]
         tools = [one for one in every if len(one.tools) == 1]
         orders = [one for one in every if len(one.tools) > 1 and one.times >= LEAST_ORDERS]
-        return Habits(self._conversations, self._tool_uses, failing, together, tools, orders, self._directories)
+        return Habits(
+            self._conversations,
+            self._tool_uses,
+            failing,
+            together,
+            tools,
+            orders,
+            self._directories,
+        )
 
     def _take_command(self, step: StoredEntry) -> None:
         name = family(step.text)
@@ -180,8 +214,8 @@ class _Counts:
             self._examples.setdefault((name, error), step.error)
 
     def _take_tools(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
-        """Count the tools of an exchange by themselves and in orders, not calls without a known outcome; and the files
-        changed together."""
+        """Count the tools of an exchange by themselves and in orders, not calls without a known
+        outcome; and the files changed together."""
         self._take_changes(exchange, cwd)
         names: list[str] = []
         failed: list[bool] = []
@@ -197,7 +231,10 @@ class _Counts:
             failed.append(has_failed)
         for end in range(LONGEST_ORDER, len(names) + 1):
             begin = end - LONGEST_ORDER
-            before = [name + FAILED * bad for name, bad in zip(names[begin : end - 1], failed[begin : end - 1])]
+            before = [
+                name + FAILED * bad
+                for name, bad in zip(names[begin : end - 1], failed[begin : end - 1])
+            ]
             order = (*before, names[end - 1])
             self._orders[order] += 1
             self._failed_orders[order] += failed[end - 1]
@@ -212,6 +249,6 @@ class _Counts:
 
 
 def _tool_name(step: StoredEntry) -> str:
-    """Return a tool's name with a capital, since runtimes differ in the case of `Read`; `Bash` for every shell, which
-    others call `exec_command`, `shell_command` or `run_shell_command`."""
+    """Return a tool's name with a capital, since runtimes differ in the case of `Read`; `Bash` for
+    every shell, which others call `exec_command`, `shell_command` or `run_shell_command`."""
     return _SHELL if step.kind == "command" else step.tool[:1].upper() + step.tool[1:]

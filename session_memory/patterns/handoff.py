@@ -1,5 +1,6 @@
-"""The page that hands a session over to another session, agent or machine: what was asked and decided, where its files
-stand, what failed, and what comes next. Without a model: what somebody said stands there verbatim."""
+"""The page that hands a session over to another session, agent or machine: what was asked and
+decided, where its files stand, what failed, and what comes next. Without a model: what somebody
+said stands there verbatim."""
 
 from __future__ import annotations
 
@@ -34,20 +35,30 @@ LATER = 10 * 60_000  # behind a session's last message its own commit may still 
 COMMAND_CHARACTERS = 120
 MOST_BETWEEN = 5
 BETWEEN_CHARACTERS = 160
-CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN = "conflicting", "not committed", "committed", "gone", "edited"
+CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN = (
+    "conflicting",
+    "not committed",
+    "committed",
+    "gone",
+    "edited",
+)
 _NEXT = re.compile(
-    r"\b(?:next steps?|what(?:'s| is) (?:left|next)|remaining (?:work|tasks?|steps?|items?|issues?)|"
-    r"still (?:to do|missing|open|need)|to-?do|left to do|follow-?ups?|not (?:yet )?(?:done|implemented|started))\b|"
+    r"\b(?:next steps?|what(?:'s| is) (?:left|next)|remaining "
+    r"(?:work|tasks?|steps?|items?|issues?)|"
+    r"still (?:to do|missing|open|need)|to-?do|left to do|follow-?ups?|not (?:yet "
+    r")?(?:done|implemented|started))\b|"
     r"^\W*(?:next|remaining)\b",
     re.I | re.M,
 )
-_IS_GIT = re.compile(r"(?:^|&&\s*|;\s*)git\s+(?:-\S+\s+)*(commit|push|rebase|merge|cherry-pick|pull)\b")
+_IS_GIT = re.compile(
+    r"(?:^|&&\s*|;\s*)git\s+(?:-\S+\s+)*(commit|push|rebase|merge|cherry-pick|pull)\b"
+)
 
 
 class HandedFile(NamedTuple):
-    """A file that the session edited, relative to its directory if it is in it, and its state against git: one of the
-    words above. `told` is what git says of it: its last commit, if that is not older than the session, or with whom it
-    conflicts."""
+    """A file that the session edited, relative to its directory if it is in it, and its state
+    against git: one of the words above. `told` is what git says of it: its last commit, if that is
+    not older than the session, or with whom it conflicts."""
 
     path: str
     state: str
@@ -55,9 +66,10 @@ class HandedFile(NamedTuple):
 
 
 class Handoff(NamedTuple):
-    """A session as its successor has to know it. The texts are verbatim, '' if there is none. `between` has those
-    after the first request and before the last, `agreed` what a bare go-ahead as last request agreed to, `failed` the
-    last failing command and its error, with `calls_since` then. `ended_with` is the end of the last answer."""
+    """A session as its successor has to know it. The texts are verbatim, '' if there is none.
+    `between` has those after the first request and before the last, `agreed` what a bare go-ahead
+    as last request agreed to, `failed` the last failing command and its error, with `calls_since`
+    then. `ended_with` is the end of the last answer."""
 
     session_id: str
     runtime: str
@@ -89,8 +101,9 @@ def handed_over(
     user_dir: str,
     edited_files: Sequence[str],
 ) -> Handoff:
-    """Return what `items` of a session say, of which `conversation` is the last. `conflicts` has the files that would
-    not merge, by path, each with whom; `edited_files` those that the session and its sub-agents edited, in order."""
+    """Return what `items` of a session say, of which `conversation` is the last. `conflicts` has
+    the files that would not merge, by path, each with whom; `edited_files` those that the session
+    and its sub-agents edited, in order."""
     requests = [one for one in items if one.role == "user" and is_request(one.text)]
     answers = [one for one in items if one.role == "assistant" and one.text]
     first = requests[0] if requests else None
@@ -109,30 +122,59 @@ def handed_over(
     tools = [one for one in items if one.role == "tool" and one.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
     edited = _paths(edited_files, conversation)
-    reads = [tool for tool in tools if tool.kind == "read" and tool.outcome != "error" and "\n" not in tool.text]
-    paths_read = _paths([os.path.join(tool.cwd or conversation.cwd, tool.text) for tool in reads], conversation)
-    open_failures = [one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"]
-    failed = max((one for one in open_failures if not _is_over(one, tools)), key=lambda one: one.id, default=None)
+    reads = [
+        tool
+        for tool in tools
+        if tool.kind == "read" and tool.outcome != "error" and "\n" not in tool.text
+    ]
+    paths_read = _paths(
+        [os.path.join(tool.cwd or conversation.cwd, tool.text) for tool in reads], conversation
+    )
+    open_failures = [
+        one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"
+    ]
+    failed = max(
+        (one for one in open_failures if not _is_over(one, tools)),
+        key=lambda one: one.id,
+        default=None,
+    )
     branch = head_of(worktree.git_dir) if worktree else ""
     since = min((one.timestamp for one in items if one.timestamp is not None), default=0)
     return Handoff(
-        conversation.session_id, conversation.runtime, conversation.title, conversation.cwd,
+        conversation.session_id,
+        conversation.runtime,
+        conversation.title,
+        conversation.cwd,
         "" if is_commit(branch) else branch,
-        since or None, conversation.last_message_at,
-        first.text if first else "", tuple(between[-MOST_BETWEEN:]), last.text if last else "", agreed,
+        since or None,
+        conversation.last_message_at,
+        first.text if first else "",
+        tuple(between[-MOST_BETWEEN:]),
+        last.text if last else "",
+        agreed,
         (*by_person, *by_agent),
         tuple(_states(edited, worktree, conflicts, conversation, since)),
         tuple(path for path in paths_read if path not in edited)[:MOST_READ],
-        tuple(_commands(tools)), (failed.text, failed.error) if failed else ("", ""),
+        tuple(_commands(tools)),
+        (failed.text, failed.error) if failed else ("", ""),
         sum(one.id > failed.id for one in tools) if failed else 0,
-        question, "" if question else _next_step(answered), ended_with, conversation.id,
-    )  # fmt: skip
+        question,
+        "" if question else _next_step(answered),
+        ended_with,
+        conversation.id,
+    )
 
 
 def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
     """Return the page, as Markdown of at most PAGE_CHARACTERS."""
-    more = f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why FILE:LINE`."
-    blocks = [*_blocks(handoff), f"More: `{called_as} search --team WORDS`." if is_for_team else more]
+    more = (
+        f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why "
+        f"FILE:LINE`."
+    )
+    blocks = [
+        *_blocks(handoff),
+        f"More: `{called_as} search --team WORDS`." if is_for_team else more,
+    ]
     return shorten("\n\n".join(blocks), PAGE_CHARACTERS - 1) + "\n"
 
 
@@ -148,28 +190,45 @@ def _blocks(handoff: Handoff) -> Iterator[str]:
         f"{label}:\n{_quoted(text, most)}"
         for label, text, most in (
             ("First asked", handoff.first_request, FIRST_CHARACTERS),
-            ("Then, among others" if len(handoff.between) == MOST_BETWEEN else "Then", between, FIRST_CHARACTERS),
+            (
+                "Then, among others" if len(handoff.between) == MOST_BETWEEN else "Then",
+                between,
+                FIRST_CHARACTERS,
+            ),
             ("Last asked", handoff.last_request, LAST_CHARACTERS),
             ("Which agreed to", handoff.agreed, PART_CHARACTERS),
         )
         if text
     )
     if handoff.decided:
-        yield "## Decided and rejected\n\n" + "\n".join(f"- “{for_prompt(one)}”" for one in handoff.decided)
+        yield "## Decided and rejected\n\n" + "\n".join(
+            f"- “{for_prompt(one)}”" for one in handoff.decided
+        )
     if handoff.files or handoff.read:
         yield f"## Files\n\n{_listed(handoff)}"
     if handoff.commands:
-        yield "## Commands that worked\n\n" + "\n".join(f"- `{_inline(one)}`" for one in handoff.commands)
+        yield "## Commands that worked\n\n" + "\n".join(
+            f"- `{_inline(one)}`" for one in handoff.commands
+        )
     command, error = handoff.failed
     if command:
-        since = f", {counted(handoff.calls_since, 'call')} before the end" if handoff.calls_since else ""
-        yield f"## The last failure{since}\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
+        since = (
+            f", {counted(handoff.calls_since, 'call')} before the end"
+            if handoff.calls_since
+            else ""
+        )
+        yield (
+            f"## The last failure{since}\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
+        )
     if handoff.question:
         yield f"## The open question\n\n{_quoted(handoff.question, PART_CHARACTERS)}"
     if handoff.next_step:
         yield f"## The next step, as last stated\n\n{_quoted(handoff.next_step, PART_CHARACTERS)}"
     elif handoff.ended_with and not handoff.question:
-        yield f"## How it ended; no next step was stated\n\n{_quoted(handoff.ended_with, PART_CHARACTERS)}"
+        yield (
+            f"## How it ended; no next step was "
+            f"stated\n\n{_quoted(handoff.ended_with, PART_CHARACTERS)}"
+        )
 
 
 def _listed(handoff: Handoff) -> str:
@@ -206,21 +265,26 @@ def _inline(command: str) -> str:
 
 
 def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
-    """Return the files, the last first, each once; relative to the directory if they are below it, or were in the clone
-    of the same name on another machine."""
+    """Return the files, the last first, each once; relative to the directory if they are below it,
+    or were in the clone of the same name on another machine."""
     cwd = conversation.cwd
     found = [_true_path(os.path.normpath(path)) for path in files]
     if conversation.origin:
         inside = [path.partition(f"/{os.path.basename(cwd)}/")[2] for path in found]
         found = [
-            os.path.join(cwd, below) if below and os.path.lexists(os.path.join(cwd, below)) else path
+            os.path.join(cwd, below)
+            if below and os.path.lexists(os.path.join(cwd, below))
+            else path
             for path, below in zip(found, inside)
         ]
-    return [path.removeprefix(f"{cwd}/") if cwd else path for path in dict.fromkeys(reversed(found))]
+    return [
+        path.removeprefix(f"{cwd}/") if cwd else path for path in dict.fromkeys(reversed(found))
+    ]
 
 
 def _true_path(path: str) -> str:
-    """Return the path of a file that the store has as `path`: there a tab in a name, for example, is a blank."""
+    """Return the path of a file that the store has as `path`: there a tab in a name, for example,
+    is a blank."""
     parent, name = os.path.split(path)
     if os.path.lexists(path) or not name:
         return path
@@ -233,10 +297,14 @@ def _true_path(path: str) -> str:
 
 
 def _commands(tools: Sequence[StoredEntry]) -> list[str]:
-    """Return the last commands that succeeded and do more than look, the last first, one of a family. None of git: the
-    files have its outcome, and to run one again may lose work."""
+    """Return the last commands that succeeded and do more than look, the last first, one of a
+    family. None of git: the files have its outcome, and to run one again may lose work."""
     ran = [one.text for one in reversed(tools) if one.kind == "command" and one.outcome == "ok"]
-    ran = [one for one in ran if not is_looking(one) and "\n" not in one and not family(one).startswith("git")]
+    ran = [
+        one
+        for one in ran
+        if not is_looking(one) and "\n" not in one and not family(one).startswith("git")
+    ]
     return list({family(one): one for one in reversed(ran)}.values())[::-1][:MOST_COMMANDS]
 
 
@@ -244,7 +312,9 @@ def _is_over(failed: StoredEntry, tools: Sequence[StoredEntry]) -> bool:
     """Check if git stopped for a conflict, and went on later."""
     if not _IS_GIT.search(failed.text):
         return False
-    later = [one for one in tools if one.id > failed.id and one.kind == "command" and one.outcome == "ok"]
+    later = [
+        one for one in tools if one.id > failed.id and one.kind == "command" and one.outcome == "ok"
+    ]
     return any(_IS_GIT.search(one.text) for one in later)
 
 
@@ -259,10 +329,15 @@ def _next_step(answers: Sequence[str]) -> str:
 
 
 def _states(
-    paths: Sequence[str], worktree: Worktree | None, conflicts: Mapping[str, str], session: Conversation, since: int
+    paths: Sequence[str],
+    worktree: Worktree | None,
+    conflicts: Mapping[str, str],
+    session: Conversation,
+    since: int,
 ) -> Iterator[HandedFile]:
-    """Yield each file with its state, the first MOST_FILES as git knows it. We read the worktree, so that git runs no
-    filter for it. What is not here may never have been, if the session is from another machine."""
+    """Yield each file with its state, the first MOST_FILES as git knows it. We read the worktree,
+    so that git runs no filter for it. What is not here may never have been, if the session is from
+    another machine."""
     cwd, times = session.cwd, (since, session.last_message_at or since)
     elsewhere = (UNKNOWN, "on another machine") if session.origin else (GONE, "")
     repository = Repository(worktree.git_dir, worktree.root) if worktree and worktree.root else None

@@ -36,9 +36,9 @@ def find_reasons(
     *,
     is_confined: bool = False,
 ) -> tuple[Repository, list[Reason], str]:
-    """Return the repository, the reasons for `target` (what is staged, if it is ''), and its commit ('' for a file).
-    A file in another repository than that of `directory` is refused if `is_confined`. Raises SessionMemoryError,
-    GitUnavailableError."""
+    """Return the repository, the reasons for `target` (what is staged, if it is ''), and its commit
+    ('' for a file). A file in another repository than that of `directory` is refused if
+    `is_confined`. Raises SessionMemoryError, GitUnavailableError."""
     if "\0" in target:
         raise SessionMemoryError("no file and no commit has a NUL character in its name", HINT)
     matched = _TARGET.match(target)
@@ -48,7 +48,12 @@ def find_reasons(
     here = find_worktree(directory, user_dir) if is_confined else worktree
     if refused := refusal_at(os.path.dirname(path) if is_file else directory, user_dir):
         raise GitUnavailableError(refused)
-    if worktree is None or not worktree.root or here is None or here.common_dir != worktree.common_dir:
+    if (
+        worktree is None
+        or not worktree.root
+        or here is None
+        or here.common_dir != worktree.common_dir
+    ):
         raise SessionMemoryError(f"{target or directory}: it is in no worktree of git", HINT)
     repository = Repository(worktree.git_dir, worktree.root)
     reasons = reasons_in(repository)
@@ -77,13 +82,16 @@ def told(reason: Reason) -> list[str]:
     lines = []
     where = f"{name_for_people(reason.path)}:{_line_numbers(reason)}"
     commit = reason.commit
-    written = f"commit {commit.id[:8]}, {name_for_people(commit.subject)}" if commit else "not committed"
+    written = (
+        f"commit {commit.id[:8]}, {name_for_people(commit.subject)}" if commit else "not committed"
+    )
     if reason.ranges:  # of a commit
         where = f"{counted(reason.lines, 'line')}, the first of them {where}"
     lines.append(f"{where if reason.path else 'the commit'} ({written})")
     if reason.not_compared:
         lines.append(
-            f"  {reason.not_compared:,} of its added lines were not compared with what sessions wrote: too many."
+            f"  {reason.not_compared:,} of its added lines were not compared with what sessions "
+            f"wrote: too many."
         )
     if reason.asked:
         lines += _told_of(reason.asked)
@@ -91,16 +99,24 @@ def told(reason: Reason) -> list[str]:
             said = "it made the commit" if reason.is_by_commit else "its command wrote the file"
             lines.insert(-1, f"  {said}: {_quoted_command(command)}")
         if reason.mover:
-            mover = f"{reason.mover.runtime} session {_short_id(reason.mover.session_id)}, {_moment(reason.mover.at)}"
+            mover = (
+                f"{reason.mover.runtime} session {_short_id(reason.mover.session_id)}, "
+                f"{_moment(reason.mover.at)}"
+            )
             lines.append(f"  moved or written again by {mover}")
     elif reason.refused:
         lines.append(f"  No session: {reason.refused}.")
     else:
         lines.append("  Unknown: no session that the store has wrote this.")
         if commit:
-            lines.append(f"  git blame: {name_for_people(commit.author)}, {_moment(commit.authored_at)}")
+            lines.append(
+                f"  git blame: {name_for_people(commit.author)}, {_moment(commit.authored_at)}"
+            )
         if guess := reason.guess:
-            session = f"{guess.runtime} session {_short_id(guess.session_id)} “{one_line(for_prompt(guess.title))}”"
+            session = (
+                f"{guess.runtime} session {_short_id(guess.session_id)} "
+                f"“{one_line(for_prompt(guess.title))}”"
+            )
             lines.append(f"  A guess, by {reason.guessed_by}: {session}")
             lines.append(f"  {called_as()} show {guess.id}")
     return lines
@@ -111,18 +127,25 @@ def _line_numbers(reason: Reason) -> str:
 
 
 def _told_of(asked: Asked) -> list[str]:
-    lines = [f"  asked: “{for_prompt(asked.words)}”"] if asked.words else ["  asked: no request is recorded"]
+    lines = (
+        [f"  asked: “{for_prompt(asked.words)}”"]
+        if asked.words
+        else ["  asked: no request is recorded"]
+    )
     if asked.proposal:
         lines.append(f"  agreed to: “{for_prompt(asked.proposal)}”")
     lines += [f"  on the way: “{for_prompt(one)}”" for one in asked.decided]
     title = f" “{one_line(for_prompt(asked.title))}”" if asked.title else ""
-    lines.append(f"  {asked.runtime} session {_short_id(asked.session_id)}{title}, {_moment(asked.at)}")
+    lines.append(
+        f"  {asked.runtime} session {_short_id(asked.session_id)}{title}, {_moment(asked.at)}"
+    )
     lines.append(f"  {called_as()} show {asked.conversation} --around {asked.number}")
     return lines
 
 
 def told_to_agent(reasons: Sequence[Reason]) -> str:
-    """Return the reasons for an agent, at most AGENT_CHARACTERS: the words of each request first."""
+    """Return the reasons for an agent, at most AGENT_CHARACTERS: the words of each request
+    first."""
     blocks: list[str] = [] if reasons else ["There are no lines."]
     for one in reasons:
         block = _block(one)
@@ -156,7 +179,10 @@ def _block(reason: Reason) -> str:
     if reason.not_compared:
         lines.append(f"{reason.not_compared:,} of its added lines were not compared.")
     place = f"{_quoted(reason.path)}:{_line_numbers(reason)}" if reason.path else "all of it"
-    lines.append(place + (f", commit {commit.id[:8]} “{_quoted(commit.subject)}”" if commit else ", not committed"))
+    lines.append(
+        place
+        + (f", commit {commit.id[:8]} “{_quoted(commit.subject)}”" if commit else ", not committed")
+    )
     return "\n".join(lines)
 
 

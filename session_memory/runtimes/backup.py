@@ -1,5 +1,5 @@
-"""The base classes of what a copy of a session needs to know: its files, when the runtime deletes them, and how they
-are put back so that the session resumes."""
+"""The base classes of what a copy of a session needs to know: its files, when the runtime deletes
+them, and how they are put back so that the session resumes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ DAY_SECONDS = 86_400.0
 
 
 class SessionFile:
-    """A file of a session: its `path` below the runtime's directory, `source` where it lies, its `stamp`."""
+    """A file of a session: its `path` below the runtime's directory, `source` where it lies, its
+    `stamp`."""
 
     def __init__(self, path: str, source: str) -> None:
         self.path = path
@@ -26,7 +27,8 @@ class SessionFile:
         self.stamp = path_stamp(source)
 
     def open(self, confined_to: str = "") -> int:
-        """Return a descriptor; below `confined_to`, no symlink is followed. Raises OSError, SessionMemoryError."""
+        """Return a descriptor; below `confined_to`, no symlink is followed. Raises OSError,
+        SessionMemoryError."""
         return open_inside(confined_to, self.source) if confined_to else open_regular(self.source)
 
 
@@ -38,9 +40,9 @@ class FilesOfSession(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """The time after which a runtime deletes sessions by itself: `days`, by a setting in `source` ('' for its default),
-    None for never; some project's settings make that the `shortest`. `traps` are settings with an effect that nobody
-    expects, a line each."""
+    """The time after which a runtime deletes sessions by itself: `days`, by a setting in `source`
+    ('' for its default), None for never; some project's settings make that the `shortest`. `traps`
+    are settings with an effect that nobody expects, a line each."""
 
     days: float | None
     source: str = ""
@@ -49,18 +51,25 @@ class Deletion(NamedTuple):
 
 
 class Backup:
-    """The sessions of `runtime`: by default a transcript and all in the folder beside it, never deleted."""
+    """The sessions of `runtime`: by default a transcript and all in the folder beside it, never
+    deleted."""
 
-    REWRITES = False  # whether a session is read from what the runtime changes at any place, such as a database
-    IS_PUT_BACK = False  # whether a program of the runtime takes a session back (`put_back`), and no file is written
-    HAS_SUB_AGENT_SESSIONS = False  # whether a sub-agent has a session of its own, which names its parent (`parent_in`)
+    # whether a session is read from what the runtime changes at any place, such as a database
+    REWRITES = False
+    # whether a program of the runtime takes a session back (`put_back`), and no file is written
+    IS_PUT_BACK = False
+    # whether a sub-agent has a session of its own, which names its parent (`parent_in`)
+    HAS_SUB_AGENT_SESSIONS = False
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         for path in self.transcripts(config_dir):
-            files = [SessionFile(os.path.relpath(one, config_dir), one) for one in (path, *self.files_beside(path))]
+            files = [
+                SessionFile(os.path.relpath(one, config_dir), one)
+                for one in (path, *self.files_beside(path))
+            ]
             yield FilesOfSession(self.runtime.session_id_of(path), files)
 
     def transcripts(self, config_dir: str) -> Iterator[str]:
@@ -73,32 +82,38 @@ class Backup:
         return files_below(self.runtime.folder_beside(path))
 
     def parent_in(self, head: bytes) -> str:
-        """Return the id of the session whose sub-agent's transcript begins with `head`; '' if it is none."""
+        """Return the id of the session whose sub-agent's transcript begins with `head`; '' if it is
+        none."""
         return ""
 
     # When the runtime deletes sessions
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
-        """Return when the runtime deletes sessions; `directories` are those that sessions were started in."""
+        """Return when the runtime deletes sessions; `directories` are those that sessions were
+        started in."""
         return Deletion(None)
 
     def last_used(self, path: str) -> float:
-        """Return the time by which the runtime deletes a transcript, in seconds since 1970. Raises OSError."""
+        """Return the time by which the runtime deletes a transcript, in seconds since 1970. Raises
+        OSError."""
         return os.stat(path).st_mtime
 
     # How a session is put back
 
     def ending(self, path: str, seconds: float) -> bytes:
-        """Return what has to stand at the end of a restored file for the session to count as used at that time."""
+        """Return what has to stand at the end of a restored file for the session to count as used
+        at that time."""
         return b""
 
-    def put_back(self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]) -> None:
+    def put_back(
+        self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]
+    ) -> None:
         """Put back a session by a program of the runtime. Raises SessionMemoryError."""
         raise NotImplementedError
 
     def resume_command(self, session_id: str, cwd: str, directory: str = "") -> str:
-        """Return what a user types in a terminal to go on with the session; `directory` is the value of
-        CONFIG_VARIABLE, if that is set for it."""
+        """Return what a user types in a terminal to go on with the session; `directory` is the
+        value of CONFIG_VARIABLE, if that is set for it."""
         command = self.runtime.install.RESUME.format(id=shlex.quote(session_id))
         if directory:
             command = f"{self.runtime.CONFIG_VARIABLE}={shlex.quote(directory)} {command}"

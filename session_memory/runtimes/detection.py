@@ -1,4 +1,5 @@
-"""Detects the runtime of a transcript, and the runtime and session in which an agent started this process."""
+"""Detects the runtime of a transcript, and the runtime and session in which an agent started this
+process."""
 
 from __future__ import annotations
 
@@ -13,15 +14,17 @@ if TYPE_CHECKING:
     from . import Runtime
 
 HEAD_BYTES = 64 * 1024
-FURTHER_BYTES = 32 * 1024 * 1024  # of a file whose head does not tell, as where it begins with copies of large files
+# of a file whose head does not tell, as where it begins with copies of large files
+FURTHER_BYTES = 32 * 1024 * 1024
 _BLOCK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64  # by which blocks overlap, so that no key is cut in two unseen
-PI_CONVERTED = "pi-converted"  # marks transcripts of Claude Code that versions before 0.4.2 made of Pi's
+# marks transcripts of Claude Code that versions before 0.4.2 made of Pi's
+PI_CONVERTED = "pi-converted"
 
 
 def runtime_of(descriptor: int) -> Runtime | None:
-    """Return the runtime that wrote a transcript, by the first line that tells; None if none does as far as
-    FURTHER_BYTES, or if its lines cannot be told apart (see `unusual_form`)."""
+    """Return the runtime that wrote a transcript, by the first line that tells; None if none does
+    as far as FURTHER_BYTES, or if its lines cannot be told apart (see `unusual_form`)."""
     head = read_at(descriptor, 0, HEAD_BYTES)
     if unusual_form(head):
         return None
@@ -29,14 +32,19 @@ def runtime_of(descriptor: int) -> Runtime | None:
     size = os.fstat(descriptor).st_size
     start = HEAD_BYTES
     while not found and start < min(size, FURTHER_BYTES):
-        # The beginning of a line may lie in the block before: what is quoted and not escaped is a key all the same.
-        found = _runtime_in(b"{" + read_at(descriptor, start - _OVERLAP_BYTES, start + _BLOCK_BYTES))
+        # The beginning of a line may lie in the block before: what is quoted and not escaped is a
+        # key all the same.
+        found = _runtime_in(
+            b"{" + read_at(descriptor, start - _OVERLAP_BYTES, start + _BLOCK_BYTES)
+        )
         start += _BLOCK_BYTES
     if found:
         return found
     # Another program may have rewritten the file: the first whole record that tells.
     records = [record for line in head.split(b"\n") for record in objects_in(line)]
-    return next((one for record in records for one in all_runtimes() if one.records.owns(record)), None)
+    return next(
+        (one for record in records for one in all_runtimes() if one.records.owns(record)), None
+    )
 
 
 def unusual_form(head: bytes) -> str:
@@ -49,14 +57,16 @@ def unusual_form(head: bytes) -> str:
 
 
 def _runtime_in(content: bytes) -> Runtime | None:
-    """Return the runtime of the first line that tells; the first and the last one may be cut off."""
+    """Return the runtime of the first line that tells; the first and the last one may be cut
+    off."""
     runtimes = all_runtimes()
     lines = (line.lstrip(b"\0") for line in content.split(b"\n"))
     return next((one for line in lines for one in runtimes if one.records.recognises(line)), None)
 
 
 def source_of(descriptor: int, runtime: Runtime) -> str:
-    """Return what the store calls the source of a transcript: its runtime's name, or what it was converted from."""
+    """Return what the store calls the source of a transcript: its runtime's name, or what it was
+    converted from."""
     head = read_at(descriptor, 0, HEAD_BYTES).partition(b"\n")[0]
     return PI_CONVERTED if f'"entrypoint":"{PI_CONVERTED}"'.encode() in head else runtime.name
 
@@ -67,11 +77,13 @@ def is_started_by_agent(environ: Mapping[str, str]) -> bool:
 
 
 def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, str]:
-    """Return the runtime that started this process and the id of the session it runs in; (None, '') if no runtime did.
-    A server outlives the session it was started in, and its environment stays as it was: so what the runtime itself
-    notes of its process `parent` goes first."""
+    """Return the runtime that started this process and the id of the session it runs in; (None, '')
+    if no runtime did. A server outlives the session it was started in, and its environment stays as
+    it was: so what the runtime itself notes of its process `parent` goes first."""
     for runtime in all_runtimes():
         started_in = environ.get(runtime.OWN_ID_VARIABLE, "")
         if started_in:
-            return runtime, runtime.live_session_id(runtime.config_dir(environ), parent) or started_in
+            return runtime, runtime.live_session_id(
+                runtime.config_dir(environ), parent
+            ) or started_in
     return None, ""

@@ -1,6 +1,8 @@
-"""Finds a person's words in the result of a tool call: their answers in a dialog, and why they refused a call or plan.
+"""Finds a person's words in the result of a tool call: their answers in a dialog, and why they
+refused a call or plan.
 
-Only results that begin as runtimes write them count, so no file or page that a tool read speaks for the person."""
+Only results that begin as runtimes write them count, so no file or page that a tool read speaks for
+the person."""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ REFUSED = (
     "The user rejected permission to use this specific tool call with the following feedback: ",
     "The user rejected this tool call. User feedback: ",
 )
-_SAID = ("the user said:\n", "the user said: ", "with the following feedback: ", "User feedback:")  # before the words
+# before the words
+_SAID = ("the user said:\n", "the user said: ", "with the following feedback: ", "User feedback:")
 # What runtimes put behind the words.
 _BEHIND = (
     ". You can now continue with ",
@@ -39,12 +42,14 @@ _BEHIND = (
     "\n\nThe plan is stored at: ",
     "\n\nPlease update the plan based on this feedback",
 )
-_CLARIFIED = "The user wants to clarify these questions"  # begins a list of the answers given so far
+# begins a list of the answers given so far
+_CLARIFIED = "The user wants to clarify these questions"
 _NOTE = "user_note: "  # before words typed beside a choice
 
 
 def words_in(text: str) -> str:
-    """Return the person's words in the text of a result, one paragraph for each answer; '' if it has none."""
+    """Return the person's words in the text of a result, one paragraph for each answer; '' if it
+    has none."""
     text = text.strip()
     if text.startswith(REFUSED):
         at = min([text.find(mark) + len(mark) for mark in _SAID if mark in text], default=len(text))
@@ -53,7 +58,9 @@ def words_in(text: str) -> str:
     if not text.startswith(ANSWERED):
         return ""
     if text.startswith("{"):
-        return answers_in(as_object(next(iter(objects_in(text.encode("utf-8", "replace"))), {}).get("answers")))
+        return answers_in(
+            as_object(next(iter(objects_in(text.encode("utf-8", "replace"))), {}).get("answers"))
+        )
     opening = next(opening for opening in ANSWERED if text.startswith(opening))
     given = _before(text[len(opening) :], _BEHIND)
     if '"="' in given or '"=(no option' in given:
@@ -64,12 +71,15 @@ def words_in(text: str) -> str:
 
 
 def answers_in(answers: dict[str, object], notes: object = None) -> str:
-    """Return the words in a dialog's answers, by question: a text, several, or an object that has them; with what the
-    person noted beside a choice."""
+    """Return the words in a dialog's answers, by question: a text, several, or an object that has
+    them; with what the person noted beside a choice."""
     words: list[str] = []
     for question, answer in answers.items():
         given = as_object(answer).get("answers", answer)
-        words += [as_string(text).removeprefix(_NOTE) for text in (given if isinstance(given, list) else [given])]
+        words += [
+            as_string(text).removeprefix(_NOTE)
+            for text in (given if isinstance(given, list) else [given])
+        ]
         words.append(as_string(as_object(as_object(notes).get(question)).get("notes")))
     return _joined(words)
 
@@ -94,7 +104,9 @@ def _answers_quoted(text: str) -> list[str]:
 
 def _answers_listed(text: str) -> list[str]:
     lines = [line.strip() for line in text.split("\n")]
-    return [line.partition(": ")[2] for line in lines if line.startswith(("Answer: ", "User notes: "))]
+    return [
+        line.partition(": ")[2] for line in lines if line.startswith(("Answer: ", "User notes: "))
+    ]
 
 
 def _before(text: str, marks: Iterable[str]) -> str:

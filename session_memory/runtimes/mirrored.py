@@ -1,4 +1,5 @@
-"""The base class of runtimes whose sessions are read from mirrors, since they are not kept as lines that only grow."""
+"""The base class of runtimes whose sessions are read from mirrors, since they are not kept as lines
+that only grow."""
 
 from __future__ import annotations
 
@@ -16,11 +17,14 @@ _MOST_CHARACTERS = 200  # of the name of a folder
 
 
 class MirroredSessions(CopiedSessions, ProjectFolders):
-    """Each session has a mirror (see transcripts/mirror.py), `<directory>/<session>.jsonl`; that of a sub-agent lies in
-    `<session>/` beside it. The module `mirrors` of the runtime brings them up to date."""
+    """Each session has a mirror (see transcripts/mirror.py), `<directory>/<session>.jsonl`; that of
+    a sub-agent lies in `<session>/` beside it. The module `mirrors` of the runtime brings them up
+    to date."""
 
-    SOURCES: tuple[str, ...] = ("",)  # what is in the directory of the runtime if there are sessions: one of these
-    NO_DIRECTORY = "unknown"  # the folder for the mirrors of sessions of which nothing tells the directory
+    # what is in the directory of the runtime if there are sessions: one of these
+    SOURCES: tuple[str, ...] = ("",)
+    # the folder for the mirrors of sessions of which nothing tells the directory
+    NO_DIRECTORY = "unknown"
 
     def transcripts_dir(self, config_dir: str) -> str:
         return self.copies_root(config_dir)
@@ -38,7 +42,8 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         return dashed(directory)[:_MOST_CHARACTERS] or self.NO_DIRECTORY
 
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
-        """Return where the mirror lies: a session stays in its folder, and may go on in another directory."""
+        """Return where the mirror lies: a session stays in its folder, and may go on in another
+        directory."""
         path = super().transcript_path(config_dir, cwd, session_id)
         return path if is_file(path) else self.transcript_of(config_dir, session_id) or path
 

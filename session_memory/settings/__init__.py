@@ -1,1 +1,2 @@
-"""The settings: their keys, their checks, the rules for sessions, and where homes and their state lie."""
+"""The settings: their keys, their checks, the rules for sessions, and where homes and their state
+lie."""

@@ -1,7 +1,7 @@
 """Checks a file of settings: each key that is as documented holds; each that is not is a fault.
 
-A wrong key costs that key alone. A rule that was meant to exclude something and cannot be understood hides what it
-could have meant; a file that cannot be read at all hides everything."""
+A wrong key costs that key alone. A rule that was meant to exclude something and cannot be
+understood hides what it could have meant; a file that cannot be read at all hides everything."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Fault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The valid part of the files: `values`, in which sections are dictionaries; the `rules` of sessions; `faults`, a
-    line each; the rules of `projects`."""
+    """The valid part of the files: `values`, in which sections are dictionaries; the `rules` of
+    sessions; `faults`, a line each; the rules of `projects`."""
 
     values: dict[str, Any]
     rules: list[PatternRule]
@@ -48,8 +48,8 @@ class Checked(NamedTuple):
 
 
 class FileCheck:
-    """The valid part of one file: `values`, the `rules` of sessions and of `projects`. `faults` are in the order of the
-    file; `lines` are those of the keys, from 1."""
+    """The valid part of one file: `values`, the `rules` of sessions and of `projects`. `faults` are
+    in the order of the file; `lines` are those of the keys, from 1."""
 
     def __init__(self, path: str, root: str = "", person_file: str = "") -> None:
         self.path = path
@@ -73,16 +73,25 @@ class FileCheck:
     def _confine(self, root: str, person_file: str) -> None:
         """Drop what the file of the home `root` may not set, unless the person's file grants it."""
         person = user_dir(os.environ)
-        grants = granted(FileCheck(person_file).values if os.path.exists(person_file) else {}, root, person)
+        grants = granted(
+            FileCheck(person_file).values if os.path.exists(person_file) else {}, root, person
+        )
         for key, grant in confine(self.values, [*self.rules, *self.projects], root, grants, person):
             problem = f"{key} counts from your own settings only"
-            how = f"; to let this file set it: session-memory config homes '{{{root}: [{grant}]}}' --home ~"
+            how = (
+                f"; to let this file set it: session-memory config homes '{{{root}: "
+                f"[{grant}]}}' --home ~"
+            )
             self._fault(key, problem + (how if grant else ""))
 
     def _give_up(self, problem: str) -> None:
         self._rules.hide("", [])
-        self.values = {key.name: key.if_wrong for key in KEYS if not key.section and key.if_wrong is not SAME}
-        self.faults.append(Fault("", f"{problem}; until it can be read, all sessions are hidden", True))
+        self.values = {
+            key.name: key.if_wrong for key in KEYS if not key.section and key.if_wrong is not SAME
+        }
+        self.faults.append(
+            Fault("", f"{problem}; until it can be read, all sessions are hidden", True)
+        )
 
     def _section(self, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
         known = {key.last_name: key for key in SECTIONS[section].table()}
@@ -97,10 +106,17 @@ class FileCheck:
                 continue
             elif full in SECTIONS:
                 found[name] = self._subsection(full, value)
-            elif section == "memories" and name in [*BUILT_IN_STRATEGIES, *as_list(values.get("strategies"))]:
+            elif section == "memories" and name in [
+                *BUILT_IN_STRATEGIES,
+                *as_list(values.get("strategies")),
+            ]:
                 found[name] = value  # which the strategy checks
             else:
-                inner = [one.rpartition(".")[2] for one in SECTIONS if one and one.rpartition(".")[0] == section]
+                inner = [
+                    one.rpartition(".")[2]
+                    for one in SECTIONS
+                    if one and one.rpartition(".")[0] == section
+                ]
                 meant = closest(name, [*known, *inner])
                 self._unknown(full, value, meant)
                 if meant in known and meant not in values and known[meant].if_wrong is not SAME:
@@ -133,14 +149,18 @@ class FileCheck:
         for key in KEYS:
             if key.name in names and key.if_wrong is not SAME:
                 at = wrong
-                for part in key.section[len(section) + 1 :].split(".") if key.section != section else []:
+                for part in (
+                    key.section[len(section) + 1 :].split(".") if key.section != section else []
+                ):
                     at = at.setdefault(part, {})
                 at[key.last_name] = key.if_wrong
         return wrong
 
     def _unknown(self, name: str, value: Any, meant: str) -> None:
         told = self._rules.take_unknown(name.rpartition(".")[2], value)
-        text = f"unknown key {name}" + (replacement(name) or (f", perhaps {meant}" if meant else ""))
+        text = f"unknown key {name}" + (
+            replacement(name) or (f", perhaps {meant}" if meant else "")
+        )
         if told:
             text += f"; since it may be meant to exclude something, {told} is hidden"
         self._fault(name, text, is_of_rules=bool(told))
@@ -158,15 +178,17 @@ class FileCheck:
 
 
 def read(paths: Sequence[str], root: str = "") -> Checked:
-    """Return the valid part of the first of these files, with the rules of all; '' stands for a missing file. That of
-    the home `root` is confined by what the second, the person's, grants."""
+    """Return the valid part of the first of these files, with the rules of all; '' stands for a
+    missing file. That of the home `root` is confined by what the second, the person's, grants."""
     found = Checked({}, [], [], [])
     for number, path in enumerate(paths):
         if path:
             checked = FileCheck(path, *((root, paths[1]) if root and not number else ()))
             found.rules.extend(checked.rules)
             found.projects.extend(checked.projects)
-            found.faults.extend([fault.text for fault in checked.faults if fault.is_of_rules or not number])
+            found.faults.extend(
+                [fault.text for fault in checked.faults if fault.is_of_rules or not number]
+            )
             found.values.update({} if number else checked.values)
     return found
 
@@ -179,9 +201,12 @@ def refused(home: Home, key: str) -> list[str]:
     return [fault.text for fault in faults if f"{key}.".startswith(f"{fault.key}.")]
 
 
-def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[str], root: str = "") -> Settings:
-    """Return the settings in these files, confined to the home `root` unless that is '', and write them to
-    `compiled_file` for `compiled.load`. Nothing is raised for invalid settings: see `Settings.faults`."""
+def compile_files(
+    config_file: str, compiled_file: str, rules_files: Sequence[str], root: str = ""
+) -> Settings:
+    """Return the settings in these files, confined to the home `root` unless that is '', and write
+    them to `compiled_file` for `compiled.load`. Nothing is raised for invalid settings: see
+    `Settings.faults`."""
     stamps = stamps_of(config_file, rules_files)
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
     checked = read(paths, root)
@@ -194,8 +219,8 @@ def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[st
 
 
 def strategy_settings(section: type[OwnSection], values: Any) -> OwnSection:
-    """Return the section of a built-in strategy with its defaults. Raises ConfigError for any wrong key, since a model
-    costs money and reads what was said."""
+    """Return the section of a built-in strategy with its defaults. Raises ConfigError for any wrong
+    key, since a model costs money and reads what was said."""
     where = section.SECTION.replace(".", ": ")
     by_name = {key.last_name: key for key in section.table()}
     known = f"the keys are {', '.join(by_name)}"
@@ -217,7 +242,8 @@ def as_meant(key: Key, value: Any) -> Any:
 
 
 def problem_with(key: Key, value: Any) -> str:
-    """Return the problem with a value, as `scope is 'galaxy', not project or all`; '' if there is none."""
+    """Return the problem with a value, as `scope is 'galaxy', not project or all`; '' if there is
+    none."""
     if isinstance(value, tuple):
         return f"{key.name} is set twice, to different values"
     if _CHECKS[key.kind](key, value):
@@ -231,7 +257,9 @@ def _are_homes(key: Key, value: Any) -> bool:
     grants = value.values() if isinstance(value, dict) else ()
     are_lists = all(words is None or isinstance(words, list) for words in grants)
     are_words = are_lists and all(isinstance(word, str) for words in grants for word in words or ())
-    return are_words and isinstance(value, dict | list) and (not value or _are_paths(key, list(value)))
+    return (
+        are_words and isinstance(value, dict | list) and (not value or _are_paths(key, list(value)))
+    )
 
 
 def _is_number(key: Key, value: Any) -> bool:
@@ -247,12 +275,20 @@ def _are_paths(key: Key, value: Any) -> bool:
 def _are_prices(key: Key, value: Any) -> bool:
     models = list(value.values()) if isinstance(value, dict) else [None]
     prices = [price for model in models if isinstance(model, dict) for price in model.items()]
-    are_prices = all(name in ("input", "output", "cached") and type(price) in (int, float) for name, price in prices)
-    return all(isinstance(model, dict) for model in models) and are_prices and all(price >= 0 for _, price in prices)
+    are_prices = all(
+        name in ("input", "output", "cached") and type(price) in (int, float)
+        for name, price in prices
+    )
+    return (
+        all(isinstance(model, dict) for model in models)
+        and are_prices
+        and all(price >= 0 for _, price in prices)
+    )
 
 
 def _is_database(value: str) -> bool:
-    """Check if a text is an address of a database without a password, which belongs in libpq's password file."""
+    """Check if a text is an address of a database without a password, which belongs in libpq's
+    password file."""
     from ..system.pgpass import address_of
 
     try:
@@ -262,13 +298,19 @@ def _is_database(value: str) -> bool:
 
 
 _CHECKS: Mapping[str, Callable[[Key, Any], Any]] = {
-    Kind.ANY_OF: lambda key, value: any(value == one and type(value) is type(one) for one in key.choices),
+    Kind.ANY_OF: lambda key, value: any(
+        value == one and type(value) is type(one) for one in key.choices
+    ),
     Kind.WHOLE: _is_number,
     Kind.NUMBER: _is_number,
     Kind.FLAG: lambda key, value: isinstance(value, bool),
     Kind.TEXT: lambda key, value: isinstance(value, str),
-    Kind.MODEL: lambda key, value: isinstance(value, str) and value.strip() and not value.startswith("-"),
-    Kind.TEXTS: lambda key, value: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
+    Kind.MODEL: lambda key, value: (
+        isinstance(value, str) and value.strip() and not value.startswith("-")
+    ),
+    Kind.TEXTS: lambda key, value: (
+        isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+    ),
     Kind.ASSISTANT: lambda key, value: (
         isinstance(value, str)
         and value.isprintable()
@@ -286,9 +328,14 @@ _CHECKS: Mapping[str, Callable[[Key, Any], Any]] = {
     ),
     Kind.DATABASE: lambda key, value: isinstance(value, str) and _is_database(value),
     Kind.NAMES: lambda key, value: (
-        isinstance(value, dict) and all(isinstance(one, str) and one.strip() for pair in value.items() for one in pair)
+        isinstance(value, dict)
+        and all(isinstance(one, str) and one.strip() for pair in value.items() for one in pair)
     ),
     Kind.HOMES: _are_homes,
-    Kind.URL: lambda key, value: isinstance(value, str) and (not value or value.startswith(("http://", "https://"))),
-    Kind.VARIABLE: lambda key, value: isinstance(value, str) and value.isascii() and f"{value}_".isidentifier(),
+    Kind.URL: lambda key, value: (
+        isinstance(value, str) and (not value or value.startswith(("http://", "https://")))
+    ),
+    Kind.VARIABLE: lambda key, value: (
+        isinstance(value, str) and value.isascii() and f"{value}_".isidentifier()
+    ),
 }

@@ -1,9 +1,9 @@
 """The record of forgotten sessions, which must not come back.
 
-`<database>.forgotten.jsonl`, beside the store, has hashes of sessions and directories, each with a time up to which it
-is forgotten. `<database>.forgotten.messages` has salted hashes of the forgotten messages: a fork, a copy or a renamed
-file repeats them in a session of another name. Nobody can read either. Both outlive the database. A prompt loads this
-only if something was forgotten."""
+`<database>.forgotten.jsonl`, beside the store, has hashes of sessions and directories, each with a
+time up to which it is forgotten. `<database>.forgotten.messages` has salted hashes of the forgotten
+messages: a fork, a copy or a renamed file repeats them in a session of another name. Nobody can
+read either. Both outlive the database. A prompt loads this only if something was forgotten."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
     from ..transcripts.entries import Entry
 
-# The group, hashes of a session and of a directory ('' for any), and up to when all of it is forgotten, in milliseconds
-# since the epoch.
+# The group, hashes of a session and of a directory ('' for any), and up to when all of it is
+# forgotten, in milliseconds since the epoch.
 Tombstone = tuple[str, str, str, int]
 _KEYS = ("home", "session", "directory", "before")
-_FORMAT = b"messages1"  # begins the file of the forgotten messages; the salt follows, then the sorted hashes
+# begins the file of the forgotten messages; the salt follows, then the sorted hashes
+_FORMAT = b"messages1"
 _SALT_BYTES = 16
-_HASH_BYTES = 8  # of a million messages, one of 18 million million others would be taken for a forgotten one
+# of a million messages, one of 18 million million others would be taken for a forgotten one
+_HASH_BYTES = 8
 _HEAD_BYTES = len(_FORMAT) + _SALT_BYTES
 
 
@@ -52,7 +54,8 @@ def read(database: str) -> list[Tombstone]:
 
 
 def read_file(path: str) -> list[Tombstone]:
-    """Return all that such a file says was forgotten; of a line that is damaged, nothing. Raises OSError."""
+    """Return all that such a file says was forgotten; of a line that is damaged, nothing. Raises
+    OSError."""
     try:
         content = read_whole(path)
     except FileNotFoundError:
@@ -75,19 +78,26 @@ def add(database: str, tombstones: Iterable[Tombstone]) -> None:
     write_atomically(path_of(database), ("\n".join(lines) + "\n").encode())
 
 
-def forgotten_until(tombstones: Iterable[Tombstone], home: str, session_id: str, directory: str) -> int | None:
-    """Return up to when a session started in `directory` was forgotten, in milliseconds; None for never."""
+def forgotten_until(
+    tombstones: Iterable[Tombstone], home: str, session_id: str, directory: str
+) -> int | None:
+    """Return up to when a session started in `directory` was forgotten, in milliseconds; None for
+    never."""
     own = [one for one in tombstones if one[0] == home]
     if not own:
         return None
     hashed = _hash(session_id)
     steps = directory.replace("\\", "/").rstrip("/").split("/") if directory else []
     above = {_hash("/".join(steps[: count + 1])) for count in range(len(steps))}
-    return max([before for _, session, path, before in own if session == hashed or path in above], default=None)
+    return max(
+        [before for _, session, path, before in own if session == hashed or path in above],
+        default=None,
+    )
 
 
 class ForgottenMessages:
-    """The forgotten messages of one store, by salted hashes of what a message and its copies have in common."""
+    """The forgotten messages of one store, by salted hashes of what a message and its copies have
+    in common."""
 
     def __init__(self, database: str) -> None:
         """Raises OSError."""
@@ -123,7 +133,9 @@ class ForgottenMessages:
     def _hash(self, mark: str) -> bytes:
         from hashlib import blake2b
 
-        return blake2b(mark.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES, key=self._salt).digest()
+        return blake2b(
+            mark.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES, key=self._salt
+        ).digest()
 
 
 def add_messages(database: str, marks: Iterable[str]) -> None:
@@ -137,9 +149,12 @@ def forgotten_of(database: str, home: str) -> ForgottenSessions:
 
 
 class ForgottenSessions:
-    """The forgotten sessions of some stores, by their files, each with the group whose sessions it is about."""
+    """The forgotten sessions of some stores, by their files, each with the group whose sessions it
+    is about."""
 
-    def __init__(self, files: Mapping[str, str], read: Callable[[str], list[Tombstone]] = read_file) -> None:
+    def __init__(
+        self, files: Mapping[str, str], read: Callable[[str], list[Tombstone]] = read_file
+    ) -> None:
         """`read` returns the tombstones in a file. Raises OSError."""
         self._stores = [
             (home, tombstones, ForgottenMessages(path.removesuffix(FORGOTTEN)))
@@ -152,8 +167,8 @@ class ForgottenSessions:
         return bool(self._stores)
 
     def holds(self, entry: Entry, session_id: str) -> bool:
-        """Check if an entry in the transcript of a session repeats a forgotten message: its record names a forgotten
-        session as its own, or it is one of the forgotten messages."""
+        """Check if an entry in the transcript of a session repeats a forgotten message: its record
+        names a forgotten session as its own, or it is one of the forgotten messages."""
         if not self._stores:
             return False
         if entry.origin not in ("", session_id):
@@ -172,12 +187,19 @@ class ForgottenSessions:
         from ..transcripts.marks import marks_of
 
         stores = [(home, messages) for home, _, messages in self._stores if messages]
-        return any([messages.has(mark) for home, messages in stores for mark in marks_of(home, entry)])
+        return any(
+            [messages.has(mark) for home, messages in stores for mark in marks_of(home, entry)]
+        )
 
     def _until_of(self, session_id: str) -> int | None:
         if session_id not in self._until:
-            times = [forgotten_until(tombstones, home, session_id, "") for home, tombstones, _ in self._stores]
-            self._until[session_id] = max([time for time in times if time is not None], default=None)
+            times = [
+                forgotten_until(tombstones, home, session_id, "")
+                for home, tombstones, _ in self._stores
+            ]
+            self._until[session_id] = max(
+                [time for time in times if time is not None], default=None
+            )
         return self._until[session_id]
 
 

@@ -1,13 +1,16 @@
-"""The paths of everything that is kept for a person, for an agent, or for a runtime's directory of its own.
+"""The paths of everything that is kept for a person, for an agent, or for a runtime's directory of
+its own.
 
-A *person's* place is `~/.session-memory/`, whatever the runtimes; `SESSION_MEMORY_DIR` moves it. Settings, state,
-store, memories and archives (`conversations/`) all lie in it. A runtime's directory that is not the usual one (as
-`CLAUDE_CONFIG_DIR` names it) has a place like it below that: `~/.session-memory/homes/<name>-<checksum>/`.
+A *person's* place is `~/.session-memory/`, whatever the runtimes; `SESSION_MEMORY_DIR` moves it.
+Settings, state, store, memories and archives (`conversations/`) all lie in it. A runtime's
+directory that is not the usual one (as `CLAUDE_CONFIG_DIR` names it) has a place like it below
+that: `~/.session-memory/homes/<name>-<checksum>/`.
 
-An *agent home* is a directory that the person registered (see registry.py) and whose sessions have names
-(`.session-memory/sessions/<name>.json`, for Pi `.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its
-place). Its settings, state and store lie in its `.session-memory/`, its memories and archives beside that. What a host
-goes by for one of its groups lies with the host: `<host>/.session-memory/groups/<group>.yaml`."""
+An *agent home* is a directory that the person registered (see registry.py) and whose sessions have
+names (`.session-memory/sessions/<name>.json`, for Pi `.session-memory/pi-sessions/<name>/`, or
+`.volute/`, `.mind/` in its place). Its settings, state and store lie in its `.session-memory/`, its
+memories and archives beside that. What a host goes by for one of its groups lies with the host:
+`<host>/.session-memory/groups/<group>.yaml`."""
 
 from __future__ import annotations
 
@@ -41,16 +44,24 @@ _MOST_ENV_BYTES = 1 << 20
 class Home:
     """The paths of one agent, one person or one directory of a runtime.
 
-    `root` is the directory that it is of. `memory_dir` holds its settings, state and store, `content_dir` its memories
-    and archives. `sessions_dir` holds an agent's named sessions, and is '' for others. `rules_files` are the settings
-    whose rules for sessions count here too. `user_dir` is the home directory of the person, '' for an agent or host.
-    The settings of one that `is_confined` may not set what sections.py says; they are compiled in the person's place,
+    `root` is the directory that it is of. `memory_dir` holds its settings, state and store,
+    `content_dir` its memories and archives. `sessions_dir` holds an agent's named sessions, and is
+    '' for others. `rules_files` are the settings whose rules for sessions count here too.
+    `user_dir` is the home directory of the person, '' for an agent or host. The settings of one
+    that `is_confined` may not set what sections.py says; they are compiled in the person's place,
     since an agent or a repository could write such a file in the home."""
 
     def __init__(
-        self, root: str, memory_dir: str, content_dir: str, *, sessions_dir: str = "",
-        rules_files: tuple[str, ...] = (), user_dir: str = "", is_confined: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        root: str,
+        memory_dir: str,
+        content_dir: str,
+        *,
+        sessions_dir: str = "",
+        rules_files: tuple[str, ...] = (),
+        user_dir: str = "",
+        is_confined: bool = False,
+    ) -> None:
         self.root = root
         self.memory_dir = memory_dir
         self.sessions_dir = sessions_dir
@@ -64,7 +75,8 @@ class Home:
         self.handoffs_file = self.state_dir + "/team-handoffs.json"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
-        self.compiled_file = self.state_dir + "/settings.json"  # not that of 0.2.0, which knows other words
+        # not that of 0.2.0, which knows other words
+        self.compiled_file = self.state_dir + "/settings.json"
         self.conversations_dir = content_dir + "/conversations"
         self.memories_dir = content_dir + "/memories"
 
@@ -82,13 +94,17 @@ class Home:
         return self.state_dir + "/repositories.json"
 
     def team_start(self, start: str) -> str:
-        """The file that says where is kept what a team did in the project of sessions that are started in `start`."""
+        """The file that says where is kept what a team did in the project of sessions that are
+        started in `start`."""
         return f"{self.team_starts}/{_name_and_checksum(start, may_hold_token=True)}"
 
     def forgotten_files(self) -> list[tuple[str, str]]:
-        """Return the files, there or not, that say what was forgotten of sessions here, each with the group that they
-        are of ('' for none): those of this home's store, or of its host's, and of the person's."""
-        host, is_group, name = self.config_file.removesuffix(".yaml").partition(f"/{MEMORY_DIR}/groups/")
+        """Return the files, there or not, that say what was forgotten of sessions here, each with
+        the group that they are of ('' for none): those of this home's store, or of its host's, and
+        of the person's."""
+        host, is_group, name = self.config_file.removesuffix(".yaml").partition(
+            f"/{MEMORY_DIR}/groups/"
+        )
         found = [(host, name) if is_group else (self.memory_dir, "")]
         found += [(path.rpartition("/")[0], "") for path in self.rules_files[:1]]
         return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
@@ -98,7 +114,8 @@ class Home:
         return any([is_file(path) for path, _ in self.forgotten_files()])
 
     def settings(self) -> Settings:
-        """Return the settings in config.yaml, every key optional, with the rules of `rules_files`."""
+        """Return the settings in config.yaml, every key optional, with the rules of
+        `rules_files`."""
         from .compiled import load
 
         settings = load(self.config_file, self.compiled_file, self.rules_files)
@@ -111,14 +128,15 @@ class Home:
 
 
 def private_beside(directory: str) -> str:
-    """Return the directory for what rules exclude of a directory with archives or memories: hidden beside it, so that a
-    search through the directory does not find it."""
+    """Return the directory for what rules exclude of a directory with archives or memories: hidden
+    beside it, so that a search through the directory does not find it."""
     parent, _, name = directory.rpartition("/")
     return parent + "/.private-" + name
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process, which its own processes share, without what a project's `.env` sets."""
+    """Return the environment of this process, which its own processes share, without what a
+    project's `.env` sets."""
     if isinstance(next(iter(os.environ), ""), str):  # Windows
         found: dict[str, str] = dict(os.environ)  # type: ignore[arg-type]
     else:
@@ -129,9 +147,9 @@ def environment() -> dict[str, str]:
 
 
 def drop_set_by_project(environ: MutableMapping[str, str]) -> list[str]:
-    """Remove the variables that name a place, home or session if a `.env` file in the project, or above it, names them;
-    return their names. Several runtimes load such a file, and a repository can ship it. The person's own, in their home
-    directory, counts."""
+    """Remove the variables that name a place, home or session if a `.env` file in the project, or
+    above it, names them; return their names. Several runtimes load such a file, and a repository
+    can ship it. The person's own, in their home directory, counts."""
     named = [name for name in (ENV_DIR, ENV_HOME, ENV_SESSION) if environ.get(name)]
     if not named:
         return []
@@ -148,7 +166,8 @@ def drop_set_by_project(environ: MutableMapping[str, str]) -> list[str]:
 
 
 def _env_files(start: str, stop: str) -> Iterator[bytes]:
-    """Yield what the `.env*` files hold from `start` upwards, below `stop`, and those in hidden directories there."""
+    """Yield what the `.env*` files hold from `start` upwards, below `stop`, and those in hidden
+    directories there."""
     directory, stops = start.rstrip("/"), ("", stop, stop and real_path(stop))
     while directory not in stops:
         hidden = [name for name in names_in(directory) if name.startswith(".")]
@@ -178,31 +197,45 @@ def person_home(environ: Mapping[str, str]) -> Home:
 
 
 def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) -> Home:
-    """Return the home of those who start a runtime by hand: the person's if its directory `config_dir` is the usual
-    one, `usual_dir` below their home directory; else a place of its own, which shares only the person's rules."""
+    """Return the home of those who start a runtime by hand: the person's if its directory
+    `config_dir` is the usual one, `usual_dir` below their home directory; else a place of its own,
+    which shares only the person's rules."""
     place, user = _person_dir(environ), user_dir(environ)
     usual = f"{user}/{usual_dir}"
     one, two = status_at(config_dir), status_at(usual)
-    if config_dir == usual or (one and two and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)):
+    if config_dir == usual or (
+        one and two and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+    ):
         return Home(config_dir, place, place, user_dir=user)
     own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), ''))}"
     return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",), user_dir=user)
 
 
 def home_at(
-    root: str, environ: Mapping[str, str], *, sessions_dir: str = "", host: str = "", is_host: bool = False
+    root: str,
+    environ: Mapping[str, str],
+    *,
+    sessions_dir: str = "",
+    host: str = "",
+    is_host: bool = False,
 ) -> Home:
-    """Return what is kept in the directory `root` of an agent, of a group of the host in the directory `host`, or, if
-    `is_host`, of a host whose operator's settings these are."""
+    """Return what is kept in the directory `root` of an agent, of a group of the host in the
+    directory `host`, or, if `is_host`, of a host whose operator's settings these are."""
     place = _person_dir(environ)
     rules_files = [f"{place}/config.yaml"]
     if host:
         rules_files.append(f"{host}/{MEMORY_DIR}/config.yaml")
     home = Home(
-        root, f"{root}/{MEMORY_DIR}", root, sessions_dir=sessions_dir, rules_files=tuple(rules_files),
+        root,
+        f"{root}/{MEMORY_DIR}",
+        root,
+        sessions_dir=sessions_dir,
+        rules_files=tuple(rules_files),
         is_confined=not host and not is_host,
-    )  # fmt: skip
-    if host:  # a group's agent may write in its directory, and could stop its host or leave out the host's rules there
+    )
+    # a group's agent may write in its directory, and could stop its host or leave out the host's
+    # rules there
+    if host:
         name = root.rpartition("/")[2]
         home.config_file = f"{host}/{MEMORY_DIR}/groups/{name}.yaml"
         home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{name}.settings.json"
@@ -221,7 +254,8 @@ def host_of(directory: str) -> str:
 
 
 def named_home(root: str, environ: Mapping[str, str], folder: str = "sessions") -> Home | None:
-    """Return the agent home `root`, named by the person, a hook or the registry; None without sessions."""
+    """Return the agent home `root`, named by the person, a hook or the registry; None without
+    sessions."""
     for name in SEED_MEMORY_DIRS:
         sessions_dir = f"{root}/{name}/{folder}"
         if is_directory(sessions_dir):
@@ -230,12 +264,14 @@ def named_home(root: str, environ: Mapping[str, str], folder: str = "sessions") 
 
 
 def naming(path: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `environ` with the directory `path`, which a command line names, as the home that is meant."""
+    """Return `environ` with the directory `path`, which a command line names, as the home that is
+    meant."""
     return {**environ, ENV_HOME: path} if path else environ
 
 
 def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) -> Iterator[Home]:
-    """Yield each directory from `start` upwards, below `stop`, that looks like an agent home, registered or not."""
+    """Yield each directory from `start` upwards, below `stop`, that looks like an agent home,
+    registered or not."""
     directory = start.rstrip("/")
     stops = ("", stop, stop and real_path(stop))
     while directory not in stops:
@@ -246,30 +282,36 @@ def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) 
 
 
 def settings_above(start: str, home: Home) -> bool:
-    """Return whether another agent home than `home` has settings or tombstones that count in `start`."""
+    """Return whether another agent home than `home` has settings or tombstones that count in
+    `start`."""
     directory = start.rstrip("/")
     while directory and directory not in (home.user_dir, home.root):
         place = f"{directory}/{MEMORY_DIR}"
-        if is_directory(place) and (is_file(f"{place}/config.yaml") or is_file(f"{place}/{STORE_FILE}{FORGOTTEN}")):
+        if is_directory(place) and (
+            is_file(f"{place}/config.yaml") or is_file(f"{place}/{STORE_FILE}{FORGOTTEN}")
+        ):
             return True
         directory = directory.rpartition("/")[0]
     return False
 
 
 def _person_dir(environ: Mapping[str, str]) -> str:
-    """Return `SESSION_MEMORY_DIR`, from the user's home directory on where it is relative; `~/.session-memory` by
-    default. Raises SessionMemoryError where there is no such directory."""
+    """Return `SESSION_MEMORY_DIR`, from the user's home directory on where it is relative;
+    `~/.session-memory` by default. Raises SessionMemoryError where there is no such directory."""
     path, user = environ.get(ENV_DIR, "").rstrip("/") or MEMORY_DIR, user_dir(environ)
     place = _absolute(path.removeprefix("~/"), user)
     if not user and place != path:
         from ..errors import SessionMemoryError
 
-        raise SessionMemoryError("no home directory is known", f"set HOME, or {ENV_DIR} to an absolute path")
+        raise SessionMemoryError(
+            "no home directory is known", f"set HOME, or {ENV_DIR} to an absolute path"
+        )
     return place
 
 
 def _absolute(path: str, base: str) -> str:
-    """Return a path as it is if it is absolute, else below `base`, or, if that is '', below the current directory."""
+    """Return a path as it is if it is absolute, else below `base`, or, if that is '', below the
+    current directory."""
     if path.startswith("/") or path[1:2] == ":":
         return path
     try:
@@ -279,8 +321,8 @@ def _absolute(path: str, base: str) -> str:
 
 
 def _name_and_checksum(path: str, may_hold_token: bool = False) -> str:
-    """Return a name for the directory `path` that no other has, and that people recognise; with `may_hold_token`,
-    without the words that are as long as a token."""
+    """Return a name for the directory `path` that no other has, and that people recognise; with
+    `may_hold_token`, without the words that are as long as a token."""
     checksum = int.from_bytes(path.encode("utf-8", "surrogateescape"), "little") % _CHECKSUM_PRIME
     name = "".join([c if c.isalnum() or c in "._-" else "-" for c in path.rpartition("/")[2]])
     if may_hold_token:

@@ -1,5 +1,5 @@
-"""The paths of a host below its directory, the check that a group's paths stay in the group, and its directories held
-open, so that no step on the way can be exchanged for a symlink.
+"""The paths of a host below its directory, the check that a group's paths stay in the group, and
+its directories held open, so that no step on the way can be exchanged for a symlink.
 
 .session-memory/config.yaml          settings
 .session-memory/groups/<group>.yaml  settings of one group
@@ -51,16 +51,24 @@ class Layout:
         self.global_instructions = f"{self.groups_dir}/{GLOBAL}/CLAUDE.md"
 
     def group(self, name: str) -> Group:
-        """The paths of a group. Raises GroupNameError unless `name` may be one; it need not exist."""
+        """The paths of a group. Raises GroupNameError unless `name` may be one; it need not
+        exist."""
         if not is_name(name) or name.casefold() == GLOBAL:
-            hint = "a group's name is 1 to 64 of the characters A-Z a-z 0-9 . _ -, does not begin with a dot"
+            hint = (
+                "a group's name is 1 to 64 of the characters A-Z a-z 0-9 . _ -, does not "
+                "begin with a dot"
+            )
             raise GroupNameError(f"{name!r} is no name for a group", f"{hint}, and is not {GLOBAL}")
         return Group(self.root, name)
 
     def make(self) -> None:
         """Makes what is common to all groups. Raises OSError, OutsideGroupError."""
         make_private_dir(self.root)
-        for directory in (self.store_dir, f"{self.groups_dir}/{GLOBAL}", self.root + "/data/sessions"):
+        for directory in (
+            self.store_dir,
+            f"{self.groups_dir}/{GLOBAL}",
+            self.root + "/data/sessions",
+        ):
             make_private_dir(directory)
             check_steps(self.root, directory)
 
@@ -88,7 +96,8 @@ class Group:
 
     @property
     def memory_home(self) -> Home:
-        """The group's directory as an agent home: its sessions have names there, which tell of each other."""
+        """The group's directory as an agent home: its sessions have names there, which tell of each
+        other."""
         sessions_dir = f"{self.root}/{MEMORY_DIR}/{self.runtime.SESSIONS_FOLDER}"
         return home_at(self.root, os.environ, sessions_dir=sessions_dir, host=self.host)
 
@@ -101,14 +110,22 @@ class Group:
         return self.memory_home.settings()
 
     def make(self) -> None:
-        """Makes the group's directories, but for conversations/. Raises OSError, OutsideGroupError."""
-        directories = (self.root, self.config_dir, self.tasks_dir, self.responses_dir, self.memory_home.sessions_dir)
+        """Makes the group's directories, but for conversations/. Raises OSError,
+        OutsideGroupError."""
+        directories = (
+            self.root,
+            self.config_dir,
+            self.tasks_dir,
+            self.responses_dir,
+            self.memory_home.sessions_dir,
+        )
         for directory in directories:
             make_private_dir(directory)
         self.check()
 
     def check(self) -> None:
-        """Raises OutsideGroupError where one of the group's directories is a link, or leads through one."""
+        """Raises OutsideGroupError where one of the group's directories is a link, or leads through
+        one."""
         for directory in (self.root, self.config_dir, self.tasks_dir, self.responses_dir):
             check_steps(self.host, directory)
         for directory in (self.conversations_dir, self.memory_home.sessions_dir):
@@ -117,9 +134,9 @@ class Group:
 
 
 def open_below(directory: str, *names: str) -> int:
-    """A descriptor for reading the regular file at `names`, a step each, below `directory`. No step follows a link,
-    whenever it was put there, nor waits for a FIFO. Raises OutsideGroupError for what is no regular file or leads
-    elsewhere, FileNotFoundError."""
+    """A descriptor for reading the regular file at `names`, a step each, below `directory`. No step
+    follows a link, whenever it was put there, nor waits for a FIFO. Raises OutsideGroupError for
+    what is no regular file or leads elsewhere, FileNotFoundError."""
     for name in names:
         if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise OutsideGroupError(f"{name!r} is no name of a file")
@@ -133,7 +150,8 @@ def open_below(directory: str, *names: str) -> int:
 
 
 class HeldGroup:
-    """A group's place for as long as it is held. `project_dir` is '' if there are no transcripts yet."""
+    """A group's place for as long as it is held. `project_dir` is '' if there are no transcripts
+    yet."""
 
     def __init__(self, group: Group, project_dir: str, conversations_dir: str) -> None:
         self._group = group
@@ -147,11 +165,20 @@ class HeldGroup:
 
 
 class HeldHome(Home):
-    """A group's agent home while it is held. `project_dir` holds its transcripts; the host its settings."""
+    """A group's agent home while it is held. `project_dir` holds its transcripts; the host its
+    settings."""
 
-    def __init__(self, home: Home, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str) -> None:
+    def __init__(
+        self, home: Home, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str
+    ) -> None:
         memory_dir = os.path.dirname(state_dir)
-        super().__init__(home.root, memory_dir, home.root, sessions_dir=sessions_dir, rules_files=home.rules_files)
+        super().__init__(
+            home.root,
+            memory_dir,
+            home.root,
+            sessions_dir=sessions_dir,
+            rules_files=home.rules_files,
+        )
         self.state_dir = state_dir
         self.log_file = f"{state_dir}/{os.path.basename(self.log_file)}"
         self.config_file = home.config_file
@@ -165,24 +192,33 @@ class HeldHome(Home):
 
 @contextmanager
 def held(group: Group) -> Iterator[HeldGroup]:
-    """Holds a group's place until the block ends. Raises OutsideGroupError where a part of it is a link."""
+    """Holds a group's place until the block ends. Raises OutsideGroupError where a part of it is a
+    link."""
     with ExitStack() as stack:
         try:
-            project_dir = stack.enter_context(pinned(group.host, os.path.dirname(group.transcript("x"))))
+            project_dir = stack.enter_context(
+                pinned(group.host, os.path.dirname(group.transcript("x")))
+            )
         except FileNotFoundError:
             project_dir = ""
-        conversations_dir = stack.enter_context(pinned(group.host, group.conversations_dir, make=bool(project_dir)))
+        conversations_dir = stack.enter_context(
+            pinned(group.host, group.conversations_dir, make=bool(project_dir))
+        )
         yield HeldGroup(group, project_dir, conversations_dir)
 
 
 @contextmanager
 def held_home(group: Group) -> Iterator[HeldHome]:
-    """Holds a group's agent home until the block ends. Raises OutsideGroupError where a part of it is a link,
-    FileNotFoundError where it has no transcripts yet."""
+    """Holds a group's agent home until the block ends. Raises OutsideGroupError where a part of it
+    is a link, FileNotFoundError where it has no transcripts yet."""
     home = group.memory_home
     with ExitStack() as stack:
-        project_dir = stack.enter_context(pinned(group.host, os.path.dirname(group.transcript("x"))))
+        project_dir = stack.enter_context(
+            pinned(group.host, os.path.dirname(group.transcript("x")))
+        )
         sessions_dir = stack.enter_context(pinned(group.host, home.sessions_dir, make=True))
         state_dir = stack.enter_context(pinned(group.host, home.state_dir, make=True))
-        cursors_dir = stack.enter_context(pinned(group.host, os.path.dirname(home.cursor_file("x")), make=True))
+        cursors_dir = stack.enter_context(
+            pinned(group.host, os.path.dirname(home.cursor_file("x")), make=True)
+        )
         yield HeldHome(home, sessions_dir, state_dir, cursors_dir, project_dir)

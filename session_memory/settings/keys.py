@@ -1,6 +1,6 @@
 """The keys of config.yaml in writing: the sample file that a new home gets, and the reference in
-docs/use/configuration.md (`python -m session_memory.settings.keys` writes both). Also sets or unsets one key in such a
-file: every other line and comment stays as it is."""
+docs/use/configuration.md (`python -m session_memory.settings.keys` writes both). Also sets or
+unsets one key in such a file: every other line and comment stays as it is."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ _EXPECTED = {
     Kind.FLAG: "true or false",
     Kind.TEXT: "a text",
     Kind.TEXTS: "a list such as [WebSearch]",
-    Kind.ASSISTANT: "a name of at most 40 characters, not User, Task or Tool, which archives use themselves",
+    Kind.ASSISTANT: "a name of at most 40 characters, not User, Task or Tool, which archives use "
+    "themselves",
     Kind.PATHS: "an absolute path, or a list of them; ~ is your home directory",
-    Kind.RULES: "for each a rule such as {ignore: true}: ignore, quote or isolate_memories, true or false; share, "
+    Kind.RULES: "for each a rule such as {ignore: true}: ignore, quote or isolate_memories, true "
+    "or false; share, "
     "as team.share",
     Kind.PRICES: "dollars for each model, such as {my-model: {input: 1, output: 5, cached: 0.1}}",
     Kind.STRATEGIES: "a list such as [extractive], each id once",
     Kind.MODEL: "the name of a model",
     Kind.DATABASE: "postgresql://USER@HOST/DATABASE, without a password",
-    Kind.HOMES: "a list of paths, or for each path what its own file may set, such as {~/agents/anna: [team]}",
+    Kind.HOMES: "a list of paths, or for each path what its own file may set, such as "
+    "{~/agents/anna: [team]}",
     Kind.NAMES: "a name for each directory, such as {~/work/app: app}",
     Kind.URL: "an address that begins with https:// or http://",
     Kind.VARIABLE: "the name of the environment variable that holds the key, never the key itself",
@@ -53,14 +56,22 @@ def written(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{written(key)}: {written(one)}" for key, one in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{written(key)}: {written(one)}" for key, one in value.items()) + "}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(written, value)) + "]"
     if not isinstance(value, str):
         return str(value)
-    is_plain = value.replace("-", "").replace("_", "").replace(".", "").isalnum() and value[0].isalpha()
+    is_plain = (
+        value.replace("-", "").replace("_", "").replace(".", "").isalnum() and value[0].isalpha()
+    )
     is_word = value.lower() in ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
-    return value if is_plain and not is_word else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return (
+        value
+        if is_plain and not is_word
+        else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    )
 
 
 def sample() -> str:
@@ -79,7 +90,9 @@ def reference() -> str:
             if key.section == section and key.about:
                 value = expected(key).replace("|", "\\|")
                 about_key = key.about.replace("\n", " ")
-                rows.append(f"| `{key.last_name}` | {value} | `{written(key.default)}` | {about_key} |")
+                rows.append(
+                    f"| `{key.last_name}` | {value} | `{written(key.default)}` | {about_key} |"
+                )
         parts.append("\n\n".join([f"### {title}", *([about] if about else []), "\n".join(rows)]))
     return "\n\n".join(parts) + "\n"
 
@@ -102,7 +115,9 @@ def _commented() -> str:
                 about = SECTIONS[section].ABOUT and f"# {SECTIONS[section].ABOUT}"
                 indent = "  " * depth
                 lines += (
-                    ["", about, f"# {section}:"] if not depth else [f"# {indent}{sections[depth]}:  {about}".rstrip()]
+                    ["", about, f"# {section}:"]
+                    if not depth
+                    else [f"# {indent}{sections[depth]}:  {about}".rstrip()]
                 )
         value = key.sample or written(key.default)
         if sections:
@@ -111,7 +126,11 @@ def _commented() -> str:
             lines += [f"# {indent}# {line}" for line in above]
             lines.append(f"{f'# {indent}{key.last_name}: {value}':<40} # {beside}")
         else:
-            lines += ["", *(f"# {line}" for line in key.about.split("\n")), f"# {key.name}: {value}"]
+            lines += [
+                "",
+                *(f"# {line}" for line in key.about.split("\n")),
+                f"# {key.name}: {value}",
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -130,9 +149,10 @@ _BY_HAND = "change it by hand"
 
 
 def set_key(path: str, at: KeyPath, value: Any) -> None:
-    """Sets the key `at` (with its sections, as ("store", "poll_interval_ms")) in the file `path`, made where needed.
-    Where the file has the key already its line is replaced, where it has it in a comment the line goes below that, else
-    at the end of its section. Raises ConfigError where that cannot be done without changing more, OSError."""
+    """Sets the key `at` (with its sections, as ("store", "poll_interval_ms")) in the file `path`,
+    made where needed. Where the file has the key already its line is replaced, where it has it in a
+    comment the line goes below that, else at the end of its section. Raises ConfigError where that
+    cannot be done without changing more, OSError."""
     path = os.path.realpath(path)  # what a link leads to is replaced, not the link
     before, found, lines = _read(path)
     at = as_written(found, at)
@@ -144,8 +164,8 @@ def set_key(path: str, at: KeyPath, value: Any) -> None:
 
 
 def unset_key(path: str, at: KeyPath) -> bool:
-    """Take the line of the key `at` out of the file `path`, so that its default holds; return False if it has none.
-    Raises ConfigError if that cannot be done without changing more, OSError."""
+    """Take the line of the key `at` out of the file `path`, so that its default holds; return False
+    if it has none. Raises ConfigError if that cannot be done without changing more, OSError."""
     path = os.path.realpath(path)
     before, found, lines = _read(path)
     at = as_written(found, at)
@@ -164,7 +184,8 @@ def unset_key(path: str, at: KeyPath) -> bool:
 
 
 def _read(path: str) -> tuple[Any, dict[KeyPath, int], list[str]]:
-    """Return the values of a file, the line of each key, and its lines; nothing if it is not there."""
+    """Return the values of a file, the line of each key, and its lines; nothing if it is not
+    there."""
     text = read_text(path) if os.path.lexists(path) else ""
     document = read_document(path) if text else None
     lines = text.splitlines(keepends=True)
@@ -179,7 +200,9 @@ def _write(path: str, lines: list[str], before: Any, at: KeyPath, value: Any) ->
     write_atomically(candidate, "".join(lines).encode())
     try:
         if not _is_as_meant(candidate, before, at, value):
-            raise ConfigError(f"{path}: {'.'.join(at)} cannot be changed without other lines", _BY_HAND)
+            raise ConfigError(
+                f"{path}: {'.'.join(at)} cannot be changed without other lines", _BY_HAND
+            )
         os.chmod(candidate, os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600)
         os.replace(candidate, path)
     finally:
@@ -205,18 +228,24 @@ def _replace(lines: list[str], index: int, key: str, value: Any, path: str) -> N
     indent = len(lines[index]) - len(lines[index].lstrip())
     goes_on = index + 1 < len(lines) and _indent(lines[index + 1]) > indent
     if not match or goes_on:
-        raise ConfigError(f"{path}:{index + 1}: {key} takes more than one line there, or shares one", _BY_HAND)
+        raise ConfigError(
+            f"{path}:{index + 1}: {key} takes more than one line there, or shares one", _BY_HAND
+        )
     lines[index] = f"{match[1]} {written(value)}{match[3] or ''}\n"
 
 
 def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any) -> None:
-    """Puts a line for the key where it belongs, with lines for those of its sections that are not there yet."""
+    """Puts a line for the key where it belongs, with lines for those of its sections that are not
+    there yet."""
     depth = max(depth for depth in range(len(at)) if not depth or at[:depth] in found)
     new = [f"{'  ' * level}{at[level]}:\n" for level in range(depth, len(at) - 1)]
     new.append(f"{'  ' * (len(at) - 1)}{at[-1]}: {written(value)}\n")
     if not depth:
         commented = f"# {at[0]}:"
-        index = next((number + 1 for number, line in enumerate(lines) if line.startswith(commented)), len(lines))
+        index = next(
+            (number + 1 for number, line in enumerate(lines) if line.startswith(commented)),
+            len(lines),
+        )
         while index < len(lines) and len(at) > 1 and lines[index].startswith("#  "):
             index += 1
         lines[index:index] = new
@@ -228,7 +257,14 @@ def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any
         end += 1
     while not lines[end - 1].strip():
         end -= 1
-    inner = next((_indent(line) for line in lines[start + 1 : end] if line.strip() and line.lstrip()[0] != "#"), 0)
+    inner = next(
+        (
+            _indent(line)
+            for line in lines[start + 1 : end]
+            if line.strip() and line.lstrip()[0] != "#"
+        ),
+        0,
+    )
     shift = " " * (inner or own_indent + 2)
     base = len("  " * depth)
     lines[end:end] = [shift + line[base:] for line in new]

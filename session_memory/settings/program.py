@@ -17,7 +17,8 @@ from ..runtimes import all_runtimes
 from .homes import person_home, required_user_dir
 from .yaml_file import ENV_DATA, SHARED_FOLDER, add_site_packages
 
-PACKAGED = "packaged"  # in a wheel: the directory in the package that holds what lies beside it in the repository
+# in a wheel: the directory in the package that holds what lies beside it in the repository
+PACKAGED = "packaged"
 LEDGER_NAME = "installed.json"
 _NOT_LOADED = ("host.", "memories.strategies.graphiti", PACKAGED, "testing")
 # Installed only if wanted or used, since each is large or few need it; it stays from then on.
@@ -27,7 +28,8 @@ EXTRAS = {
     "team": ("psycopg[binary]>=3.2",),
     "zstd": ("zstandard>=0.22",),
 }
-LARGE = {"sdk": "about 360 MB"}  # what an extra adds to the disk, if that matters to the person who is asked
+# what an extra adds to the disk, if that matters to the person who is asked
+LARGE = {"sdk": "about 360 MB"}
 ENVIRONMENT_RECORD = "session-memory.json"  # in an environment: see install.environment
 _EXTRA_OF = {
     "claude_agent_sdk": "sdk",
@@ -36,11 +38,13 @@ _EXTRA_OF = {
     "psycopg": "team",
     "zstandard": "zstd",
 }
-_DISTRIBUTION_OF = {"markdown_it": "markdown-it-py", "yaml": "pyyaml"}  # where it is not the name of the module
+# where it is not the name of the module
+_DISTRIBUTION_OF = {"markdown_it": "markdown-it-py", "yaml": "pyyaml"}
 
 
 class ProgramPaths:
-    """The paths of an installed program: `program_dir` holds all of it, `bin_dir` is where the user has commands."""
+    """The paths of an installed program: `program_dir` holds all of it, `bin_dir` is where the user
+    has commands."""
 
     def __init__(self, program_dir: Path, bin_dir: Path) -> None:
         self.program_dir = program_dir
@@ -49,22 +53,26 @@ class ProgramPaths:
         self.env = program_dir / "env"  # the private virtual environment
         self.python = python_in(self.env)
         self.launcher = program_dir / "bin" / (f"{NAME}.cmd" if os.name == "nt" else NAME)
-        # The launcher as skills name it in their shell commands, and permission rules with them: word for word.
+        # The launcher as skills name it in their shell commands, and permission rules with them:
+        # word for word.
         self.command = shlex.quote(str(self.launcher))
         self.link = bin_dir / NAME  # to the launcher
         self.ledger_file = program_dir / LEDGER_NAME  # what was installed where
-        self.sample_home = program_dir / "sample-home"  # made where there is no other home, to show the hook at work
+        # made where there is no other home, to show the hook at work
+        self.sample_home = program_dir / "sample-home"
 
 
 def installed_dir() -> Path | None:
-    """Return the directory of the installed program that runs, from its part `app-...`; None if it is not installed."""
+    """Return the directory of the installed program that runs, from its part `app-...`; None if it
+    is not installed."""
     source = source_dir()
     is_app = source.name == "app" or source.name.startswith("app-")
     return source.parent if is_app and (source.parent / LEDGER_NAME).is_file() else None
 
 
 def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
-    """The paths of the program that runs, if it is an installed one, else of the one that this user has or may get."""
+    """The paths of the program that runs, if it is an installed one, else of the one that this user
+    has or may get."""
     home = Path(required_user_dir(environ))
     program_dir = installed_dir()
     if program_dir is None and os.name == "nt" and environ.get("LOCALAPPDATA"):
@@ -89,8 +97,9 @@ def how_to_add_module(module: str) -> str:
 
 
 def _how_to_install(names: Sequence[str], options: str) -> str:
-    """Return the command that installs distributions where this program runs; `options` fit an install of the program
-    itself. It never has an index look for this program: anybody might have taken the name there."""
+    """Return the command that installs distributions where this program runs; `options` fit an
+    install of the program itself. It never has an index look for this program: anybody might have
+    taken the name there."""
     if program_dir := installed_dir():
         return "\n".join(filter(None, (_remedy(program_dir), f"{NAME} install{options}")))
     if source_dir().name != PACKAGED:
@@ -99,7 +108,10 @@ def _how_to_install(names: Sequence[str], options: str) -> str:
     if (prefix / "pipx_metadata.json").is_file():
         return f"pipx inject '{prefix.name}' {words}"
     if prefix.parent.name.startswith("archive-v"):  # in the cache of uv, for one run of uvx
-        return f"begin the command with: uvx {shlex.join([word for name in names for word in ('--with', name)])}"
+        return (
+            f"begin the command with: uvx "
+            f"{shlex.join([word for name in names for word in ('--with', name)])}"
+        )
     python = shlex.quote(sys.executable)
     if importlib.util.find_spec("pip") and not (prefix / "uv-receipt.toml").is_file():
         return f"{python} -m pip install {words}"
@@ -107,7 +119,8 @@ def _how_to_install(names: Sequence[str], options: str) -> str:
 
 
 def _remedy(program_dir: Path) -> str:
-    """Return the command that has to be run before an install can install packages; '' if there is none."""
+    """Return the command that has to be run before an install can install packages; '' if there is
+    none."""
     import json
 
     try:
@@ -122,7 +135,8 @@ def python_in(env: Path) -> Path:
 
 
 def source_dir() -> Path:
-    """The directory with `hooks/`, `skills/`, `templates/`: a copy of the repository, or `packaged/` in a wheel."""
+    """The directory with `hooks/`, `skills/`, `templates/`: a copy of the repository, or
+    `packaged/` in a wheel."""
     package = package_dir()
     return package / PACKAGED if (package / PACKAGED).is_dir() else package.parent
 
@@ -132,7 +146,8 @@ def package_dir() -> Path:
 
 
 def shared_data_dir(environ: Mapping[str, str]) -> str:
-    """Return the directory for the environment of plugins in runtimes that keep none for a plugin's data."""
+    """Return the directory for the environment of plugins in runtimes that keep none for a plugin's
+    data."""
     return f"{person_home(environ).memory_dir}/{SHARED_FOLDER}"
 
 
@@ -146,11 +161,15 @@ def stay_with_version() -> None:
 
 
 def load_all_modules() -> None:
-    """Load the modules of a version that a later one may overwrite in its place, as `pip install` does. It takes 0.6 s
-    without those that import large packages; a host begins with its own."""
+    """Load the modules of a version that a later one may overwrite in its place, as `pip install`
+    does. It takes 0.6 s without those that import large packages; a host begins with its own."""
     package = Path(session_memory.__path__[0])
     for path in sorted(package.rglob("*.py")) if "/app-" not in str(package) else ():
-        inner = ".".join(path.relative_to(package).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+        inner = (
+            ".".join(path.relative_to(package).with_suffix("").parts)
+            .removesuffix("__init__")
+            .rstrip(".")
+        )
         if not inner.startswith(_NOT_LOADED):
             with suppress(ImportError):  # of a package that is not installed
                 importlib.import_module(f"{session_memory.__name__}.{inner}".rstrip("."))
@@ -183,7 +202,14 @@ def _lock(descriptor: int, *, is_shared: bool) -> None:
 
 
 def add_all_packages(environ: Mapping[str, str]) -> None:
-    """Let this process import what any plugin of ours has installed for itself, or an install has."""
-    data_dirs = [path for each in all_runtimes() for path in each.install.plugin_data_dirs(environ, NAME)]
-    data_dirs += [environ.get(ENV_DATA, ""), shared_data_dir(environ), str(program_paths(environ).program_dir)]
+    """Let this process import what any plugin of ours has installed for itself, or an install
+    has."""
+    data_dirs = [
+        path for each in all_runtimes() for path in each.install.plugin_data_dirs(environ, NAME)
+    ]
+    data_dirs += [
+        environ.get(ENV_DATA, ""),
+        shared_data_dir(environ),
+        str(program_paths(environ).program_dir),
+    ]
     add_site_packages(data_dirs)

@@ -14,15 +14,19 @@ _OF_RULES = ("sessions", "projects")
 _FORMER_KEYS = {key.alias: key for key in KEYS if key.alias}
 
 _STORE = "transcripts are stored where `session-memory ingest` or `watch` runs, and nowhere else"
-_INDEXING = "`session-memory watch` indexes as transcripts grow, `session-memory ingest` when it is run"
+_INDEXING = (
+    "`session-memory watch` indexes as transcripts grow, `session-memory ingest` when it is run"
+)
 
 # By the whole name, or by the last part of it wherever it stands.
 _REPLACED = {
     "store.enabled": f"{_STORE}; `sessions` and `projects` exclude from it",
-    "memories.watch": "`upkeep: watch` lets `session-memory watch` make memories, and do all other upkeep",
+    "memories.watch": "`upkeep: watch` lets `session-memory watch` make memories, and do all "
+    "other upkeep",
     "store.config": "its keys stand in `store` itself, such as store.watch_path",
     "session_tracking": f"its chunking and filtering stand in `memories`; {_INDEXING}",
-    "session_tracking_enabled": "a rule in `projects` excludes a directory: {~/private: {ignore: true}}",
+    "session_tracking_enabled": "a rule in `projects` excludes a directory: {~/private: "
+    "{ignore: true}}",
     "global": f"{_STORE}; store.watch_path says where they lie",
     "track_session_logs": _STORE,
     "session_log_sources": "store.watch_path",
@@ -39,8 +43,8 @@ _REPLACED = {
 
 
 def replacement(name: str) -> str:
-    """Return what to say behind the name of an unknown key: `: what takes its place`, or `, perhaps the.key` for a key
-    of another section; '' if nothing is known."""
+    """Return what to say behind the name of an unknown key: `: what takes its place`, or `, perhaps
+    the.key` for a key of another section; '' if nothing is known."""
     last = name.rpartition(".")[2]
     known = _REPLACED.get(name) or _REPLACED.get(last)
     if known:
@@ -50,17 +54,25 @@ def replacement(name: str) -> str:
 
 
 def current(name: str) -> str:
-    """Return today's name of a key or rule's word, with its sections: `store.watch_path` for `memory.watchPath`."""
+    """Return today's name of a key or rule's word, with its sections: `store.watch_path` for
+    `memory.watchPath`."""
     if name in _FORMER_KEYS:
         return _FORMER_KEYS[name].name
     section, _, rest = name.partition(".")
     pattern, dot, word = rest.rpartition(".")
-    path = (section, pattern, word) if section in _OF_RULES and dot else (section, rest) if rest else (section,)
+    path = (
+        (section, pattern, word)
+        if section in _OF_RULES and dot
+        else (section, rest)
+        if rest
+        else (section,)
+    )
     return ".".join(_path_of_today(path))
 
 
 def renamed(document: Document) -> Document:
-    """Return what a file holds with the names of today; of a key under both names, the values count as a duplicate."""
+    """Return what a file holds with the names of today; of a key under both names, the values count
+    as a duplicate."""
     lines: dict[KeyPath, int] = {}
     for path, line in document.lines.items():
         lines.setdefault(_path_of_today(path), line)
@@ -82,7 +94,8 @@ def _renamed(value: Any, at: KeyPath) -> Any:
 
 
 def as_written(lines: dict[KeyPath, int], path: KeyPath) -> KeyPath:
-    """Return the path under which a file has a key, if it does: perhaps by former names; else `path`."""
+    """Return the path under which a file has a key, if it does: perhaps by former names; else
+    `path`."""
     found = {_path_of_today(one): one for one in lines}
     for depth in range(len(path), 0, -1):
         if path[:depth] in found:

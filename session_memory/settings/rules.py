@@ -1,4 +1,5 @@
-"""The rules of a person: what they exclude of sessions and projects. If several fit, the strictest of each word."""
+"""The rules of a person: what they exclude of sessions and projects. If several fit, the strictest
+of each word."""
 
 from __future__ import annotations
 
@@ -13,12 +14,16 @@ PatternRule = tuple[str, dict[str, "Any"]]  # a pattern with the words of its ru
 
 
 class Rule:
-    """The visibility of a session: nothing at all (`ignore`), or only who, when and how much (`quote` false). Memories
-    of one with `isolate_memories` are kept apart from the rest. `share` is one of SHARES, '' if no rule says who of a
-    team may read it."""
+    """The visibility of a session: nothing at all (`ignore`), or only who, when and how much
+    (`quote` false). Memories of one with `isolate_memories` are kept apart from the rest. `share`
+    is one of SHARES, '' if no rule says who of a team may read it."""
 
     def __init__(
-        self, ignore: bool = False, quote: bool = True, isolate_memories: bool = False, share: str = ""
+        self,
+        ignore: bool = False,
+        quote: bool = True,
+        isolate_memories: bool = False,
+        share: str = "",
     ) -> None:
         self.ignore = ignore
         self.quote = quote
@@ -30,16 +35,19 @@ class Rule:
         return self.ignore or not self.quote
 
 
-# Who of a team may read a session, the strictest first: nobody, its owner on all their machines, everybody.
+# Who of a team may read a session, the strictest first: nobody, its owner on all their machines,
+# everybody.
 SHARES = ("off", "mine", "team")
 
-# What holds where somebody meant to exclude something and it is not clear how: it is hidden. It is not
-# `isolate_memories`, since that decides where memories are kept, which correcting the rule would not undo.
+# What holds where somebody meant to exclude something and it is not clear how: it is hidden. It is
+# not `isolate_memories`, since that decides where memories are kept, which correcting the rule
+# would not undo.
 HIDDEN = {"ignore": True, "quote": False}
 
 
 class NameRules:
-    """The rules for names and ids: whole ones by a table, since a prompt asks for each of perhaps 1,000 sessions."""
+    """The rules for names and ids: whole ones by a table, since a prompt asks for each of perhaps
+    1,000 sessions."""
 
     def __init__(self, rules: Iterable[PatternRule]) -> None:
         self._whole: dict[str, list[dict[str, Any]]] = {}
@@ -55,13 +63,21 @@ class NameRules:
         """Return the rule for a session known by any of `names`."""
         folded_names = [folded(name) for name in names]
         found = [rule for name in folded_names for rule in self._whole.get(name, ())]
-        found += [rule for begin, rule in self._beginnings if any([one.startswith(begin) for one in folded_names])]
+        found += [
+            rule
+            for begin, rule in self._beginnings
+            if any([one.startswith(begin) for one in folded_names])
+        ]
         return _joined(found)
 
 
 def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:
     return _joined(
-        [rule for pattern, rule in projects if covers(pattern, directory) or known.holds(pattern, directory)]
+        [
+            rule
+            for pattern, rule in projects
+            if covers(pattern, directory) or known.holds(pattern, directory)
+        ]
     )
 
 
@@ -86,8 +102,9 @@ def _composed(text: str) -> str:
 
 
 def covers(pattern: str, directory: str) -> bool:
-    """Return whether `directory` is `pattern` or lies below it, as both are spelled; if that ends in `*`, whether it
-    begins so. A pattern that does not begin at the root may begin at any step of the path."""
+    """Return whether `directory` is `pattern` or lies below it, as both are spelled; if that ends
+    in `*`, whether it begins so. A pattern that does not begin at the root may begin at any step of
+    the path."""
     path, pattern = _composed(directory.replace("\\", "/").rstrip("/")) + "/", _composed(pattern)
     start = pattern[:-1] if pattern.endswith("*") else pattern.rstrip("/") + "/"
     if start[:1] == "/" or start[1:2] == ":" or not start:
@@ -96,21 +113,26 @@ def covers(pattern: str, directory: str) -> bool:
 
 
 class KnownDirectories:
-    """Directories by device and inode: links, case and Unicode give one many spellings. Each is read once."""
+    """Directories by device and inode: links, case and Unicode give one many spellings. Each is
+    read once."""
 
     def __init__(self) -> None:
         self._identities: dict[str, tuple[int, int] | None] = {}
 
     def holds(self, pattern: str, directory: str) -> bool:
-        """Return whether `directory` is the one that the absolute path `pattern` leads to, or lies below it; if that
-        ends in `*`, whether it lies in one whose path begins so."""
+        """Return whether `directory` is the one that the absolute path `pattern` leads to, or lies
+        below it; if that ends in `*`, whether it lies in one whose path begins so."""
         if not (pattern.startswith("/") and directory.startswith("/")):
             return False
-        wanted, _, beginning = pattern[:-1].rpartition("/") if pattern.endswith("*") else (pattern, "", "")
+        wanted, _, beginning = (
+            pattern[:-1].rpartition("/") if pattern.endswith("*") else (pattern, "", "")
+        )
         identity = self._identity(wanted)
         path, name = directory.rstrip("/"), ""
         while identity is not None:
-            if self._identity(path) == identity and (not beginning or self._begins(path, name, beginning)):
+            if self._identity(path) == identity and (
+                not beginning or self._begins(path, name, beginning)
+            ):
                 return True
             if not path:
                 break

@@ -1,4 +1,5 @@
-"""Checks the rules for `sessions` and `projects` in a file: an invalid one hides all it could have meant."""
+"""Checks the rules for `sessions` and `projects` in a file: an invalid one hides all it could have
+meant."""
 
 from __future__ import annotations
 
@@ -19,16 +20,28 @@ _VALUE_CHARACTERS = 60
 _STRICTEST = {"ignore": True, "quote": False, "isolate_memories": True}
 # Words for excluding something: an unknown key like one of these may have been meant to.
 _EXCLUDING = (
-    *SECTIONS, "directories", *WORDS, *FORMER_WORDS, "exclude", "excluded", "hide", "hidden", "private", "privacy",
+    *SECTIONS,
+    "directories",
+    *WORDS,
+    *FORMER_WORDS,
+    "exclude",
+    "excluded",
+    "hide",
+    "hidden",
+    "private",
+    "privacy",
     "secret",
-)  # fmt: skip
-_EXAMPLES = {SESSIONS: "a name to its rule, such as {email: {quote: false}}",
-             PROJECTS: "a directory to its rule, such as {~/private: {ignore: true}}"}  # fmt: skip
+)
+_EXAMPLES = {
+    SESSIONS: "a name to its rule, such as {email: {quote: false}}",
+    PROJECTS: "a directory to its rule, such as {~/private: {ignore: true}}",
+}
 _NO_PATH = "is no absolute path, nor begins with ~/"
 
 
 class RulesCheck:
-    """The rules of one file: `sessions` and `projects`, and the `faults` in them, each with the path of its key."""
+    """The rules of one file: `sessions` and `projects`, and the `faults` in them, each with the
+    path of its key."""
 
     def __init__(self) -> None:
         self.sessions: list[PatternRule] = []
@@ -42,10 +55,13 @@ class RulesCheck:
         elif value is not None:
             names = _names_in(value)
             told = self.hide(section, names)
-            self.faults.append(((section,), f"{section} should map {_EXAMPLES[section]}; {told} is hidden"))
+            self.faults.append(
+                ((section,), f"{section} should map {_EXAMPLES[section]}; {told} is hidden")
+            )
 
     def take_unknown(self, name: str, value: Any) -> str:
-        """Hides what an unknown key may have been meant to exclude, and returns what that is; '' for nothing."""
+        """Hides what an unknown key may have been meant to exclude, and returns what that is; ''
+        for nothing."""
         names = _excluded_by(name, value)
         if not names:
             return ""
@@ -57,7 +73,9 @@ class RulesCheck:
         key = f"{section}.{name}"
         pattern = name.partition("*")[0] + "*" if "*" in name[:-1] else name
         if pattern != name:
-            self.faults.append((at, f"{key}: a * may stand at the end alone; it is taken for {pattern}"))
+            self.faults.append(
+                (at, f"{key}: a * may stand at the end alone; it is taken for {pattern}")
+            )
         if section == SESSIONS and is_path(pattern):
             self.faults.append((at, f"{key} is a directory: under projects; it is taken as one"))
         if section == PROJECTS and not is_path(pattern) and pattern != ALL:
@@ -70,26 +88,35 @@ class RulesCheck:
             return
         self._add(section, pattern, self._words(at, key, pattern, rule))
 
-    def _words(self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, Any]) -> dict[str, Any]:
+    def _words(
+        self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, Any]
+    ) -> dict[str, Any]:
         taken: dict[str, Any] = {}
         for word, value in rule.items():
             if word == SHARE:
                 share = SHARES[0] if value is False else value  # YAML takes `off` for false
                 taken[word] = share if share in SHARES else SHARES[0]
                 if share not in SHARES:
-                    problem = f"{key}: share is {short(value)}, not {', '.join(SHARES[:-1])} or {SHARES[-1]}"
+                    problem = (
+                        f"{key}: share is {short(value)}, not {', '.join(SHARES[:-1])} or "
+                        f"{SHARES[-1]}"
+                    )
                     self.faults.append((at, f"{problem}; {SHARES[0]} holds"))
             elif word not in WORDS:
                 meant = closest(word, (*WORDS, SHARE))
                 told = self.hide(at[0], [pattern])
-                text = f"{key}: unknown key {word}" + (f", perhaps {meant}" if meant else replacement(word))
+                text = f"{key}: unknown key {word}" + (
+                    f", perhaps {meant}" if meant else replacement(word)
+                )
                 self.faults.append((at, f"{text}; {told} is hidden"))
             elif isinstance(value, bool):
                 taken[word] = value
             else:
                 taken[word] = _STRICTEST[word]
                 held = written(taken[word])
-                self.faults.append((at, f"{key}: {word} is {short(value)}, not true or false; {held} holds"))
+                self.faults.append(
+                    (at, f"{key}: {word} is {short(value)}, not true or false; {held} holds")
+                )
         return taken
 
     def hide(self, section: str, names: Sequence[str]) -> str:
@@ -116,7 +143,9 @@ def closest(name: str, words: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     by_lower = {word.lower(): word for word in words}
-    return next((by_lower[one] for one in get_close_matches(name.lower(), list(by_lower), 1, 0.75)), "")
+    return next(
+        (by_lower[one] for one in get_close_matches(name.lower(), list(by_lower), 1, 0.75)), ""
+    )
 
 
 def short(value: Any) -> str:
@@ -125,14 +154,17 @@ def short(value: Any) -> str:
 
 
 def _spellings(pattern: str) -> list[str]:
-    """The directory that a pattern means, as it is written and as it is where a link leads there."""
+    """The directory that a pattern means, as it is written and as it is where a link leads
+    there."""
     path = pattern.replace("\\", "/")
     if pattern == ALL or not is_path(path):
         return [path.removeprefix("./").rstrip("/") or ALL]
     path = expanded(path, os.environ)
     above, _, name = path.rpartition("/")
     if path.endswith("*"):  # what ends so is no directory by itself
-        return list(dict.fromkeys([f"{spelled.rstrip('/')}/{name}" for spelled in _both(above or "/")]))
+        return list(
+            dict.fromkeys([f"{spelled.rstrip('/')}/{name}" for spelled in _both(above or "/")])
+        )
     return _both(path)
 
 
@@ -145,11 +177,16 @@ def _both(path: str) -> list[str]:
 def _excluded_by(name: str, value: Any) -> list[str]:
     """The patterns of what an unknown key may have been meant to exclude."""
     if isinstance(value, dict):
-        if any(closest(key, (*WORDS, *FORMER_WORDS)) for key in value):  # `email: {ignore: true}` outside of `sessions`
+        # `email: {ignore: true}` outside of `sessions`
+        if any(closest(key, (*WORDS, *FORMER_WORDS)) for key in value):
             return [name]
         found = [pattern for key, one in value.items() for pattern in _excluded_by(key, one)]
         return found or (list(value) or [ALL] if closest(name, _EXCLUDING) else [])
-    if not closest(name, _EXCLUDING) or value is None or value is (closest(name, ("text", "quote")) != ""):
+    if (
+        not closest(name, _EXCLUDING)
+        or value is None
+        or value is (closest(name, ("text", "quote")) != "")
+    ):
         return []
     return _names_in(value) or [ALL]
 

@@ -1,6 +1,7 @@
-"""The sections of config.yaml: their keys, their values with every default filled in, and what only the person's file
-may set: what is read beyond an agent's home, what is sent and what is spent. A repository or an agent can write the
-home's own file, unless the person grants it: `homes: {~/agents/anna: [team]}`."""
+"""The sections of config.yaml: their keys, their values with every default filled in, and what only
+the person's file may set: what is read beyond an agent's home, what is sent and what is spent. A
+repository or an agent can write the home's own file, unless the person grants it: `homes:
+{~/agents/anna: [team]}`."""
 
 from __future__ import annotations
 
@@ -22,21 +23,37 @@ class StoreSettings(Section):
     ABOUT = "The store of all sessions, for `session-memory ingest`, `search` and `watch`."
 
     watch_path: Sequence[str] | None = key(
-        Kind.PATHS, None, "A directory of transcripts, or several; without it, those of all runtimes.",
-        if_wrong=[], sample="~/.claude/projects", alias="watchPath",
-    )  # fmt: skip
+        Kind.PATHS,
+        None,
+        "A directory of transcripts, or several; without it, those of all runtimes.",
+        if_wrong=[],
+        sample="~/.claude/projects",
+        alias="watchPath",
+    )
     conversation_gap_minutes: int = key(
-        Kind.WHOLE, 60, "A silence longer than this ends a conversation.", 1, 7 * 24 * 60,
+        Kind.WHOLE,
+        60,
+        "A silence longer than this ends a conversation.",
+        1,
+        7 * 24 * 60,
         alias="conversationGapMinutes",
-    )  # fmt: skip
+    )
     poll_interval_ms: int = key(
-        Kind.WHOLE, 30_000, "How often `session-memory watch` looks for conversations that have ended.",
-        100, 24 * 3600 * 1000, alias="pollIntervalMs",
-    )  # fmt: skip
+        Kind.WHOLE,
+        30_000,
+        "How often `session-memory watch` looks for conversations that have ended.",
+        100,
+        24 * 3600 * 1000,
+        alias="pollIntervalMs",
+    )
     min_conversation_messages: int = key(
-        Kind.WHOLE, 5, "A conversation with fewer messages is too short to be remembered.", 1, 1000,
+        Kind.WHOLE,
+        5,
+        "A conversation with fewer messages is too short to be remembered.",
+        1,
+        1000,
         alias="minConversationMessages",
-    )  # fmt: skip
+    )
 
     @property
     def gap(self) -> int:
@@ -50,7 +67,9 @@ class StoreSettings(Section):
 class Chunking(Section):
     SECTION = "memories.chunking"
 
-    strategy: str = key(Kind.ANY_OF, "exchange", "Where to split a conversation for a model.", choices=("exchange",))
+    strategy: str = key(
+        Kind.ANY_OF, "exchange", "Where to split a conversation for a model.", choices=("exchange",)
+    )
     max_chunk_tokens: int = key(Kind.WHOLE, 1000, "The longest piece.", 100, 1_000_000)
 
 
@@ -61,7 +80,10 @@ class Filtering(Section):
     keep_user_messages: bool = key(Kind.FLAG, True, "What users said.", if_wrong=False)
     keep_agent_responses: bool = key(Kind.FLAG, True, "What agents said.", if_wrong=False)
     keep_tool_structure: bool = key(
-        Kind.FLAG, True, "A line for each tool use: its name, its main parameter, how it ended.", if_wrong=False
+        Kind.FLAG,
+        True,
+        "A line for each tool use: its name, its main parameter, how it ended.",
+        if_wrong=False,
     )
     max_parameter_chars: int = key(Kind.WHOLE, 200, "The most of a parameter.", 20, 10_000)
     max_output_summary_chars: int = key(Kind.WHOLE, 200, "The most of how it ended.", 20, 10_000)
@@ -72,51 +94,78 @@ class Filtering(Section):
 class SummarySettings(Section):
     SECTION = "memories.summary"
 
-    model: str = key(Kind.MODEL, "haiku", "The model of the strategy `summary`, as Claude Code calls it.")
-    max_input_tokens: int = key(Kind.WHOLE, 30_000, "Longer conversations are read in parts.", 2000, 500_000)
-    max_output_tokens: int = key(Kind.WHOLE, 6000, "The most that it writes at a time.", 1000, 64_000)
+    model: str = key(
+        Kind.MODEL, "haiku", "The model of the strategy `summary`, as Claude Code calls it."
+    )
+    max_input_tokens: int = key(
+        Kind.WHOLE, 30_000, "Longer conversations are read in parts.", 2000, 500_000
+    )
+    max_output_tokens: int = key(
+        Kind.WHOLE, 6000, "The most that it writes at a time.", 1000, 64_000
+    )
     timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
 
 
 class GraphitiSettings(Section):
     SECTION = "memories.graphiti"
 
-    url: str = key(Kind.TEXT, "", "The graph database (see graph.md); '' for one in a file beside the store.")
+    url: str = key(
+        Kind.TEXT, "", "The graph database (see graph.md); '' for one in a file beside the store."
+    )
     password_env: str = key(Kind.VARIABLE, "NEO4J_PASSWORD", "The variable with its password.")
     model: str = key(Kind.MODEL, "gpt-4.1-mini", "The model of the strategy `graphiti`.")
     small_model: str = key(Kind.TEXT, "", "A smaller one for simple questions; '' for the same.")
     base_url: str = key(Kind.URL, "", "The address of its API; '' for OpenAI's.")
     key_env: str = key(Kind.VARIABLE, "OPENAI_API_KEY", "The variable with its key.")
     embedder: str = key(Kind.MODEL, "text-embedding-3-small", "The model that compares texts.")
-    embedder_base_url: str = key(Kind.URL, "", "The address of the embedder's API; '' for the same.")
+    embedder_base_url: str = key(
+        Kind.URL, "", "The address of the embedder's API; '' for the same."
+    )
     embedder_key_env: str = key(Kind.VARIABLE, "", "The variable with its key; '' for the same.")
     dimensions: int = key(Kind.WHOLE, 1024, "The length of its vectors.", 8, 8192)
-    max_output_tokens: int = key(Kind.WHOLE, 4096, "The most that a model writes at a time.", 256, 64_000)
+    max_output_tokens: int = key(
+        Kind.WHOLE, 4096, "The most that a model writes at a time.", 256, 64_000
+    )
     timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
 
 
 class MemorySettings(Section):
-    """The section `memories`; `section` is that as it is set, in which strategies find their own keys."""
+    """The section `memories`; `section` is that as it is set, in which strategies find their own
+    keys."""
 
     SECTION = "memories"
     ABOUT = "How finished conversations become memories: `session-memory process`."
 
     strategies: Sequence[str] = key(
-        Kind.STRATEGIES, ["extractive"], "What makes them: extractive, summary, graphiti, or those that packages bring."
+        Kind.STRATEGIES,
+        ["extractive"],
+        "What makes them: extractive, summary, graphiti, or those that packages bring.",
     )
     tokens_per_day: int = key(
-        Kind.WHOLE, 500_000, "The most that models may read and write in a day (UTC), all together.", 0, _MOST_TOKENS,
+        Kind.WHOLE,
+        500_000,
+        "The most that models may read and write in a day (UTC), all together.",
+        0,
+        _MOST_TOKENS,
         if_wrong=0,
-    )  # fmt: skip
-    tokens_per_conversation: int = key(Kind.WHOLE, 200_000, "And for one conversation.", 0, _MOST_TOKENS, if_wrong=0)
+    )
+    tokens_per_conversation: int = key(
+        Kind.WHOLE, 200_000, "And for one conversation.", 0, _MOST_TOKENS, if_wrong=0
+    )
     attempts: int = key(Kind.WHOLE, 5, "Maximum attempts, with exponential backoff.", 1, 100)
     prompt_characters: int = key(
-        Kind.WHOLE, PROMPT_CHARACTERS, "How much of `max_characters` memories that fit the prompt may take.", 0, 500
+        Kind.WHOLE,
+        PROMPT_CHARACTERS,
+        "How much of `max_characters` memories that fit the prompt may take.",
+        0,
+        500,
     )
     prices: Mapping[str, Mapping[str, float]] = key(
-        Kind.PRICES, {}, "Dollars for a million tokens, if ours are wrong.",
+        Kind.PRICES,
+        {},
+        "Dollars for a million tokens, if ours are wrong.",
         sample="{my-model: {input: 1, output: 5, cached: 0.1}}",
-    )  # fmt: skip
+    )
     chunking = Chunking()
     filtering = Filtering()
     section: Mapping[str, Any] = {}
@@ -127,18 +176,26 @@ class TeamSettings(Section):
     ABOUT = "A store that several machines or people share: `session-memory team`."
 
     url: str = key(
-        Kind.DATABASE, "", "Its database: `session-memory team join` sets it.", if_wrong="",
+        Kind.DATABASE,
+        "",
+        "Its database: `session-memory team join` sets it.",
+        if_wrong="",
         sample="postgresql://ann@db.example.org/team",
-    )  # fmt: skip
+    )
     machine: str = key(Kind.TEXT, "", "The name of this machine there.", sample="laptop")
     share: str = key(
-        Kind.ANY_OF, "mine",
+        Kind.ANY_OF,
+        "mine",
         "Who may read a session there, unless a rule says otherwise:\n"
         "you on all your machines, the team, or (off) nobody.",
-        choices=("mine", "team", "off"), if_wrong="off",
-    )  # fmt: skip
+        choices=("mine", "team", "off"),
+        if_wrong="off",
+    )
     projects: Mapping[str, str] = key(
-        Kind.NAMES, {}, "The names of repositories without a remote `origin`.", sample="{~/work/app: app}"
+        Kind.NAMES,
+        {},
+        "The names of repositories without a remote `origin`.",
+        sample="{~/work/app: app}",
     )
 
 
@@ -147,20 +204,31 @@ class HostSettings(Section):
     ABOUT = "A host of several groups of agents: `session-memory host run`."
 
     model: str | None = key(
-        Kind.MODEL, None, "The model, as Claude Code calls it; without it, the runtime's own choice.",
+        Kind.MODEL,
+        None,
+        "The model, as Claude Code calls it; without it, the runtime's own choice.",
         sample="claude-sonnet-5",
-    )  # fmt: skip
-    groups_at_once: int = key(Kind.WHOLE, 5, "How many groups talk to a model at a time; the others wait.", 1, 100)
+    )
+    groups_at_once: int = key(
+        Kind.WHOLE, 5, "How many groups talk to a model at a time; the others wait.", 1, 100
+    )
     idle_seconds: float = key(
-        Kind.NUMBER, 60, "How long an agent with nothing to do is kept ready for the next message.", 0, 24 * 3600
+        Kind.NUMBER,
+        60,
+        "How long an agent with nothing to do is kept ready for the next message.",
+        0,
+        24 * 3600,
     )
     allowed_tools: Sequence[str] = key(
-        Kind.TEXTS, [],
+        Kind.TEXTS,
+        [],
         "What agents may use without asking, besides the files of their own group.\n"
         "Bash, or Read without a path, reaches other groups too.",
         sample="[WebSearch]",
-    )  # fmt: skip
-    attempts: int = key(Kind.WHOLE, 5, "How often a message is tried before the chat gets an error.", 1, 20)
+    )
+    attempts: int = key(
+        Kind.WHOLE, 5, "How often a message is tried before the chat gets an error.", 1, 20
+    )
 
 
 class ProofSettings(Section):
@@ -168,18 +236,31 @@ class ProofSettings(Section):
     ABOUT = "What `session-memory proof` compares."
 
     withhold: float = key(
-        Kind.NUMBER, 0,
-        "The share of lines about edits that a coin holds back until the next prompt, to compare; never one about an\n"
+        Kind.NUMBER,
+        0,
+        "The share of lines about edits that a coin holds back until the next prompt, to "
+        "compare; never one about an\n"
         "uncommitted file in the same worktree. At 17 such lines in 414 prompts, a tenth needs\n"
         "some 7,300 prompts.",
-        0, 0.5, if_wrong=0, sample="0.1",
-    )  # fmt: skip
+        0,
+        0.5,
+        if_wrong=0,
+        sample="0.1",
+    )
 
 
 _SECTIONS: tuple[type[Section], ...] = (
-    Settings, StoreSettings, MemorySettings, Chunking, Filtering, SummarySettings, GraphitiSettings, TeamSettings,
-    HostSettings, ProofSettings,
-)  # fmt: skip
+    Settings,
+    StoreSettings,
+    MemorySettings,
+    Chunking,
+    Filtering,
+    SummarySettings,
+    GraphitiSettings,
+    TeamSettings,
+    HostSettings,
+    ProofSettings,
+)
 SECTIONS = {section.SECTION: section for section in _SECTIONS}
 KEYS: tuple[Key, ...] = tuple([one for section in _SECTIONS for one in section.table()])
 # Under these ids a strategy finds its own keys; it refuses to work with wrong ones.
@@ -187,7 +268,8 @@ BUILT_IN_STRATEGIES = ("extractive", "summary", "graphiti")
 
 
 def store_settings(section: Mapping[str, Any], user_home: str) -> StoreSettings:
-    """Return the checked section `store` with absolute paths; `~` in them stands for `user_home`."""
+    """Return the checked section `store` with absolute paths; `~` in them stands for
+    `user_home`."""
     paths = section.get("watch_path")
     if paths is None:
         return StoreSettings(**section)
@@ -196,14 +278,23 @@ def store_settings(section: Mapping[str, Any], user_home: str) -> StoreSettings:
 
 
 def memory_settings(section: Mapping[str, Any]) -> MemorySettings:
-    values = {one.last_name: section[one.last_name] for one in MemorySettings.table() if one.last_name in section}
-    chunking, filtering = Chunking(**section.get("chunking", {})), Filtering(**section.get("filtering", {}))
+    values = {
+        one.last_name: section[one.last_name]
+        for one in MemorySettings.table()
+        if one.last_name in section
+    }
+    chunking, filtering = (
+        Chunking(**section.get("chunking", {})),
+        Filtering(**section.get("filtering", {})),
+    )
     return MemorySettings(**values, chunking=chunking, filtering=filtering, section=section)
 
 
 def team_settings(section: Mapping[str, Any], user_home: str) -> TeamSettings:
     """Return the checked section `team` with absolute paths; `~` in them stands for `user_home`."""
-    projects = {_expanded(path, user_home): name for path, name in section.get("projects", {}).items()}
+    projects = {
+        _expanded(path, user_home): name for path, name in section.get("projects", {}).items()
+    }
     return TeamSettings(**{**section, "projects": projects})
 
 
@@ -213,7 +304,8 @@ def _expanded(path: str, user_home: str) -> str:
     return os.path.normpath(path)
 
 
-WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"  # what may be granted, beside the ids of strategies
+# what may be granted, beside the ids of strategies
+WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"
 FREE_STRATEGY = "extractive"  # the one that asks no model
 
 
@@ -222,14 +314,21 @@ def granted(values: Mapping[str, Any], root: str, user_dir: str) -> tuple[str, .
     listed = values.get("homes") or {}
     homes = listed if isinstance(listed, dict) else dict.fromkeys(listed, ())
     real = os.path.realpath(root)
-    found = [had for home, had in homes.items() if os.path.realpath(_expanded(home, user_dir)) == real]
+    found = [
+        had for home, had in homes.items() if os.path.realpath(_expanded(home, user_dir)) == real
+    ]
     return tuple(found[0] or ()) if found else ()
 
 
 def confine(
-    values: dict[str, Any], rules: Iterable[PatternRule], root: str, grants: Collection[str], user_dir: str
+    values: dict[str, Any],
+    rules: Iterable[PatternRule],
+    root: str,
+    grants: Collection[str],
+    user_dir: str,
 ) -> Iterator[tuple[str, str]]:
-    """Take out of a home's settings and rules what it may not set; yield the key and the missing grant of each."""
+    """Take out of a home's settings and rules what it may not set; yield the key and the missing
+    grant of each."""
     store, memories = values.get("store", {}), values.get("memories", {})
     if WATCH_PATH not in grants and store.get(WATCH_PATH):
         paths = store[WATCH_PATH] if isinstance(store[WATCH_PATH], list) else [store[WATCH_PATH]]
@@ -249,9 +348,14 @@ def confine(
     for strategy in dict.fromkeys([*chosen, *BUILT_IN_STRATEGIES]):
         if strategy not in (FREE_STRATEGY, *grants):
             if strategy in chosen:
-                memories["strategies"] = [one for one in memories["strategies"] if one != strategy] or [FREE_STRATEGY]
+                memories["strategies"] = [
+                    one for one in memories["strategies"] if one != strategy
+                ] or [FREE_STRATEGY]
             if memories.pop(strategy, None) or strategy in chosen:
-                yield "memories.strategies" if strategy in chosen else f"memories.{strategy}", strategy
+                yield (
+                    "memories.strategies" if strategy in chosen else f"memories.{strategy}",
+                    strategy,
+                )
     if values.pop("homes", None):
         yield "homes", ""
 

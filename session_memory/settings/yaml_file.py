@@ -1,4 +1,5 @@
-"""A YAML file of settings as values: small, without aliases, every key a text, with the line of each key."""
+"""A YAML file of settings as values: small, without aliases, every key a text, with the line of
+each key."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from typing import Any, NamedTuple
 from ..errors import ConfigError
 from ..system.files import LARGEST_BYTES
 
-ENV_DATA = "CLAUDE_PLUGIN_DATA"  # the directory that a runtime keeps for a plugin, beyond its updates
+# the directory that a runtime keeps for a plugin, beyond its updates
+ENV_DATA = "CLAUDE_PLUGIN_DATA"
 SHARED_FOLDER = "plugin"  # in the person's place: the same for runtimes that keep no such directory
 DEEPEST = 20  # what is nested deeper is refused before it is read any further
 _LARGEST = 1 << 63  # a larger number is no value of any key, and Python may refuse to write it down
@@ -27,8 +29,9 @@ class Document(NamedTuple):
 
 
 def read_document(path: str) -> Document:
-    """Return the content of the file `path`. A key that is set twice has both values: sections are joined, and two
-    other values that differ become a tuple, which is not a valid value of any key. Raises ConfigError, OSError."""
+    """Return the content of the file `path`. A key that is set twice has both values: sections are
+    joined, and two other values that differ become a tuple, which is not a valid value of any key.
+    Raises ConfigError, OSError."""
     text = read_text(path)
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return Document({}, {})
@@ -51,23 +54,29 @@ def read_document(path: str) -> Document:
 
 def read_text(path: str) -> str:
     """Return the text of the file `path`, in time whatever it is. Raises ConfigError, OSError."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # nor does a FIFO keep us waiting
+    # nor does a FIFO keep us waiting
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ConfigError(f"{path}: not a regular file")
     with open(descriptor, "rb") as file:
         content = file.read(LARGEST_BYTES + 1)
     if len(content) > LARGEST_BYTES:  # PyYAML takes a second for so much
-        raise ConfigError(f"{path}: more than {LARGEST_BYTES // 1024} KB, which is too much for settings")
+        raise ConfigError(
+            f"{path}: more than {LARGEST_BYTES // 1024} KB, which is too much for settings"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line}: it is not UTF-8: a name in it would not be the one that is meant") from error
+        raise ConfigError(
+            f"{path}:{line}: it is not UTF-8: a name in it would not be the one that is meant"
+        ) from error
 
 
 def has_parser() -> bool:
-    """Check if PyYAML is installed. A plugin installs it in the background, after its first prompts."""
+    """Check if PyYAML is installed. A plugin installs it in the background, after its first
+    prompts."""
     try:
         _yaml("")
     except ConfigError:
@@ -85,8 +94,8 @@ def add_site_packages(data_dirs: list[str]) -> None:
 
 
 def _yaml(path: str) -> Any:
-    """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails, and those that
-    a plugin has set up for itself."""
+    """PyYAML; a hook runs without site-packages (-S), so these are added where the first import
+    fails, and those that a plugin has set up for itself."""
     try:
         import yaml
     except ImportError:
@@ -103,20 +112,26 @@ def _yaml(path: str) -> Any:
 
 
 def _loader(yaml: Any) -> Any:
-    """A loader that refuses aliases, a few of which can mean billions of values, and deep nesting."""
+    """A loader that refuses aliases, a few of which can mean billions of values, and deep
+    nesting."""
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc,unused-ignore]
         depth = 0
 
         def fetch_flow_collection_start(self, token: Any) -> None:
-            if self.flow_level == DEEPEST:  # many brackets in a row are scanned before the first is a value
-                raise yaml.scanner.ScannerError(None, None, "it is nested too deeply", self.get_mark())
+            # many brackets in a row are scanned before the first is a value
+            if self.flow_level == DEEPEST:
+                raise yaml.scanner.ScannerError(
+                    None, None, "it is nested too deeply", self.get_mark()
+                )
             super().fetch_flow_collection_start(token)
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             mark = self.peek_event().start_mark
             if self.check_event(yaml.AliasEvent):
-                raise yaml.composer.ComposerError(None, None, "aliases (*name) are not supported", mark)
+                raise yaml.composer.ComposerError(
+                    None, None, "aliases (*name) are not supported", mark
+                )
             if self.depth == DEEPEST:
                 raise yaml.composer.ComposerError(None, None, "it is nested too deeply", mark)
             self.depth += 1
@@ -142,7 +157,8 @@ class _Nodes:
             return self._scalar(node)
         values: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            # A key is taken as it is written: `on`, `12` and `2026-01-01` are names of sessions like any other.
+            # A key is taken as it is written: `on`, `12` and `2026-01-01` are names of sessions
+            # like any other.
             key = key_node.value if isinstance(key_node, self._yaml.ScalarNode) else "?"
             self.lines.setdefault((*at, key), key_node.start_mark.line + 1)
             value = self.value(value_node, (*at, key))
@@ -155,13 +171,20 @@ class _Nodes:
             value = self._constructor.construct_object(node)
         except ValueError:  # it looks like a date, and is none
             value = None if node.value is None else str(node.value)
-        if isinstance(value, str) and ("\0" in value or value.encode("utf-8", "ignore").decode() != value):
-            problem = "a character stands in it that no text has"  # YAML can name NUL and half of a surrogate pair
+        if isinstance(value, str) and (
+            "\0" in value or value.encode("utf-8", "ignore").decode() != value
+        ):
+            # YAML can name NUL and half of a surrogate pair
+            problem = "a character stands in it that no text has"
             raise self._yaml.composer.ComposerError(None, None, problem, node.start_mark)
         if isinstance(value, int) and abs(value) >= _LARGEST:
             return node.value
         is_finite = isinstance(value, float) and abs(value) < float("inf")
-        return value if value is None or is_finite or isinstance(value, bool | int | str) else node.value
+        return (
+            value
+            if value is None or is_finite or isinstance(value, bool | int | str)
+            else node.value
+        )
 
 
 def joined(first: Any, second: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Finds the store of the caller: an agent's, a group's of a host, the whole host's, or a person's."""
+"""Finds the store of the caller: an agent's, a group's of a host, the whole host's, or a
+person's."""
 
 from __future__ import annotations
 
@@ -21,12 +22,14 @@ from .ingest.sources import SourceDirectory, SourceFile
 from .rules import ReadRules
 from .values import Conversation
 
-# Directories below an agent home in which its runtime may be started, and so have its own directory.
+# Directories below an agent home in which its runtime may be started, and so have its own
+# directory.
 _WORK_DIRS = ("", "/home")
 
 
 class Archives(NamedTuple):
-    """A directory with archives, of the group `home` ('' without groups), confined as in sources.SourceDirectory."""
+    """A directory with archives, of the group `home` ('' without groups), confined as in
+    sources.SourceDirectory."""
 
     directory: str
     home: str = ""
@@ -34,8 +37,8 @@ class Archives(NamedTuple):
 
 
 class StoreLocation(NamedTuple):
-    """The store's file; the watched directories; the archives that stand in for lost transcripts; the groups whose
-    entries may be seen (None: all); the home that it belongs to."""
+    """The store's file; the watched directories; the archives that stand in for lost transcripts;
+    the groups whose entries may be seen (None: all); the home that it belongs to."""
 
     database: str
     watched: Sequence[SourceDirectory]
@@ -48,10 +51,13 @@ class StoreLocation(NamedTuple):
     def home_for(self, group: str = "") -> Home:
         """Return the home of a group in the store, or, if `group` is '', the home of the store."""
         host = self.home.root
-        return homes.home_at(f"{host}/groups/{group}", self.environ, host=host) if group else self.home
+        return (
+            homes.home_at(f"{host}/groups/{group}", self.environ, host=host) if group else self.home
+        )
 
     def rules(self, with_private: bool = False) -> ReadRules:
-        """Read the rules for the content of the store; `with_private` for a person who wants to see what they hide."""
+        """Read the rules for the content of the store; `with_private` for a person who wants to see
+        what they hide."""
         return ReadRules(self.home_for, self.environ, with_private)
 
     def transcript_of(self, conversation: Conversation) -> SourceFile | None:
@@ -76,8 +82,9 @@ class NoStoreError(SessionMemoryError):
 
 
 def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
-    """Return the store of the home `path`, else of the agent home or host that the current directory is in, else of
-    this user. Raises NoStoreError for a path that is not a home, ConfigError."""
+    """Return the store of the home `path`, else of the agent home or host that the current
+    directory is in, else of this user. Raises NoStoreError for a path that is not a home,
+    ConfigError."""
     user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
     named = homes.naming(path and start, environ)
@@ -90,7 +97,10 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     if home:
         return _of_agent(home, environ, user)
     person = homes.person_home(environ)
-    if path and os.path.realpath(start) in (os.path.realpath(user), os.path.realpath(person.memory_dir)):
+    if path and os.path.realpath(start) in (
+        os.path.realpath(user),
+        os.path.realpath(person.memory_dir),
+    ):
         return _of_person(person, environ)
     for runtime, home in _runtime_homes(start if path else "", environ):
         is_person_s = home.memory_dir == person.memory_dir
@@ -107,13 +117,19 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
 
 
 def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:
-    """Yield the runtimes whose own directory `directory` is. Without it the one that an agent runs in who asks, else
-    those to which the environment gives another directory than the usual one."""
-    asking = [] if directory else [one for one in all_runtimes() if environ.get(one.OWN_ID_VARIABLE)]
+    """Yield the runtimes whose own directory `directory` is. Without it the one that an agent runs
+    in who asks, else those to which the environment gives another directory than the usual one."""
+    asking = (
+        [] if directory else [one for one in all_runtimes() if environ.get(one.OWN_ID_VARIABLE)]
+    )
     for runtime in asking or all_runtimes():
         config_dir = directory or runtime.config_dir(environ)
         home = homes.runtime_home(config_dir, runtime.USUAL_DIR, environ)
-        is_meant = os.path.isdir(runtime.transcripts_dir(config_dir)) if directory else bool(home.rules_files)
+        is_meant = (
+            os.path.isdir(runtime.transcripts_dir(config_dir))
+            if directory
+            else bool(home.rules_files)
+        )
         if asking or is_meant:
             yield runtime, home
 
@@ -131,43 +147,75 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 
 def _all_transcripts(
     runtime: Runtime, config_dir: str, within: tuple[str, ...] | None = None
-) -> list[SourceDirectory]:  # fmt: skip
-    """Return the directories of a runtime's transcripts, limited to `within`, and of the copies of compressed ones."""
+) -> list[SourceDirectory]:
+    """Return the directories of a runtime's transcripts, limited to `within`, and of the copies of
+    compressed ones."""
     refresh = partial(runtime.refresh, config_dir, everything=True)
-    root, copies, deepest = runtime.transcripts_dir(config_dir), runtime.copies_dir(config_dir), runtime.DEEPEST
+    root, copies, deepest = (
+        runtime.transcripts_dir(config_dir),
+        runtime.copies_dir(config_dir),
+        runtime.DEEPEST,
+    )
     found = [
         SourceDirectory(
-            root, within=within, deepest=deepest, refresh=refresh, copies=copies, origin=(runtime, config_dir)
+            root,
+            within=within,
+            deepest=deepest,
+            refresh=refresh,
+            copies=copies,
+            origin=(runtime, config_dir),
         )
     ]
     return [*found, SourceDirectory(copies, within=within, deepest=deepest)] if copies else found
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
-    """Return the store of one agent: its own directories whole, and of the user's those sessions that were started in
-    its home or have a name there."""
+    """Return the store of one agent: its own directories whole, and of the user's those sessions
+    that were started in its home or have a name there."""
     settings = store_settings(home.settings().store, user)
     own: dict[str, list[SourceDirectory]] = {}
     for runtime in all_runtimes():
         config_dir = runtime.config_dir(environ)
         named = homes.named_home(home.root, environ, runtime.SESSIONS_FOLDER)
-        sessions = runtime.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
+        sessions = (
+            runtime.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
+        )
         for directory in [f"{home.root}{below}/{runtime.USUAL_DIR}" for below in _WORK_DIRS]:
-            if os.path.isdir(runtime.transcripts_dir(directory)) and is_inside(directory, home.root):
-                own[os.path.realpath(runtime.transcripts_dir(directory))] = _all_transcripts(runtime, directory)
+            if os.path.isdir(runtime.transcripts_dir(directory)) and is_inside(
+                directory, home.root
+            ):
+                own[os.path.realpath(runtime.transcripts_dir(directory))] = _all_transcripts(
+                    runtime, directory
+                )
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
-            own[os.path.realpath(named.sessions_dir)] = [SourceDirectory(named.sessions_dir, confined_to=home.root)]
-        if not runtime.HAS_PROJECT_FOLDERS:  # which of the user's are the agent's, only their content tells
+            own[os.path.realpath(named.sessions_dir)] = [
+                SourceDirectory(named.sessions_dir, confined_to=home.root)
+            ]
+        # which of the user's are the agent's, only their content tells
+        if not runtime.HAS_PROJECT_FOLDERS:
             continue
         root = runtime.transcripts_dir(config_dir)
-        within = [os.path.basename(runtime.project_dir(config_dir, home.root + below)) for below in _WORK_DIRS]
-        within += [session.path[len(root) + 1 :] for session in sessions if session.path.startswith(root + "/")]
-        own.setdefault(os.path.realpath(root), _all_transcripts(runtime, config_dir, tuple(dict.fromkeys(within))))
-    return _place(home, [directory for some in own.values() for directory in some], settings, environ)
+        within = [
+            os.path.basename(runtime.project_dir(config_dir, home.root + below))
+            for below in _WORK_DIRS
+        ]
+        within += [
+            session.path[len(root) + 1 :]
+            for session in sessions
+            if session.path.startswith(root + "/")
+        ]
+        own.setdefault(
+            os.path.realpath(root),
+            _all_transcripts(runtime, config_dir, tuple(dict.fromkeys(within))),
+        )
+    return _place(
+        home, [directory for some in own.values() for directory in some], settings, environ
+    )
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
-    """Return the store of one group of a host, or of all its groups if `group_root` is ''. All have the same gap."""
+    """Return the store of one group of a host, or of all its groups if `group_root` is ''. All have
+    the same gap."""
     layout = Layout(host)
     home = homes.home_at(layout.root, environ, is_host=is_registered_host(layout.root, environ))
     settings = store_settings(home.settings().store, layout.root)
@@ -184,7 +232,9 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
     visible = tuple(names) if group_root else None
-    return StoreLocation(_database_in(layout.root), watched, archives, visible, settings, home, environ)
+    return StoreLocation(
+        _database_in(layout.root), watched, archives, visible, settings, home, environ
+    )
 
 
 def _group_names(groups_dir: str) -> list[str]:
@@ -196,7 +246,8 @@ def _group_names(groups_dir: str) -> list[str]:
 def _place(
     home: Home, own: list[SourceDirectory], settings: StoreSettings, environ: Mapping[str, str]
 ) -> StoreLocation:
-    """Return the store in a home, for the directories that its settings name, else for those of its `own`."""
+    """Return the store in a home, for the directories that its settings name, else for those of its
+    `own`."""
     watched = own
     if settings.watch_path is not None:
         root = home.root if home.is_confined else ""
@@ -211,11 +262,14 @@ def _place(
             for path in settings.watch_path
         ]
     archives = [Archives(home.conversations_dir)]
-    return StoreLocation(_database_in(home.memory_dir), watched, archives, None, settings, home, environ)
+    return StoreLocation(
+        _database_in(home.memory_dir), watched, archives, None, settings, home, environ
+    )
 
 
 def _database_in(directory: str) -> str:
-    """Return the path of the store in a directory. Raises NoStoreError for one that SQLite would not open."""
+    """Return the path of the store in a directory. Raises NoStoreError for one that SQLite would
+    not open."""
     path = f"{directory}/{homes.STORE_FILE}"
     if path_text(path) != path:
         hint = f"set {ENV_DIR} to a directory with a name in UTF-8"

@@ -1,5 +1,5 @@
-"""Opens a store and brings it up to date: rebuilds a corrupt one, applies the gap of the settings, and ingests what is
-new in transcripts and, if these are gone, in archives."""
+"""Opens a store and brings it up to date: rebuilds a corrupt one, applies the gap of the settings,
+and ingests what is new in transcripts and, if these are gone, in archives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 
 from ..errors import SessionMemoryError, described
-from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, Patience, explained
+from ..system.sqlite import (
+    UPDATE,
+    CorruptDatabaseError,
+    DatabaseError,
+    NewerDatabaseError,
+    Patience,
+    explained,
+)
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .location import StoreLocation
@@ -33,10 +40,14 @@ Note = Callable[[str], None]
 
 REFRESH_SECONDS = 3.0
 SUB_AGENT_SECONDS = 2.0
-PATIENCE_SECONDS = 2.0  # that a question waits for other processes, which leaves a second to answer it
+# that a question waits for other processes, which leaves a second to answer it
+PATIENCE_SECONDS = 2.0
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
 TRY_AGAIN = "nothing was changed: try again; if it stays so, report it"
-NEWER = "a newer session-memory made this store: it can be searched, but nothing is added; update: python3 install.py"
+NEWER = (
+    "a newer session-memory made this store: it can be searched, but nothing is added; "
+    "update: python3 install.py"
+)
 
 
 class _OutOfTimeError(Exception):
@@ -44,17 +55,23 @@ class _OutOfTimeError(Exception):
 
 
 def open_store(
-    location: StoreLocation, note: Note | None = None, patience: Patience | None = None,
+    location: StoreLocation,
+    note: Note | None = None,
+    patience: Patience | None = None,
     overrides: VisibilityOverrides | None = None,
-) -> SqliteStore:  # fmt: skip
-    """Return the store with conversations cut as the settings say. With `patience` (for a question) it stays as it was
-    if that cannot be done now. It hides what rules exclude, except for what `overrides` permit. `note` is called with
-    what was repaired. Raises DatabaseError."""
+) -> SqliteStore:
+    """Return the store with conversations cut as the settings say. With `patience` (for a question)
+    it stays as it was if that cannot be done now. It hides what rules exclude, except for what
+    `overrides` permit. `note` is called with what was repaired. Raises DatabaseError."""
     settings = location.settings
     store = SqliteStore(
-        location.database, gap=settings.gap, least_messages=settings.min_conversation_messages, patience=patience,
-        rules=location.rules, overrides=overrides,
-    )  # fmt: skip
+        location.database,
+        gap=settings.gap,
+        least_messages=settings.min_conversation_messages,
+        patience=patience,
+        rules=location.rules,
+        overrides=overrides,
+    )
     try:
         if not store.obstacle:
             made = complete(store.connection, store.path)
@@ -73,14 +90,19 @@ def open_store(
 
 
 def use_store(
-    location: StoreLocation, work: Callable[[SqliteStore, bool], Result], note: Note,
-    shown: ProgressShown | None = None, *, workers: int = 0, patience: Patience | None = None,
+    location: StoreLocation,
+    work: Callable[[SqliteStore, bool], Result],
+    note: Note,
+    shown: ProgressShown | None = None,
+    *,
+    workers: int = 0,
+    patience: Patience | None = None,
     overrides: VisibilityOverrides | None = None,
-) -> Result:  # fmt: skip
-    """Return what `work` returns, called with the open store and whether it was rebuilt. A store that turns out to be
-    corrupt is moved away, and the work is repeated with a new one. `patience` limits the wait for other processes: a
-    question is then answered from what is there. `note` is called with notices for the user. Raises SessionMemoryError.
-    """
+) -> Result:
+    """Return what `work` returns, called with the open store and whether it was rebuilt. A store
+    that turns out to be corrupt is moved away, and the work is repeated with a new one. `patience`
+    limits the wait for other processes: a question is then answered from what is there. `note` is
+    called with notices for the user. Raises SessionMemoryError."""
 
     def use(moved: str) -> Result:
         store = open_store(location, note, patience, overrides)
@@ -110,7 +132,9 @@ def use_store(
     try:
         return use(moved)
     except CorruptDatabaseError as error:
-        raise DatabaseError(f"{error}; but a check of the whole file found no damage", TRY_AGAIN) from error
+        raise DatabaseError(
+            f"{error}; but a check of the whole file found no damage", TRY_AGAIN
+        ) from error
 
 
 def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
@@ -122,7 +146,9 @@ def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], R
         if is_ours or error is obstacle or isinstance(error, OSError):
             raise
         if store.is_newer:
-            raise NewerDatabaseError(f"{store.path}: this version cannot read it", UPDATE) from error
+            raise NewerDatabaseError(
+                f"{store.path}: this version cannot read it", UPDATE
+            ) from error
         raise obstacle from error
 
 
@@ -135,10 +161,10 @@ def refresh(
     workers: int = 0,
     is_rebuilt: bool = False,
 ) -> str:
-    """Ingest what is new before a question is answered: everything if the store is empty or `is_rebuilt`, with its
-    progress `shown` and read by `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. If that fails, call
-    `note` with the reason; the question is answered from the store. Return a notice of how much is missing, else ''.
-    Raises CorruptDatabaseError."""
+    """Ingest what is new before a question is answered: everything if the store is empty or
+    `is_rebuilt`, with its progress `shown` and read by `workers` (see Ingestion), else as much as
+    REFRESH_SECONDS allow. If that fails, call `note` with the reason; the question is answered from
+    the store. Return a notice of how much is missing, else ''. Raises CorruptDatabaseError."""
     if store.is_newer:
         return ""
     with explained(location.database):
@@ -161,7 +187,8 @@ def refresh(
 
 
 def read_sub_agents(store: SqliteStore) -> None:
-    """Read what sub-agents wrote that the store lacks, within SUB_AGENT_SECONDS; the next call continues."""
+    """Read what sub-agents wrote that the store lacks, within SUB_AGENT_SECONDS; the next call
+    continues."""
     from .sqlite.unread_lines import add_missing  # imported late: a search does without it
 
     if not (store.is_newer or store.obstacle):
@@ -169,7 +196,9 @@ def read_sub_agents(store: SqliteStore) -> None:
             add_missing(store, SUB_AGENT_SECONDS)
 
 
-def _take_in_all(store: SqliteStore, location: StoreLocation, shown: ProgressShown | None, workers: int) -> None:
+def _take_in_all(
+    store: SqliteStore, location: StoreLocation, shown: ProgressShown | None, workers: int
+) -> None:
     from .ingest.intake import take_in  # imported late: usually nothing is new
 
     if shown:

@@ -1,4 +1,5 @@
-"""The rules for the content of a store: which apply to each transcript, and by which names it is known."""
+"""The rules for the content of a store: which apply to each transcript, and by which names it is
+known."""
 
 from __future__ import annotations
 
@@ -16,10 +17,16 @@ from .values import RuleSubject
 
 
 class ReadRules:
-    """The rules for a store as they were when this was made. `home_for` returns the home whose rules count for a group
-    ('' without groups); `places` are the files and directories that they were read from."""
+    """The rules for a store as they were when this was made. `home_for` returns the home whose
+    rules count for a group ('' without groups); `places` are the files and directories that they
+    were read from."""
 
-    def __init__(self, home_for: Callable[[str], Home], environ: Mapping[str, str], with_private: bool = False) -> None:
+    def __init__(
+        self,
+        home_for: Callable[[str], Home],
+        environ: Mapping[str, str],
+        with_private: bool = False,
+    ) -> None:
         self._home_for = home_for
         self._environ = environ
         self._with_private = with_private
@@ -51,8 +58,8 @@ class ReadRules:
         return self._privacy(file.home).has_project_rules(file.cwd)
 
     def names(self, file: RuleSubject) -> list[str]:
-        """Return the present and former names of the session in the homes in which it was started, or whose store this
-        is: those by which agents know it, and those of saved sessions."""
+        """Return the present and former names of the session in the homes in which it was started,
+        or whose store this is: those by which agents know it, and those of saved sessions."""
         own = self._home_for(file.home)
         found = []
         for start in {own.root, file.cwd}:
@@ -64,10 +71,14 @@ class ReadRules:
             from ..transcripts.pointers import earlier_names  # only for groups of a host
 
             database = Layout(self._home_for("").root).database
-            found += self._known(f"{database} {file.home}", file, partial(earlier_names, database, file.home))
+            found += self._known(
+                f"{database} {file.home}", file, partial(earlier_names, database, file.home)
+            )
         return found
 
-    def _known(self, place: str, file: RuleSubject, read: Callable[[], dict[str, list[str]]]) -> list[str]:
+    def _known(
+        self, place: str, file: RuleSubject, read: Callable[[], dict[str, list[str]]]
+    ) -> list[str]:
         """Return the names of a session in a place, which is read once."""
         if place not in self._names:
             self._names[place] = read()
@@ -84,7 +95,8 @@ class ReadRules:
         return found
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:
-        from ..archives.list import archived_names  # only if there are rules: a search does not wait for it
+        # only if there are rules: a search does not wait for it
+        from ..archives.list import archived_names
 
         self.places.add(home.conversations_dir)
         return archived_names(home.conversations_dir)

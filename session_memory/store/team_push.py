@@ -1,4 +1,5 @@
-"""Pushes what is new and shared in a machine's own store to its team, and withdraws what is no longer shared.
+"""Pushes what is new and shared in a machine's own store to its team, and withdraws what is no
+longer shared.
 
 The team itself knows what it has, so that a push may be interrupted and repeated.
 """
@@ -10,7 +11,14 @@ from typing import NamedTuple
 
 from ..settings.rules import SHARES
 from .postgres.push import TeamPush
-from .postgres.session_push import PreparedBatch, PushedSession, SessionPush, SharedSession, checksum, mark_of
+from .postgres.session_push import (
+    PreparedBatch,
+    PushedSession,
+    SessionPush,
+    SharedSession,
+    checksum,
+    mark_of,
+)
 from .search.index import TERMS_VERSION
 from .sqlite.engine import SqliteStore
 from .sqlite.redaction import rule_set
@@ -22,8 +30,9 @@ _PATH_KINDS = ("edit", "read")
 
 
 class SharedAs(NamedTuple):
-    """The sharing of a session: its project, the same on all machines; with whom, `mine` or `team`; the directory of
-    its repository on this machine, to which paths are relative; and its branch, '' if unknown."""
+    """The sharing of a session: its project, the same on all machines; with whom, `mine` or `team`;
+    the directory of its repository on this machine, to which paths are relative; and its branch, ''
+    if unknown."""
 
     project: str
     share: str
@@ -31,7 +40,8 @@ class SharedAs(NamedTuple):
     branch: str = ""
 
     def directory(self, path: str) -> str:
-        """Return a directory as the team knows it: the project, and the path from its root; '' for one outside."""
+        """Return a directory as the team knows it: the project, and the path from its root; '' for
+        one outside."""
         below = self._below(path)
         return f"{self.project}/{below}" if below else self.project
 
@@ -44,7 +54,8 @@ class SharedAs(NamedTuple):
 
 
 class TeamPushReport(NamedTuple):
-    """The result of a push: sessions and items pushed, sessions withdrawn, and whether all is there."""
+    """The result of a push: sessions and items pushed, sessions withdrawn, and whether all is
+    there."""
 
     sessions: int = 0
     items: int = 0
@@ -53,8 +64,8 @@ class TeamPushReport(NamedTuple):
 
 
 class _Outgoing(NamedTuple):
-    """A shared session, and its state in the team's store. Its items with the numbers `held` are not shared; those in
-    `copies` are found through another session."""
+    """A shared session, and its state in the team's store. Its items with the numbers `held` are
+    not shared; those in `copies` are found through another session."""
 
     file: StoredFile
     shared: SharedAs
@@ -63,19 +74,44 @@ class _Outgoing(NamedTuple):
     before: PushedSession | None
 
     def shape(self, store: int, until: int) -> int:
-        """Return a checksum of which items below the number `until` are shared, and how, without reading them."""
-        ranges = [(first, min(last, until - 1)) for first, last in self.file.ranges if first < until]
-        of_items = [sorted([number for number in numbers if number < until]) for numbers in (self.held, self.copies)]
-        return checksum(store, self.file.id, self.file.cwd, self.shared.project, self.shared.root, ranges, *of_items)
+        """Return a checksum of which items below the number `until` are shared, and how, without
+        reading them."""
+        ranges = [
+            (first, min(last, until - 1)) for first, last in self.file.ranges if first < until
+        ]
+        of_items = [
+            sorted([number for number in numbers if number < until])
+            for numbers in (self.held, self.copies)
+        ]
+        return checksum(
+            store,
+            self.file.id,
+            self.file.cwd,
+            self.shared.project,
+            self.shared.root,
+            ranges,
+            *of_items,
+        )
 
     def session(self, store: int, rules: str) -> SharedSession:
-        """Return the session for the team. A title made of its text may be of an item that is not shared."""
+        """Return the session for the team. A title made of its text may be of an item that is not
+        shared."""
         file, shared = self.file, self.shared
         return SharedSession(
-            file.home, file.file_path, file.session_id, file.runtime, shared.project, shared.share,
-            file.given_title if self.held else file.title, shared.directory(file.cwd), shared.branch, file.first_at,
-            file.last_at, self.shape(store, file.next_number), rules,
-        )  # fmt: skip
+            file.home,
+            file.file_path,
+            file.session_id,
+            file.runtime,
+            shared.project,
+            shared.share,
+            file.given_title if self.held else file.title,
+            shared.directory(file.cwd),
+            shared.branch,
+            file.first_at,
+            file.last_at,
+            self.shape(store, file.next_number),
+            rules,
+        )
 
 
 def push_new(
@@ -86,17 +122,20 @@ def push_new(
     is_forgotten: Callable[[SharedSession], bool] = lambda _: False,
     is_spent: Callable[[], bool] = lambda: False,
 ) -> TeamPushReport:
-    """Push what is new since the last time, in batches, until `is_spent`; withdraw what is no longer shared.
-    `shared_as` says how a transcript is shared (None: not at all), given its state in the team's store. `is_forgotten`
-    decides about withdrawing a session that the store does not have. Nothing is pushed before the whole store was
-    redacted by the current rules. Raises DatabaseError."""
+    """Push what is new since the last time, in batches, until `is_spent`; withdraw what is no
+    longer shared. `shared_as` says how a transcript is shared (None: not at all), given its state
+    in the team's store. `is_forgotten` decides about withdrawing a session that the store does not
+    have. Nothing is pushed before the whole store was redacted by the current rules. Raises
+    DatabaseError."""
     pushed = team.pushed()
     files = {(file.home, file.file_path): file for file in stored_files(store)}
     gone = [one for key, one in pushed.items() if key not in files and is_forgotten(one.session)]
     shares = {}
     for key, file in files.items():
         before = pushed.get(key)
-        shares[file.id] = shared_as(file, before.session if before else None) if file.item_count else None
+        shares[file.id] = (
+            shared_as(file, before.session if before else None) if file.item_count else None
+        )
     held, copies = _in_common(store, files.values(), shares)
     id, rules = store_id(store), f"{rule_set()} {TERMS_VERSION}"
     news = []
@@ -122,8 +161,8 @@ def push_new(
 def _in_common(
     store: SqliteStore, files: Iterable[StoredFile], shares: Mapping[int, SharedAs | None]
 ) -> tuple[defaultdict[int, set[int]], defaultdict[int, set[int]]]:
-    """Return, by file, the numbers of the items not shared, since a rule excludes them or another session with them is
-    shared with fewer; and of those found through another session."""
+    """Return, by file, the numbers of the items not shared, since a rule excludes them or another
+    session with them is shared with fewer; and of those found through another session."""
     held = defaultdict(set, {file.id: set(file.hidden) for file in files})
     copies: defaultdict[int, set[int]] = defaultdict(set)
     ranks = {id: SHARES.index(shared.share) if shared else 0 for id, shared in shares.items()}
@@ -143,9 +182,13 @@ def _in_common(
 
 
 def _push_all(
-    team: TeamPush, batches: Iterator[list[SessionPush]], report: TeamPushReport, is_spent: Callable[[], bool]
+    team: TeamPush,
+    batches: Iterator[list[SessionPush]],
+    report: TeamPushReport,
+    is_spent: Callable[[], bool],
 ) -> TeamPushReport:
-    """Push batches until `is_spent`: while the server writes one, the next is prepared, which takes as long."""
+    """Push batches until `is_spent`: while the server writes one, the next is prepared, which takes
+    as long."""
     under_way: tuple[PreparedBatch, Future[bool]] | None = None
     with ThreadPoolExecutor(1) as server:
         try:
@@ -161,7 +204,9 @@ def _push_all(
             raise
 
 
-def _with(report: TeamPushReport, under_way: tuple[PreparedBatch, Future[bool]] | None) -> TeamPushReport:
+def _with(
+    report: TeamPushReport, under_way: tuple[PreparedBatch, Future[bool]] | None
+) -> TeamPushReport:
     """Return the report with a batch that was under way, when that is written. Raises TeamError."""
     if under_way is None:
         return report
@@ -169,13 +214,15 @@ def _with(report: TeamPushReport, under_way: tuple[PreparedBatch, Future[bool]] 
     if not is_pushed.result():
         return report._replace(is_complete=False)
     items = sum([one.item_count for one in batch.sessions])
-    return report._replace(sessions=report.sessions + len(batch.sessions), items=report.items + items)
+    return report._replace(
+        sessions=report.sessions + len(batch.sessions), items=report.items + items
+    )
 
 
 def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shape: int) -> bool:
-    """Check if the pushed items are no longer the beginning of the session, whose `shape` is given: the transcript was
-    ingested again, part of it was forgotten or excluded, the rules for secrets or terms changed, or other people may
-    read it."""
+    """Check if the pushed items are no longer the beginning of the session, whose `shape` is given:
+    the transcript was ingested again, part of it was forgotten or excluded, the rules for secrets
+    or terms changed, or other people may read it."""
     before = one.before
     assert before is not None
     if (before.session.rules, before.session.share) != (session.rules, session.share):
@@ -188,18 +235,24 @@ def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shap
     return mark_of(items, one.copies, frozenset(before.open_calls)) != before.mark
 
 
-def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> Iterator[SessionPush]:
+def _pieces(
+    store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]
+) -> Iterator[SessionPush]:
     """Yield the pushes, session by session, each with all its new items."""
     for one, session in news:
         before, until = one.before, one.file.next_number
         first = before.next_number if before else 0
-        numbers = [number for number in (before.open_calls if before else ()) if number not in one.held]
+        numbers = [
+            number for number in (before.open_calls if before else ()) if number not in one.held
+        ]
         ids = [one.file.id << ITEM_BITS | number for number in numbers]
         ended = tuple([item for id in ids for item in store.items(id, id) if item.outcome])
         if before and before.session == session and not ended:
             continue
         items = tuple(_told(store, one, first, until))
-        yield SessionPush(before, session, items, one.copies, ended, tuple(_spans(store, one, first)), until)
+        yield SessionPush(
+            before, session, items, one.copies, ended, tuple(_spans(store, one, first)), until
+        )
 
 
 def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[StoredEntry]:
@@ -216,9 +269,14 @@ def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[St
 
 
 def _spans(store: SqliteStore, one: _Outgoing, first: int) -> list[StoredSpan]:
-    """Return the conversations that have items from the number `first` on, except those that are not shared."""
+    """Return the conversations that have items from the number `first` on, except those that are
+    not shared."""
     found = spans_from(store, one.file.id, first)
-    return [span for span in found if not one.held.issuperset(range(span.first_number, span.last_number + 1))]
+    return [
+        span
+        for span in found
+        if not one.held.issuperset(range(span.first_number, span.last_number + 1))
+    ]
 
 
 def _batches(pieces: Iterator[SessionPush]) -> Iterator[list[SessionPush]]:

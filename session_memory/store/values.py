@@ -1,4 +1,5 @@
-"""The values that go into the store and come out of it. Times are in milliseconds since the epoch."""
+"""The values that go into the store and come out of it. Times are in milliseconds since the
+epoch."""
 
 from __future__ import annotations
 
@@ -23,13 +24,15 @@ STATUSES = ("active", "ready", "processing", "archived", "skipped")
 Progress = Callable[[str, int], None]  # told of a file and how much of it was read, in bytes
 
 
-# How the root of sessions ends that a repository keeps in git: below its `.git`, where a clone puts nothing. They are
-# history of a project and not the person's: no memories are made of them, and they go to no team.
+# How the root of sessions ends that a repository keeps in git: below its `.git`, where a clone puts
+# nothing. They are history of a project and not the person's: no memories are made of them, and
+# they go to no team.
 FOREIGN_ROOT = "/#checkpoints"
 
 
 class RuleSubject(NamedTuple):
-    """A stored transcript as rules see it; `home` is its group, `cwd` the directory in which it was started."""
+    """A stored transcript as rules see it; `home` is its group, `cwd` the directory in which it was
+    started."""
 
     id: int
     home: str
@@ -40,8 +43,9 @@ class RuleSubject(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Entries of one file without a silence longer than the gap. `entry_count` counts messages: several records of one
-    API message are one. `who` is the member and the machine, as in ann@laptop, in a team's store."""
+    """Entries of one file without a silence longer than the gap. `entry_count` counts messages:
+    several records of one API message are one. `who` is the member and the machine, as in
+    ann@laptop, in a team's store."""
 
     id: int
     session_id: str
@@ -66,7 +70,8 @@ class Conversation(NamedTuple):
 
 
 class StoredSpan(NamedTuple):
-    """A conversation as a range of a file: the numbers of its first and last item, its times and sizes."""
+    """A conversation as a range of a file: the numbers of its first and last item, its times and
+    sizes."""
 
     first_number: int
     last_number: int
@@ -77,10 +82,11 @@ class StoredSpan(NamedTuple):
 
 
 class StoredEntry(NamedTuple):
-    """An entry, or a tool use (role `tool`: `text` is the primary argument, `tool` the name), as the store holds it.
-    `outcome` is '' if unknown, else ok or error; `error` is the error line, `result_size` and `result_lines` are the
-    size of the result, in characters and lines (None if unknown). `offset` is the byte position in the transcript;
-    `message` is the same number for all items of one API message, which are consecutive."""
+    """An entry, or a tool use (role `tool`: `text` is the primary argument, `tool` the name), as
+    the store holds it. `outcome` is '' if unknown, else ok or error; `error` is the error line,
+    `result_size` and `result_lines` are the size of the result, in characters and lines (None if
+    unknown). `offset` is the byte position in the transcript; `message` is the same number for all
+    items of one API message, which are consecutive."""
 
     id: int
     role: str
@@ -102,24 +108,31 @@ class StoredEntry(NamedTuple):
         return (self.id & NUMBERS) + 1
 
     def edited_files(self, directory: str) -> list[str]:
-        """Return the absolute paths of the files that a tool use edited, in a session started in `directory`."""
+        """Return the absolute paths of the files that a tool use edited, in a session started in
+        `directory`."""
         from ..transcripts.edits import edited_files  # imported late: a search asks for none
 
-        return edited_files(self.kind, self.text, self.cwd or directory, self.outcome) if self.kind else []
+        return (
+            edited_files(self.kind, self.text, self.cwd or directory, self.outcome)
+            if self.kind
+            else []
+        )
 
 
 def edits_in(calls: Iterable[StoredEntry], directory: str) -> list[tuple[StoredEntry, str]]:
-    """Return the edits of a session started in `directory`, in order, each with the absolute path of the file. `calls`
-    are its items and its sub-agents' calls (`SqliteStore.sub_agent_calls`)."""
+    """Return the edits of a session started in `directory`, in order, each with the absolute path
+    of the file. `calls` are its items and its sub-agents' calls (`SqliteStore.sub_agent_calls`)."""
     ordered = sorted(calls, key=lambda call: call.id)
     return [(call, path) for call in ordered for path in call.edited_files(directory)]
 
 
 class Filter(NamedTuple):
-    """The limits of a listing or a search. `homes` None is all groups. `project` is part of a directory or of a file
-    key; a conversation must be in or below one of `directories`, or of a session that went on there and whose
-    transcript is in one of `folders`; `session` is an id or its beginning; `since` and
-    `until` are in milliseconds since the epoch; `kind` is that of a tool use, and excludes all else."""
+    """The limits of a listing or a search. `homes` None is all groups. `project` is part of a
+    directory or of a file key; a conversation must be in or below one of `directories`, or of a
+    session that went on there and whose transcript is in one of `folders`; `session` is an id or
+    its beginning; `since` and
+    `until` are in milliseconds since the epoch; `kind` is that of a tool use, and excludes all
+    else."""
 
     homes: tuple[str, ...] | None = None
     project: str = ""
@@ -138,20 +151,29 @@ class Filter(NamedTuple):
 def joined(*conditions: tuple[object, str, Iterable[Any]]) -> tuple[str, list[Any]]:
     """Return the condition in SQL that joins those whose first part is true, and its values."""
     wanted = [(sql, values) for is_wanted, sql, values in conditions if is_wanted]
-    return " AND ".join(["true", *[sql for sql, _ in wanted]]), [value for _, values in wanted for value in values]
+    return " AND ".join(["true", *[sql for sql, _ in wanted]]), [
+        value for _, values in wanted for value in values
+    ]
 
 
 def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
-    """Return patterns of part of a directory and of a file key, for each Unicode form: the directory's first. A letter
-    matches in either case, as `[uU]`; `escape` quotes another character for the engine."""
+    """Return patterns of part of a directory and of a file key, for each Unicode form: the
+    directory's first. A letter matches in either case, as `[uU]`; `escape` quotes another character
+    for the engine."""
     from unicodedata import normalize  # imported late: few searches are limited to a project
 
     directory = project.rstrip("/")
-    texts = [normalize(form, text) for text in (directory, directory.replace("/", "-")) for form in ("NFC", "NFD")]
+    texts = [
+        normalize(form, text)
+        for text in (directory, directory.replace("/", "-"))
+        for form in ("NFC", "NFD")
+    ]
 
     def pattern(one: str) -> str:
         lower, upper = one.lower(), one.upper()
-        return f"[{lower}{upper}]" if lower != upper and len(lower) == len(upper) == 1 else escape(one)
+        return (
+            f"[{lower}{upper}]" if lower != upper and len(lower) == len(upper) == 1 else escape(one)
+        )
 
     return ["".join(map(pattern, text)) for text in texts]
 
@@ -173,10 +195,13 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """Search hits, the best first. `unchecked` counts older candidates for a phrase that were too many to read. The one
-    session that was searched copied from those with the ids `origins`, where that is found."""
+    """Search hits, the best first. `unchecked` counts older candidates for a phrase that were too
+    many to read. The one session that was searched copied from those with the ids `origins`, where
+    that is found."""
 
-    def __init__(self, found: Iterable[Hit] = (), unchecked: int = 0, origins: Sequence[str] = ()) -> None:
+    def __init__(
+        self, found: Iterable[Hit] = (), unchecked: int = 0, origins: Sequence[str] = ()
+    ) -> None:
         super().__init__(found)
         self.unchecked = unchecked
         self.origins = origins
@@ -187,9 +212,15 @@ class Hits(list[Hit]):
         said = []
         if self.unchecked:
             older = counted(self.unchecked, "older entry", "older entries")
-            said.append(f"{older} may fit the quoted phrase and were not read for it: limit the time or the project.")
+            said.append(
+                f"{older} may fit the quoted phrase and were not read for it: limit the time or "
+                f"the project."
+            )
         if self.origins:
-            said.append(f"What the session copied from {', '.join(self.origins[:MOST_ORIGINS])} is found there.")
+            said.append(
+                f"What the session copied from "
+                f"{', '.join(self.origins[:MOST_ORIGINS])} is found there."
+            )
         return " ".join(said)
 
 
@@ -207,8 +238,9 @@ class Counts(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """The usage that a model's provider reported, or an estimate: tokens, and the model's name. `input_tokens` were
-    read fresh, `cached_tokens` came from a cache; the budget counts all three."""
+    """The usage that a model's provider reported, or an estimate: tokens, and the model's name.
+    `input_tokens` were read fresh, `cached_tokens` came from a cache; the budget counts all
+    three."""
 
     input_tokens: int = 0
     output_tokens: int = 0

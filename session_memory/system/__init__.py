@@ -1,1 +1,2 @@
-"""Access to the machine: files, JSON, SQLite, locks, the terminal. Nothing here knows about sessions."""
+"""Access to the machine: files, JSON, SQLite, locks, the terminal. Nothing here knows about
+sessions."""

@@ -1,5 +1,5 @@
-"""Branches: which one was checked out at a time, and whether it is merged; and the origin of a repository. Starts git:
-not for a prompt."""
+"""Branches: which one was checked out at a time, and whether it is merged; and the origin of a
+repository. Starts git: not for a prompt."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
 _SECTION = re.compile(r'^\s*\[remote "origin"\]\s*(?:[#;].*)?$')
 _ANY_SECTION = re.compile(r"^\s*\[")
 _URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$")
-_WITH_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)(?::\d+)?/(.+)$", re.I)
+_WITH_SCHEME = re.compile(
+    r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)(?::\d+)?/(.+)$", re.I
+)
 _LIKE_SCP = re.compile(r"^(?:[^@/:]*@)?([^:/\\]{2,}):(?!//)(.+)$")  # one letter is a drive
 
 
 class Branches:
-    """The branches of repositories; each question is asked once. None at `user_dir`, the person's home, or above."""
+    """The branches of repositories; each question is asked once. None at `user_dir`, the person's
+    home, or above."""
 
     def __init__(self, user_dir: str = "") -> None:
         self._user_dir = user_dir
@@ -29,13 +32,15 @@ class Branches:
         self._moves: dict[str, list[HeadMove]] = {}
 
     def checked_out(self, directory: str, time: float) -> str:
-        """Return the branch that was checked out in the worktree of `directory` at a time, by the log of HEAD; '' if
-        unknown or if no branch was checked out."""
+        """Return the branch that was checked out in the worktree of `directory` at a time, by the
+        log of HEAD; '' if unknown or if no branch was checked out."""
         worktree = self._worktree(directory)
         if worktree is None:
             return ""
         git_dir = worktree.git_dir
-        moves = self._moves[git_dir] = self._moves[git_dir] if git_dir in self._moves else head_moves(git_dir, 0.0)
+        moves = self._moves[git_dir] = (
+            self._moves[git_dir] if git_dir in self._moves else head_moves(git_dir, 0.0)
+        )
         if not moves or time < moves[0].time:
             return ""
         switches = [(move.time, move.branches) for move in moves if move.branches]
@@ -44,8 +49,9 @@ class Branches:
         return "" if is_commit(found) else found
 
     def is_merged(self, directory: str, branch: str) -> bool | None:
-        """Check if all of a branch is in the default branch of its repository: its commits, as many commits with the
-        same changes, or one commit with all of them. Returns None if either branch is missing or git cannot be run."""
+        """Check if all of a branch is in the default branch of its repository: its commits, as many
+        commits with the same changes, or one commit with all of them. Returns None if either branch
+        is missing or git cannot be run."""
         worktree = self._worktree(directory)
         if worktree is None:
             return None
@@ -67,13 +73,22 @@ def _is_merged(git_dir: str, branch: str) -> bool | None:
     name, targets = default_branch(git_dir)
     if not targets or tip not in _refs(git_dir, tip):
         return None
-    is_ancestor = any(not ask_git(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip() for target in targets)
-    return branch == name or is_ancestor or any(_has_its_changes(git_dir, tip, target) for target in targets)
+    is_ancestor = any(
+        not ask_git(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip() for target in targets
+    )
+    return (
+        branch == name
+        or is_ancestor
+        or any(_has_its_changes(git_dir, tip, target) for target in targets)
+    )
 
 
 def default_branch(git_dir: str) -> tuple[str, list[str]]:
-    """Return the name of the default branch and its refs: the one of `origin`, else one of USUAL_BRANCHES."""
-    cloned = ask_git(git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True).strip()
+    """Return the name of the default branch and its refs: the one of `origin`, else one of
+    USUAL_BRANCHES."""
+    cloned = ask_git(
+        git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True
+    ).strip()
     name = cloned.removeprefix("refs/remotes/origin/")
     if not name:
         there = _refs(git_dir, *[f"refs/heads/{usual}" for usual in USUAL_BRANCHES])
@@ -83,16 +98,24 @@ def default_branch(git_dir: str) -> tuple[str, list[str]]:
 
 def _refs(git_dir: str, *names: str) -> list[str]:
     """Return those of these refs that exist."""
-    return [ref for ref in ask_git(git_dir, "for-each-ref", "--format=%(refname)", *names).split() if ref in names]
+    return [
+        ref
+        for ref in ask_git(git_dir, "for-each-ref", "--format=%(refname)", *names).split()
+        if ref in names
+    ]
 
 
 def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
-    """Check if commits of `target` have the same changes as those of `tip` (after a rebase), or one of them has all of
-    these (after a squash)."""
+    """Check if commits of `target` have the same changes as those of `tip` (after a rebase), or one
+    of them has all of these (after a squash)."""
     base = ask_git(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
     if not base:
         return False
-    own = [line for line in ask_git(git_dir, "cherry", target, tip).splitlines() if line.startswith("+")]
+    own = [
+        line
+        for line in ask_git(git_dir, "cherry", target, tip).splitlines()
+        if line.startswith("+")
+    ]
     if not own:
         return True
     options = ("--no-ext-diff", "--no-textconv", "--no-color")
@@ -101,9 +124,18 @@ def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
     if not paths:
         return True
     commits = ask_git(
-        git_dir, "--literal-pathspecs", "log", "-p", "--no-merges", f"--max-count={MOST_COMMITS}", "--full-diff",
-        *options, f"{base}..{target}", "--", *paths[:MOST_COMMITS],
-    )  # fmt: skip
+        git_dir,
+        "--literal-pathspecs",
+        "log",
+        "-p",
+        "--no-merges",
+        f"--max-count={MOST_COMMITS}",
+        "--full-diff",
+        *options,
+        f"{base}..{target}",
+        "--",
+        *paths[:MOST_COMMITS],
+    )
     return bool(_patch_ids(git_dir, whole) & _patch_ids(git_dir, commits))
 
 
@@ -113,8 +145,8 @@ def _patch_ids(git_dir: str, patches: str) -> set[str]:
 
 
 def origin_of(common_dir: str) -> str:
-    """Return `host/path` of the repository's origin, as `github.com/acme/app`, the same for all forms of its URL; '' if
-    it has no origin, or one on this machine."""
+    """Return `host/path` of the repository's origin, as `github.com/acme/app`, the same for all
+    forms of its URL; '' if it has no origin, or one on this machine."""
     try:
         lines = read_whole(f"{common_dir}/config").decode("utf-8", "replace").splitlines()
     except OSError:

@@ -1,6 +1,8 @@
-"""Commits, the lines that they added, and who wrote a file's lines, by git. Starts git: not for a prompt.
+"""Commits, the lines that they added, and who wrote a file's lines, by git. Starts git: not for a
+prompt.
 
-The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no filter for them."""
+The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no
+filter for them."""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ MOST_ADDED_TO_FILE = 2000  # likewise, to one file: a longer addition was genera
 _CONVERTING = ("filter", "working-tree-encoding", "ident")  # attributes
 _UNSET = (None, "unspecified", "unset")
 UNCOMMITTED = "0" * 40
-_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-w", "-M", "--src-prefix=a/", "--dst-prefix=b/")
+_DIFF = (
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "-U0",
+    "-w",
+    "-M",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+)
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00%D"
 _BLAMED = re.compile(r"^([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?$")
@@ -44,13 +55,15 @@ class Commit(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return what a search for the commit looks for: its subject, its branch, and the names of its files."""
+        """Return what a search for the commit looks for: its subject, its branch, and the names of
+        its files."""
         names = [os.path.basename(path) for path in self.files[:5]]
         return " ".join([self.subject, self.branch, *names]).strip()
 
 
 class CodeLine(NamedTuple):
-    """A line of a file at its number in the file, and the commit that wrote it, where it was then."""
+    """A line of a file at its number in the file, and the commit that wrote it, where it was
+    then."""
 
     path: str
     number: int
@@ -60,8 +73,9 @@ class CodeLine(NamedTuple):
 
 
 class Repository:
-    """The repository at `git_dir`, and its worktree `root`. Its methods raise GitUnavailableError. In a partial clone
-    they answer by what is here; `lacks` says then, in a line, which objects are not, and '' else."""
+    """The repository at `git_dir`, and its worktree `root`. Its methods raise GitUnavailableError.
+    In a partial clone they answer by what is here; `lacks` says then, in a line, which objects are
+    not, and '' else."""
 
     def __init__(self, git_dir: str, root: str) -> None:
         self._git_dir = git_dir if not os.path.isdir(f"{git_dir}/.git") else f"{git_dir}/.git"
@@ -74,25 +88,48 @@ class Repository:
         """Return the id of the commit that `name` stands for; '' for none."""
         if name.startswith("-"):
             return ""
-        found = self._ask("rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{commit}}", fine=True)
+        found = self._ask(
+            "rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{commit}}", fine=True
+        )
         return found.strip().splitlines()[-1] if found.strip() else ""
 
     def commit(self, id: str) -> Commit:
         if id not in self._commits:
             told = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
-            name, parents, author, mail, authored, committed, subject, refs = told.strip("\n").split("\0")
-            changed = self._ask_all(id, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", id)
-            branch = next((one for one in refs.replace("HEAD -> ", "").split(", ") if not one.startswith("tag: ")), "")
+            name, parents, author, mail, authored, committed, subject, refs = told.strip(
+                "\n"
+            ).split("\0")
+            changed = self._ask_all(
+                id, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", id
+            )
+            branch = next(
+                (
+                    one
+                    for one in refs.replace("HEAD -> ", "").split(", ")
+                    if not one.startswith("tag: ")
+                ),
+                "",
+            )
             self._commits[id] = Commit(
-                name, len(parents.split()), author, mail, int(authored) * 1000, int(committed) * 1000, subject, branch,
+                name,
+                len(parents.split()),
+                author,
+                mail,
+                int(authored) * 1000,
+                int(committed) * 1000,
+                subject,
+                branch,
                 tuple(changed.split("\0")[:-1]),
-            )  # fmt: skip
+            )
         return self._commits[id]
 
     def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
-        """Return the lines that a commit added, re-indented ones apart, at most MOST_ADDED_TO_FILE for a file and
-        MOST_ADDED in all (`not_added` counts the others), and the lines that it removed."""
-        lines, removed, self.not_added[id] = _parsed(self._ask_all(id, "show", "--format=", "--root", *_DIFF, id), id)
+        """Return the lines that a commit added, re-indented ones apart, at most MOST_ADDED_TO_FILE
+        for a file and MOST_ADDED in all (`not_added` counts the others), and the lines that it
+        removed."""
+        lines, removed, self.not_added[id] = _parsed(
+            self._ask_all(id, "show", "--format=", "--root", *_DIFF, id), id
+        )
         return lines, removed
 
     def staged(self) -> list[CodeLine]:
@@ -100,14 +137,17 @@ class Repository:
         return _parsed(self._ask("diff", "--cached", *_DIFF), UNCOMMITTED)[0]
 
     def lines(self, path: str, first: int, last: int) -> list[CodeLine]:
-        """Return lines of a file of the worktree, counted from 1, each with the commit that wrote it (UNCOMMITTED if
-        none has): moved and re-indented lines with that of their origin, as `git blame -w -M -C` has it; in a partial
-        clone that lacks versions of the file, with the last that touched it."""
+        """Return lines of a file of the worktree, counted from 1, each with the commit that wrote
+        it (UNCOMMITTED if none has): moved and re-indented lines with that of their origin, as `git
+        blame -w -M -C` has it; in a partial clone that lacks versions of the file, with the last
+        that touched it."""
         now = worktree_lines(os.path.join(self.root, path))
         last = min(last, len(now))
         then = self.committed_lines(path)
         if then != now and (conversion := self._conversion(path)):
-            raise GitUnavailableError(f"{path} passes {conversion}, which is not run: its lines cannot be compared")
+            raise GitUnavailableError(
+                f"{path} passes {conversion}, which is not run: its lines cannot be compared"
+            )
         places = _places_before(then, now)
         known = [places[number] for number in range(first, last + 1) if number in places]
         blamed = self._blamed(path, min(known), max(known)) if known else {}
@@ -118,13 +158,15 @@ class Repository:
         return found
 
     def committed_lines(self, path: str) -> list[str]:
-        """Return the lines of a file in HEAD, as `worktree_lines` those of the worktree; [] if it is not there."""
+        """Return the lines of a file in HEAD, as `worktree_lines` those of the worktree; [] if it
+        is not there."""
         if not self._object_in_head(path):
             return []
         return _lines(self._ask("cat-file", "blob", f"HEAD:{path}"))
 
     def is_changed(self, path: str) -> bool:
-        """Check if a file of the worktree differs from HEAD. If git converts it on the way, the index tells."""
+        """Check if a file of the worktree differs from HEAD. If git converts it on the way, the
+        index tells."""
         if worktree_lines(os.path.join(self.root, path)) == self.committed_lines(path):
             return False
         conversion = self._conversion(path)
@@ -140,11 +182,21 @@ class Repository:
         return self._ask("rev-parse", "-q", "--verify", f"HEAD:{path}", fine=True).strip()
 
     def _conversion(self, path: str) -> str:
-        """Return what git converts a file by between the worktree and its objects; '' for nothing."""
-        told = ask_git(self._git_dir, "check-attr", "-z", "--stdin", *_CONVERTING, given=path, root=self.root)
+        """Return what git converts a file by between the worktree and its objects; '' for
+        nothing."""
+        told = ask_git(
+            self._git_dir, "check-attr", "-z", "--stdin", *_CONVERTING, given=path, root=self.root
+        )
         fields = told.split("\0")
         values = dict(zip(fields[1::3], fields[2::3]))
-        return next((f"the {name} {values[name]}" for name in _CONVERTING if values.get(name) not in _UNSET), "")
+        return next(
+            (
+                f"the {name} {values[name]}"
+                for name in _CONVERTING
+                if values.get(name) not in _UNSET
+            ),
+            "",
+        )
 
     def changed_at(self, path: str) -> int:
         """Return when a file of the worktree was written last, in milliseconds; 0 if it is gone."""
@@ -158,7 +210,8 @@ class Repository:
         return bool(self._ask("ls-files", "-u", "--", f":(top,literal){path}"))
 
     def last_commit(self, path: str, before: str = "") -> Commit | None:
-        """Return the last commit that changed a file, of those before the commit `before` if it is given."""
+        """Return the last commit that changed a file, of those before the commit `before` if it is
+        given."""
         start = f"{before}^" if before else "HEAD"
         id = self._ask("rev-list", "-1", start, "--", f":(top,literal){path}", fine=True).strip()
         return self.commit(id) if id else None
@@ -167,8 +220,23 @@ class Repository:
         """Write a note for a commit below refs/notes, as the person, and replace an earlier one."""
         name, _, mail = ask_person(self.root, "var", "GIT_COMMITTER_IDENT").partition(" <")
         who = {"NAME": name, "EMAIL": mail.partition(">")[0]}
-        more = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in who.items()}
-        ask_git(self._git_dir, "notes", f"--ref={ref}", "add", "-f", "-F", "-", id, given=text, more=more)
+        more = {
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in who.items()
+        }
+        ask_git(
+            self._git_dir,
+            "notes",
+            f"--ref={ref}",
+            "add",
+            "-f",
+            "-F",
+            "-",
+            id,
+            given=text,
+            more=more,
+        )
 
     def _blamed(self, path: str, first: int, last: int) -> dict[int, tuple[str, str]]:
         """Return by line of HEAD its commit and the path that it had there."""
@@ -189,20 +257,26 @@ class Repository:
         return found
 
     def _ask_all(self, about: str, *arguments: str) -> str:
-        """Ask git for what needs many objects; in a partial clone that lacks some, note that and return ''."""
+        """Ask git for what needs many objects; in a partial clone that lacks some, note that and
+        return ''."""
         try:
             return self._ask(*arguments, seconds=BLAME_SECONDS)
         except GitUnavailableError:
             if not is_partial(common_dir_of(self._git_dir)):
                 raise
             self.lacks = (
-                f"This clone is partial and lacks objects of {about}: only words and dates were compared. "
+                f"This clone is partial and lacks objects of {about}: only words and dates were "
+                f"compared. "
                 f"`git {arguments[0]} {'-- ' * (arguments[0] == 'blame')}{about}` fetches them."
             )
             return ""
 
-    def _ask(self, *arguments: str, fine: bool = False, given: str = "", seconds: float = 5.0) -> str:
-        return ask_git(self._git_dir, *arguments, given=given, is_failure_fine=fine, seconds=seconds)
+    def _ask(
+        self, *arguments: str, fine: bool = False, given: str = "", seconds: float = 5.0
+    ) -> str:
+        return ask_git(
+            self._git_dir, *arguments, given=given, is_failure_fine=fine, seconds=seconds
+        )
 
 
 def worktree_lines(path: str) -> list[str]:
@@ -228,7 +302,8 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     while end < shorter - start and before[-1 - end] == after[-1 - end]:
         end += 1
     old, new = before[start : len(before) - end], after[start : len(after) - end]
-    # Many equal lines take time by their square: of a long text, the most frequent ones count only beside others.
+    # Many equal lines take time by their square: of a long text, the most frequent ones count only
+    # beside others.
     inner = SequenceMatcher(None, old, new, autojunk=len(new) > LONG_LINES)
     blocks = [(start + one.a, start + one.b, one.size) for one in inner.get_matching_blocks()]
     blocks += [(0, 0, start), (len(before) - end, len(after) - end, end)]
@@ -236,7 +311,8 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 
 
 def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str], int]:
-    """Return the added lines within the limits, the removed ones, and how many were added beyond the limits."""
+    """Return the added lines within the limits, the removed ones, and how many were added beyond
+    the limits."""
     added: list[CodeLine] = []
     removed: list[str] = []
     path, number, left, is_hunk = "", 0, 0, False

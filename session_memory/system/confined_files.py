@@ -1,7 +1,9 @@
-"""Files of a group, reached step by step from its host's directory: whatever an agent puts in their place, and when.
+"""Files of a group, reached step by step from its host's directory: whatever an agent puts in their
+place, and when.
 
-A group's directories are its agent's, which may run in a sandbox of its own. What is a link to nowhere for the agent
-may lead into another group on the host. So no step follows a link, and what was found stays what it is."""
+A group's directories are its agent's, which may run in a sandbox of its own. What is a link to
+nowhere for the agent may lead into another group on the host. So no step follows a link, and what
+was found stays what it is."""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ class TooLargeError(OSError):
 
 @contextmanager
 def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int]:
-    """Open the directory `path` below `root` and yield its descriptor; with `make`, create what is missing. Raises
-    OutsideGroupError where a step is a link or no directory, FileNotFoundError."""
+    """Open the directory `path` below `root` and yield its descriptor; with `make`, create what is
+    missing. Raises OutsideGroupError where a step is a link or no directory, FileNotFoundError."""
     names = os.path.relpath(path, root).split(os.sep)
     descriptor = os.open(root, _DIRECTORY_FLAGS)
     try:
@@ -41,7 +43,9 @@ def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int
             except FileNotFoundError:
                 raise
             except OSError as error:
-                raise OutsideGroupError(f"{path}: {error.strerror}", "put a directory in its place") from None
+                raise OutsideGroupError(
+                    f"{path}: {error.strerror}", "put a directory in its place"
+                ) from None
             os.close(descriptor)
             descriptor = inner
         yield descriptor
@@ -51,9 +55,9 @@ def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int
 
 @contextmanager
 def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
-    """Yield a path to the directory `path` as it is now, even if something else replaces it. For functions that take
-    paths. Where the system has no such paths (it is Linux that has them) it is `path` itself, as it was checked once.
-    Raises as `directory_below` does."""
+    """Yield a path to the directory `path` as it is now, even if something else replaces it. For
+    functions that take paths. Where the system has no such paths (it is Linux that has them) it is
+    `path` itself, as it was checked once. Raises as `directory_below` does."""
     if os.open not in os.supports_dir_fd:  # Windows
         check_steps(root, path, make=make)
         yield path
@@ -63,13 +67,15 @@ def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
 
 
 def pinned_descriptor(descriptor: int, path: str) -> str:
-    """Return a path that leads to what `descriptor` has open; `path`, where it was found, if the system has none."""
+    """Return a path that leads to what `descriptor` has open; `path`, where it was found, if the
+    system has none."""
     return f"{_DESCRIPTORS}/{descriptor}" if os.path.isdir(_DESCRIPTORS) else path
 
 
 def open_inside(root: str, path: str) -> int:
-    """Return a descriptor for reading the regular file `path`, which lies below `root`. Waits for nothing. Raises
-    OutsideGroupError where a step is a link, NotAFileError, FileNotFoundError and other OSErrors."""
+    """Return a descriptor for reading the regular file `path`, which lies below `root`. Waits for
+    nothing. Raises OutsideGroupError where a step is a link, NotAFileError, FileNotFoundError and
+    other OSErrors."""
     with directory_below(root, os.path.dirname(path)) as directory:
         descriptor = os.open(os.path.basename(path), READ_FLAGS, dir_fd=directory)
     if not is_regular(os.fstat(descriptor)):
@@ -79,8 +85,9 @@ def open_inside(root: str, path: str) -> int:
 
 
 def read_inside(directory: int, name: str, limit: int) -> bytes:
-    """Return the content of the regular file `name` in a directory, without waiting (for a FIFO's writer). Raises
-    NotAFileError, TooLargeError above `limit` bytes, FileNotFoundError and other OSErrors."""
+    """Return the content of the regular file `name` in a directory, without waiting (for a FIFO's
+    writer). Raises NotAFileError, TooLargeError above `limit` bytes, FileNotFoundError and other
+    OSErrors."""
     try:
         descriptor = os.open(name, READ_FLAGS, dir_fd=directory)
     except FileNotFoundError:
@@ -100,8 +107,8 @@ def read_inside(directory: int, name: str, limit: int) -> bytes:
 
 
 def write_inside(directory: int, name: str, content: bytes) -> None:
-    """Replace the file `name` of a directory in one step; a reader sees the old content or the new, whole. It reaches
-    the disk before it is seen. Raises OSError."""
+    """Replace the file `name` of a directory in one step; a reader sees the old content or the new,
+    whole. It reaches the disk before it is seen. Raises OSError."""
     temporary = f".{name}.{os.urandom(8).hex()}.tmp"
     descriptor = os.open(temporary, _NEW_FLAGS, 0o600, dir_fd=directory)
     try:
@@ -128,4 +135,6 @@ def check_steps(root: str, path: str, *, make: bool = False) -> None:
         if make:
             _make(step, None)
         if not stat.S_ISDIR(os.lstat(step).st_mode):
-            raise OutsideGroupError(f"{step}: not a directory, or a link to one", "put a directory in its place")
+            raise OutsideGroupError(
+                f"{step}: not a directory, or a link to one", "put a directory in its place"
+            )

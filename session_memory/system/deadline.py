@@ -1,4 +1,5 @@
-"""The deadline of a hook, and the one way to call a part that may fail or be slow without failing the rest."""
+"""The deadline of a hook, and the one way to call a part that may fail or be slow without failing
+the rest."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
 HOOK_SECONDS = 1.0
 _FINISH_SECONDS = 0.2  # of these, the time reserved to format, print and commit what is ready
-_MOST_WAIT_SECONDS = 2.0  # that waiting for a processor may extend the time: skipping a part makes no machine less busy
-_SHARES = 2  # one part gets at most half of the remaining time, so that others have some if several hang
+# that waiting for a processor may extend the time: skipping a part makes no machine less busy
+_MOST_WAIT_SECONDS = 2.0
+# one part gets at most half of the remaining time, so that others have some if several hang
+_SHARES = 2
 
 
 class DeadlineError(BaseException):
@@ -25,9 +28,9 @@ class DeadlineError(BaseException):
 
 
 class Deadline:
-    """The time by which a hook must be done, and the parts that failed or were late. `notes` are lines for the log,
-    `failed` names each part that raised or was late, `late` those that took too long. Without `start` there is no
-    deadline, as in a thread, a command or a test."""
+    """The time by which a hook must be done, and the parts that failed or were late. `notes` are
+    lines for the log, `failed` names each part that raised or was late, `late` those that took too
+    long. Without `start` there is no deadline, as in a thread, a command or a test."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -38,10 +41,10 @@ class Deadline:
         self._set_timer: Callable[[float], object] | None = None
 
     def start(self, seconds: float = HOOK_SECONDS) -> None:
-        """Start the clock of a hook's process. Its timer raises DeadlineError in the part that is running, even while
-        it waits for a file. The timer cannot interrupt the kernel or a C library: a read from an NFS that hangs (the
-        runtime kills the hook then) or one statement of SQLite. Windows has no such timer: there the time is checked
-        between parts."""
+        """Start the clock of a hook's process. Its timer raises DeadlineError in the part that is
+        running, even while it waits for a file. The timer cannot interrupt the kernel or a C
+        library: a read from an NFS that hangs (the runtime kills the hook then) or one statement of
+        SQLite. Windows has no such timer: there the time is checked between parts."""
         self._waited_before = _seconds_without_processor()
         self._end = monotonic() + seconds - _FINISH_SECONDS
         try:
@@ -54,7 +57,8 @@ class Deadline:
         self._set_limit(self._end + _FINISH_SECONDS)
 
     def end(self) -> None:
-        """End the clock once the hook has printed and logged. A process that hangs in `end` still exits."""
+        """End the clock once the hook has printed and logged. A process that hangs in `end` still
+        exits."""
         self._limit = float("inf")
         if self._set_timer is not None:
             from _signal import SIGALRM, signal  # type: ignore[import-not-found,unused-ignore]
@@ -67,8 +71,11 @@ class Deadline:
         """Check if the time of the hook, or of its running part, is used up."""
         return self._is_past(min(self._limit, self._end))
 
-    def attempt(self, name: str | Callable[[], str], ask: Callable[..., Answer], *arguments: object) -> Answer | None:
-        """Return what `ask` returns; None if it raises or takes too long. `name` names the question in the log."""
+    def attempt(
+        self, name: str | Callable[[], str], ask: Callable[..., Answer], *arguments: object
+    ) -> Answer | None:
+        """Return what `ask` returns; None if it raises or takes too long. `name` names the question
+        in the log."""
         before, now = self._limit, monotonic() - self._waited
         end = min(before, self._end) if now < self._end else before
         try:
@@ -88,8 +95,8 @@ class Deadline:
     def attempt_each(
         self, items: Iterable[Item], take: Callable[[Item], object], name_of: Callable[[Item], str]
     ) -> None:
-        """Call `take` with each item. If one raises or takes too long, continue with the next unless no time is left.
-        Until one fails, all together cost one `attempt`."""
+        """Call `take` with each item. If one raises or takes too long, continue with the next
+        unless no time is left. Until one fails, all together cost one `attempt`."""
         left = iter(items)
         taken: list[Item] = []
 
@@ -99,7 +106,10 @@ class Deadline:
                 take(item)
             return True
 
-        while self.attempt(lambda: name_of(taken[0]) if taken else "", take_rest) is None and not self.is_over:
+        while (
+            self.attempt(lambda: name_of(taken[0]) if taken else "", take_rest) is None
+            and not self.is_over
+        ):
             pass
 
     def _note(self, name: str | Callable[[], str], said: str) -> None:
@@ -107,8 +117,8 @@ class Deadline:
         self.notes.append(f"{self.failed[-1]}: {said}")
 
     def _set_limit(self, limit: float) -> None:
-        """Set the limit, and the timer if that would come later: if it comes earlier, it is set again then. A first
-        prompt calls the system twice for it, not 54 times."""
+        """Set the limit, and the timer if that would come later: if it comes earlier, it is set
+        again then. A first prompt calls the system twice for it, not 54 times."""
         self._limit = limit
         if self._set_timer is not None and limit < self._armed:
             self._armed = limit
@@ -122,14 +132,16 @@ class Deadline:
 
     def _interrupt(self, *_: object) -> None:
         self._armed = float("inf")
-        if not self._is_past(self._limit):  # of a part that is over by now, or that had no processor
+        # of a part that is over by now, or that had no processor
+        if not self._is_past(self._limit):
             self._set_limit(self._limit)
         else:
             raise DeadlineError(f"not done within {HOOK_SECONDS:g} s")
 
 
 def _seconds_without_processor() -> float:
-    """Return for how long this process was ready to run and did not, as Linux has it; 0 elsewhere."""
+    """Return for how long this process was ready to run and did not, as Linux has it; 0
+    elsewhere."""
     try:
         with Opened("/proc/self/schedstat") as descriptor:
             return int(os.read(descriptor, 100).split()[1]) / 1e9

@@ -1,7 +1,8 @@
-"""The file system: the calls of `os` without its import time, and private files that nobody else can replace.
+"""The file system: the calls of `os` without its import time, and private files that nobody else
+can replace.
 
-`import os` takes a tenth of an interpreter start. Its calls are those of `posix` (`nt` on Windows), which is built in;
-the hot path takes them from here."""
+`import os` takes a tenth of an interpreter start. Its calls are those of `posix` (`nt` on Windows),
+which is built in; the hot path takes them from here."""
 
 from __future__ import annotations
 
@@ -11,11 +12,35 @@ except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "DATABASE_SUFFIXES", "NotAFileError", "expanded", "irregular", "is_directory", "is_file", "is_locked", "is_regular",
-    "lock", "make_private_dir", "move_away", "names_in", "open_private", "open_regular", "os", "path_stamp",
-    "path_text", "read_at", "read_each", "read_whole", "real_path", "replace", "stamp_of", "status_at", "user_dir",
-    "without_links", "write_atomically", "write_private",
-]  # fmt: skip
+    "DATABASE_SUFFIXES",
+    "NotAFileError",
+    "expanded",
+    "irregular",
+    "is_directory",
+    "is_file",
+    "is_locked",
+    "is_regular",
+    "lock",
+    "make_private_dir",
+    "move_away",
+    "names_in",
+    "open_private",
+    "open_regular",
+    "os",
+    "path_stamp",
+    "path_text",
+    "read_at",
+    "read_each",
+    "read_whole",
+    "real_path",
+    "replace",
+    "stamp_of",
+    "status_at",
+    "user_dir",
+    "without_links",
+    "write_atomically",
+    "write_private",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +58,8 @@ WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
 SMALL_BYTES = 4096
 MOST_LINKS = 40  # in one path, as in Linux
 LARGEST_BYTES = 64 * 1024  # of what should be small
-DATABASE_SUFFIXES = ("-journal", "-wal", "-shm", "")  # SQLite's files; the database last: without it a log is nothing
+# SQLite's files; the database last: without it a log is nothing
+DATABASE_SUFFIXES = ("-journal", "-wal", "-shm", "")
 
 
 class NotAFileError(OSError):
@@ -51,27 +77,30 @@ def is_symlink(status: stat_result) -> bool:
 
 
 def stamp_of(status: stat_result) -> Stamp:
-    """Return a stamp that stays the same while a file is unchanged; taken without opening the file. Do not trust a
-    stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.lines) when it was taken."""
+    """Return a stamp that stays the same while a file is unchanged; taken without opening the file.
+    Do not trust a stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.lines)
+    when it was taken."""
     return status.st_ino, status.st_size, status.st_mtime_ns // 1_000_000
 
 
 def path_text(path: str) -> str:
-    """Return a path as text that can be stored and printed: a byte that is not UTF-8 becomes `\xe9`."""
+    """Return a path as text that can be stored and printed: a byte that is not UTF-8 becomes
+    `\xe9`."""
     if path.isascii():
         return path
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def path_stamp(path: str) -> list[int]:
-    """Return a stamp of a path that changes when a file is written or a directory gains or loses a name."""
+    """Return a stamp of a path that changes when a file is written or a directory gains or loses a
+    name."""
     status = status_at(path)
     return [status.st_ino, status.st_size, status.st_mtime_ns] if status else [0, 0, 0]
 
 
 def status_at(path: str, *, follow_symlinks: bool = True) -> stat_result | None:
-    """Return the status of a path; None if it does not exist, may not be read, or cannot exist: a path from a
-    transcript may contain NUL or half a surrogate pair (ValueError)."""
+    """Return the status of a path; None if it does not exist, may not be read, or cannot exist: a
+    path from a transcript may contain NUL or half a surrogate pair (ValueError)."""
     try:
         return os.stat(path, follow_symlinks=follow_symlinks)
     except (OSError, ValueError):
@@ -91,8 +120,9 @@ def is_file(path: str) -> bool:
 
 
 def irregular(database: str) -> str:
-    """Return the path of the first of a database's files that exists but is not a regular file; '' if there is none. No
-    file is opened: SQLite would wait for a FIFO's writer, and closing another descriptor would drop its locks."""
+    """Return the path of the first of a database's files that exists but is not a regular file; ''
+    if there is none. No file is opened: SQLite would wait for a FIFO's writer, and closing another
+    descriptor would drop its locks."""
     for suffix in DATABASE_SUFFIXES:
         status = status_at(database + suffix, follow_symlinks=False)
         if status is not None and not is_regular(status):
@@ -101,9 +131,10 @@ def irregular(database: str) -> str:
 
 
 def user_dir(environ: Mapping[str, str]) -> str:
-    """Return the home directory of the person who runs this, in one spelling; '' if neither HOME nor the system knows
-    one, as for the made-up user of a container. Only this function asks for HOME. Raises SessionMemoryError if that is
-    relative: it would be another directory wherever a session runs."""
+    """Return the home directory of the person who runs this, in one spelling; '' if neither HOME
+    nor the system knows one, as for the made-up user of a container. Only this function asks for
+    HOME. Raises SessionMemoryError if that is relative: it would be another directory wherever a
+    session runs."""
     home = environ.get("HOME")
     if not home:
         from os.path import expanduser
@@ -112,7 +143,9 @@ def user_dir(environ: Mapping[str, str]) -> str:
     if home and not home.startswith("/") and home[1:2] != ":":
         from ..errors import SessionMemoryError
 
-        raise SessionMemoryError(f'HOME is "{path_text(home)}", which is relative', "set HOME to an absolute path")
+        raise SessionMemoryError(
+            f'HOME is "{path_text(home)}", which is relative', "set HOME to an absolute path"
+        )
     if "/../" in f"{home}/":
         return real_path(home)
     if "//" in home or "/./" in f"{home}/":
@@ -121,7 +154,8 @@ def user_dir(environ: Mapping[str, str]) -> str:
 
 
 def expanded(path: str, environ: Mapping[str, str]) -> str:
-    """Return a path that a person gave, with `~` as their home directory and `~name` as another user's."""
+    """Return a path that a person gave, with `~` as their home directory and `~name` as another
+    user's."""
     if path == "~" or path.startswith("~/"):
         return user_dir(environ) + path[1:]
     if not path.startswith("~"):
@@ -132,7 +166,8 @@ def expanded(path: str, environ: Mapping[str, str]) -> str:
 
 
 def real_path(path: str) -> str:
-    """Return `os.path.realpath` of an absolute path. Importing that takes longer than a prompt's reading of git."""
+    """Return `os.path.realpath` of an absolute path. Importing that takes longer than a prompt's
+    reading of git."""
     if not path.startswith("/"):  # on Windows
         from os.path import realpath
 
@@ -165,7 +200,8 @@ def without_links(path: str) -> str:
 
 
 def names_in(directory: str) -> list[str]:
-    """Return the names in a directory, in no particular order; none if it is missing or may not be read."""
+    """Return the names in a directory, in no particular order; none if it is missing or may not be
+    read."""
     try:
         return os.listdir(directory)
     except (OSError, ValueError):
@@ -173,8 +209,8 @@ def names_in(directory: str) -> list[str]:
 
 
 def open_regular(path: str) -> int:
-    """Return a descriptor for reading. Raises NotAFileError for a symlink, a FIFO or a path that no file can have;
-    never waits for a FIFO's writer."""
+    """Return a descriptor for reading. Raises NotAFileError for a symlink, a FIFO or a path that no
+    file can have; never waits for a FIFO's writer."""
     try:
         descriptor = os.open(path, READ_FLAGS)
     except ValueError as error:  # NUL, or half a surrogate pair
@@ -218,7 +254,8 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
 
 
 def read_end(path: str, most_bytes: int) -> bytes:
-    """Return the last bytes of a regular file, or all if it has no more; none if it cannot be read."""
+    """Return the last bytes of a regular file, or all if it has no more; none if it cannot be
+    read."""
     try:
         with Opened(path) as descriptor:
             size = os.fstat(descriptor).st_size
@@ -237,17 +274,21 @@ def read_whole(path: str, most_bytes: int | None = None) -> bytes:
 
 
 def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of these files of `directory`. Files that cannot be read or are not small are
-    skipped. Made for many small files: opening a file relative to its directory takes half the time of its whole path,
-    and its size is asked for only if it is large."""
+    """Yield the name and the content of these files of `directory`. Files that cannot be read or
+    are not small are skipped. Made for many small files: opening a file relative to its directory
+    takes half the time of its whole path, and its size is asked for only if it is large."""
     try:
-        at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
+        at = (
+            os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
+        )
     except OSError:
         return
     try:
         for name in names:
             try:
-                descriptor = os.open(name if at is not None else f"{directory}/{name}", READ_FLAGS, dir_fd=at)
+                descriptor = os.open(
+                    name if at is not None else f"{directory}/{name}", READ_FLAGS, dir_fd=at
+                )
             except OSError:
                 continue
             try:
@@ -343,10 +384,11 @@ def replace(temporary: str, path: str) -> None:
 
 
 def lock(path: str, wait_seconds: float) -> int:
-    """Return a descriptor with the exclusive lock of `path`, a file made for it. The kernel releases it when it is
-    closed. Raises LockedError if another process holds it for longer than `wait_seconds`, OSError if locking fails. A
-    file system without locks (some NFS, FUSE and sandboxes) grants it to everyone: two processes may then report the
-    same news twice, which is better than never."""
+    """Return a descriptor with the exclusive lock of `path`, a file made for it. The kernel
+    releases it when it is closed. Raises LockedError if another process holds it for longer than
+    `wait_seconds`, OSError if locking fails. A file system without locks (some NFS, FUSE and
+    sandboxes) grants it to everyone: two processes may then report the same news twice, which is
+    better than never."""
     from time import monotonic, sleep
 
     from ..errors import LockedError
@@ -369,8 +411,8 @@ def lock(path: str, wait_seconds: float) -> int:
 
 
 def is_locked(path: str) -> bool:
-    """Check if a process holds the lock of `path`, by taking it for a moment; False if the file is not writable, or the
-    file system has no locks."""
+    """Check if a process holds the lock of `path`, by taking it for a moment; False if the file is
+    not writable, or the file system has no locks."""
     from ..errors import LockedError
 
     try:

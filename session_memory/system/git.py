@@ -1,7 +1,8 @@
-"""Git's files, read without starting git: the worktree of a directory, what is checked out there, and how HEAD moved.
+"""Git's files, read without starting git: the worktree of a directory, what is checked out there,
+and how HEAD moved.
 
-`GIT_DIR` and the like are ignored: only the files of the repository count. They are read only where the person's own
-git would read them: of another user's repository git itself is asked."""
+`GIT_DIR` and the like are ignored: only the files of the repository count. They are read only where
+the person's own git would read them: of another user's repository git itself is asked."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ from . import files
 USUAL_BRANCHES = ("main", "master", "trunk", "develop")  # that everybody works on
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
 MOST_WORKTREES = 500
-_refusals: dict[tuple[str, int, int, int], str] = {}  # git's words, by place, device, inode and owner
+# git's words, by place, device, inode and owner
+_refusals: dict[tuple[str, int, int, int], str] = {}
 _REF = "ref: "
 _BRANCH = "refs/heads/"
 
 
 class Worktree:
-    """A worktree: its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that it shares with the
-    repository's other worktrees, and the `name` that git gave it (the main one: that of its directory)."""
+    """A worktree: its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that
+    it shares with the repository's other worktrees, and the `name` that git gave it (the main one:
+    that of its directory)."""
 
     def __init__(self, root: str, git_dir: str, common_dir: str) -> None:
         self.root = root
@@ -27,8 +30,8 @@ class Worktree:
 
 
 class HeadMove:
-    """A line of the log of HEAD: the commits before and after, the time in seconds since the epoch, and git's message,
-    as `checkout: moving from main to fix/x`."""
+    """A line of the log of HEAD: the commits before and after, the time in seconds since the epoch,
+    and git's message, as `checkout: moving from main to fix/x`."""
 
     def __init__(self, before: str, after: str, time: int, message: str) -> None:
         self.before = before
@@ -43,7 +46,8 @@ class HeadMove:
 
     @property
     def branches(self) -> tuple[str, str] | None:
-        """Return the branches or commits that a checkout moved from and to; None if it was no checkout."""
+        """Return the branches or commits that a checkout moved from and to; None if it was no
+        checkout."""
         head, _, moved = self.message.partition(": moving from ")
         before, separator, after = moved.partition(" to ")
         return (before, after) if separator and head == "checkout" else None
@@ -51,19 +55,24 @@ class HeadMove:
 
 def find_worktree(
     directory: str, user_dir: str = "", known: dict[str, Worktree | None] | None = None
-) -> Worktree | None:  # fmt: skip
-    """Return the worktree that a directory (an absolute path) is in; None if there is none, or git refuses to work in
-    it, or if the repository is at the person's home directory `user_dir` or above: that is not about the projects below
-    it. For many directories, `known` keeps what was found at each on the way up."""
+) -> Worktree | None:
+    """Return the worktree that a directory (an absolute path) is in; None if there is none, or git
+    refuses to work in it, or if the repository is at the person's home directory `user_dir` or
+    above: that is not about the projects below it. For many directories, `known` keeps what was
+    found at each on the way up."""
     worktree = locate_worktree(directory, user_dir, known)
     return None if worktree is None or refusal(worktree) else worktree
 
 
 def locate_worktree(
     directory: str, user_dir: str = "", known: dict[str, Worktree | None] | None = None
-) -> Worktree | None:  # fmt: skip
-    """Return the same, also where git refuses to work: only for what hides more the more is known."""
-    directory, user_dir = files.real_path(directory).rstrip("/"), files.real_path(user_dir) if user_dir else ""
+) -> Worktree | None:
+    """Return the same, also where git refuses to work: only for what hides more the more is
+    known."""
+    directory, user_dir = (
+        files.real_path(directory).rstrip("/"),
+        files.real_path(user_dir) if user_dir else "",
+    )
     known = {} if known is None else known
     seen, found = [], None
     while directory and directory != user_dir and not user_dir.startswith(directory + "/"):
@@ -77,11 +86,14 @@ def locate_worktree(
 
 
 def refusal(worktree: Worktree) -> str:
-    """Return git's words if it refuses to work in a worktree, as in another user's; '' where it works. Git is
-    started only if another user owns something of it, once per process for a place and its owner."""
+    """Return git's words if it refuses to work in a worktree, as in another user's; '' where it
+    works. Git is started only if another user owns something of it, once per process for a place
+    and its owner."""
     root, git_dir = worktree.root, worktree.git_dir
     paths = dict.fromkeys([root, f"{root}/.git", git_dir] if root else [git_dir])
-    statuses = [status for path in paths if (status := files.status_at(path, follow_symlinks=False))]
+    statuses = [
+        status for path in paths if (status := files.status_at(path, follow_symlinks=False))
+    ]
     user = files.os.geteuid() if hasattr(files.os, "geteuid") else 0
     others = [status for status in statuses if status.st_uid != user]
     if not others:
@@ -101,7 +113,8 @@ def refusal_at(directory: str, user_dir: str = "") -> str:
 
 
 def worktrees_of(common_dir: str) -> list[Worktree]:
-    """Return the worktrees of a repository, the main one first if known; without those whose directory is gone."""
+    """Return the worktrees of a repository, the main one first if known; without those whose
+    directory is gone."""
     found = []
     root, _, name = common_dir.rpartition("/")
     if name == ".git" and root:
@@ -116,13 +129,20 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
 
 
 def copied_to(path: str, others: list[str], user_dir: str = "") -> list[str]:
-    """Return those of `others` that are the file at `path` in another worktree of its repository. All are absolute."""
+    """Return those of `others` that are the file at `path` in another worktree of its repository.
+    All are absolute."""
     own = find_worktree(path.rpartition("/")[0], user_dir)
     inside = path[len(own.root) :] if own else ""
     found = []
     for other in [one for one in others if inside and one.endswith(inside) and one != path]:
         tree = find_worktree(other.rpartition("/")[0], user_dir)
-        if own and tree and tree.common_dir == own.common_dir and other == tree.root + inside and tree.root != own.root:
+        if (
+            own
+            and tree
+            and tree.common_dir == own.common_dir
+            and other == tree.root + inside
+            and tree.root != own.root
+        ):
             found.append(other)
     return found
 
@@ -135,7 +155,8 @@ def head_of(git_dir: str) -> str:
     if not head.startswith(_REF):
         return head if len(head) >= 40 and " " not in head else ""
     name = head[len(_REF) :].strip()
-    # A repository with a table in place of files for its refs has this here, for programs that do not know.
+    # A repository with a table in place of files for its refs has this here, for programs that do
+    # not know.
     return "" if name.endswith("/.invalid") else name.removeprefix(_BRANCH)
 
 
@@ -145,18 +166,21 @@ def is_commit(head: str) -> bool:
 
 
 def commit_of(worktree: Worktree) -> str:
-    """Return the name of the commit that is checked out, if a file has it: '' for a branch among packed ones."""
+    """Return the name of the commit that is checked out, if a file has it: '' for a branch among
+    packed ones."""
     head = head_of(worktree.git_dir)
     return head if is_commit(head) else _first_line(f"{worktree.common_dir}/refs/heads/{head}")
 
 
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
-    """Return how HEAD moved since a time (seconds since the epoch), in order; nothing without a log."""
+    """Return how HEAD moved since a time (seconds since the epoch), in order; nothing without a
+    log."""
     return _moves_in(git_dir + "/logs/HEAD", since)
 
 
 def branch_moves(worktree: Worktree, branch: str, since: float) -> list[HeadMove]:
-    """Return how a branch moved since a time, from whichever worktree, in order; nothing without a log."""
+    """Return how a branch moved since a time, from whichever worktree, in order; nothing without a
+    log."""
     return _moves_in(f"{worktree.common_dir}/logs/refs/heads/{branch}", since)
 
 
@@ -177,7 +201,11 @@ def _worktree_at(directory: str) -> Worktree | None:
     status = files.status_at(path)
     if status is None:
         is_bare = files.is_file(directory + "/HEAD") and files.is_directory(directory + "/objects")
-        return Worktree("", files.real_path(directory), _common_dir(files.real_path(directory))) if is_bare else None
+        return (
+            Worktree("", files.real_path(directory), _common_dir(files.real_path(directory)))
+            if is_bare
+            else None
+        )
     if not files.is_regular(status):
         git_dir = files.real_path(path)
     else:  # of a linked worktree or of a submodule

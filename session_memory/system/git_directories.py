@@ -1,6 +1,7 @@
 """Directories that git works in for one task, below the system's directory for temporary files.
 
-Each is locked while it is in use. The next run removes the unlocked ones: a killed process left them."""
+Each is locked while it is in use. The next run removes the unlocked ones: a killed process left
+them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import sys
 from .files import is_directory, names_in, os, read_whole, status_at, try_lock
 
 PREFIX = "session-memory-git-"
-TRIAL_HEAD = b"ref: refs/heads/none\n"  # in a directory of trial merges; until 0.4.2 they are known by it alone
+# in a directory of trial merges; until 0.4.2 they are known by it alone
+TRIAL_HEAD = b"ref: refs/heads/none\n"
 _PREFIX_UNTIL_0_4_2 = "session-memory-"
 _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -22,7 +24,8 @@ class GitDirectory:
         while self._descriptor < 0:
             self.path = f"{parent_directory()}/{PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
             os.mkdir(self.path, 0o700)
-            self._descriptor = _locked(self.path)  # not if another run took it for a leftover just then
+            # not if another run took it for a leftover just then
+            self._descriptor = _locked(self.path)
 
     def __enter__(self) -> GitDirectory:
         return self
@@ -39,8 +42,8 @@ class GitDirectory:
 
 
 def remove_leftovers() -> None:
-    """Remove the directories of this user that killed processes left; none where locks exclude nobody, since any may be
-    in use there."""
+    """Remove the directories of this user that killed processes left; none where locks exclude
+    nobody, since any may be in use there."""
     parent = parent_directory()
     for name in names_in(parent):
         if name.startswith(_PREFIX_UNTIL_0_4_2) and _is_ours(f"{parent}/{name}", name):
@@ -58,7 +61,10 @@ def parent_directory() -> str:
     """Return the system's directory for temporary files."""
     known = variables()
     places = [known.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
-    return next((place.rstrip("/") for place in places if place.startswith("/") and is_directory(place)), "/tmp")
+    return next(
+        (place.rstrip("/") for place in places if place.startswith("/") and is_directory(place)),
+        "/tmp",
+    )
 
 
 def variables() -> dict[str, str]:
@@ -91,7 +97,8 @@ def _is_ours(path: str, name: str) -> bool:
 
 
 def _locked(path: str) -> int:
-    """Return a descriptor of a directory with its lock; -1 if another process holds it, or has removed it."""
+    """Return a descriptor of a directory with its lock; -1 if another process holds it, or has
+    removed it."""
     try:
         descriptor: int = os.open(path, os.O_RDONLY | _DIRECTORY)
     except OSError:

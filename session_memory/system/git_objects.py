@@ -1,8 +1,9 @@
-"""Git's objects: those that commits have at paths, by one `git cat-file` for all questions of a prompt, and what the
-index has of files that are as they were then.
+"""Git's objects: those that commits have at paths, by one `git cat-file` for all questions of a
+prompt, and what the index has of files that are as they were then.
 
-To ask git takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess` would take a whole
-one. The index is read without git: versions 2 to 4, split or whole, with SHA-1 or SHA-256 (gitformat-index(5))."""
+To ask git takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess`
+would take a whole one. The index is read without git: versions 2 to 4, split or whole, with SHA-1
+or SHA-256 (gitformat-index(5))."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from .git import Worktree
     from .git_process import RepositoryPlace
 
-    IndexEntry = tuple[bytes, bytes]  # its path, '' if the shared index has that, and what stands before the path
+    # its path, '' if the shared index has that, and what stands before the path
+    IndexEntry = tuple[bytes, bytes]
 
 _MOST_BYTES = 64 * 1024  # of an answer, which repeats a path that it does not know
 _KILL = 9
@@ -41,8 +43,8 @@ class GitObjects:
             os.waitpid(self._process, 0)
 
     def at(self, commit: str, path: str) -> str | None:
-        """Return the name of the object that a commit has at a path (relative to the root of the worktree); '' if it
-        has none there, None if git is not there, or cannot tell."""
+        """Return the name of the object that a commit has at a path (relative to the root of the
+        worktree); '' if it has none there, None if git is not there, or cannot tell."""
         if "\n" in path:
             return None
         from .git_process import GitUnavailableError, is_partial
@@ -51,11 +53,13 @@ class GitObjects:
             if not self._process:
                 self._start()
             is_known = self._named(f"{commit}^{{tree}}", len(commit))
-            if self._place:  # by now git has read what it needs of it: a hook ends without a word to its objects
+            # by now git has read what it needs of it: a hook ends without a word to its objects
+            if self._place:
                 self._place.remove()
                 self._place = None
             name = self._named(f"{commit}:{path}", len(commit)) if is_known else ""
-            is_told = name or (is_known and not is_partial(self._common_dir))  # a missing object has no name either
+            # a missing object has no name either
+            is_told = name or (is_known and not is_partial(self._common_dir))
             return name if is_told else None
         except (OSError, AttributeError, GitUnavailableError):  # Windows has no posix_spawn
             return None
@@ -73,15 +77,17 @@ class GitObjects:
         return name if len(name) == length and not name.strip("0123456789abcdef") else ""
 
     def _start(self) -> None:
-        """Start git. It asks nobody, fetches nothing, and writes its errors nowhere. Raises OSError,
-        GitUnavailableError."""
+        """Start git. It asks nobody, fetches nothing, and writes its errors nowhere. Raises
+        OSError, GitUnavailableError."""
         from .git_process import RepositoryPlace, start
 
         self._place = RepositoryPlace(self._common_dir)
         stdin, self._questions = os.pipe()
         self._answers, stdout = os.pipe()
         try:
-            self._process = start(self._place, ("cat-file", "--batch-check=%(objectname)"), stdin, stdout)
+            self._process = start(
+                self._place, ("cat-file", "--batch-check=%(objectname)"), stdin, stdout
+            )
         except BaseException:
             os.close(self._questions)
             os.close(self._answers)
@@ -94,9 +100,11 @@ class GitObjects:
 INDEX_BYTES = 64 * 1024 * 1024
 _HEADER_BYTES = 12
 _STATUS_BYTES = 40  # of an entry, before the name of the object
-_NAME_BITS, _STAGE_BITS, _EXTENDED_BIT, _VALID_BIT = 0x0FFF, 0x3000, 0x4000, 0x8000  # of an entry's flags
+# of an entry's flags
+_NAME_BITS, _STAGE_BITS, _EXTENDED_BIT, _VALID_BIT = 0x0FFF, 0x3000, 0x4000, 0x8000
 _SHARED = "sharedindex."
-_LONGEST_PATH = 4096  # bytes; in a damaged index of version 4 each could be longer than the one before
+# bytes; in a damaged index of version 4 each could be longer than the one before
+_LONGEST_PATH = 4096
 _MOST_ENTRIES = INDEX_BYTES // _STATUS_BYTES
 
 
@@ -110,8 +118,8 @@ class GitIndex:
         self._entries: dict[bytes, bytes] = {}
 
     def as_they_are(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk:
-        its content was added or committed."""
+        """Return the object name of each file at `paths` (absolute) whose size and time in the
+        index match the disk: its content was added or committed."""
         found = {}
         for path in paths:
             entry, status = self._entry(path), status_at(path, follow_symlinks=False)
@@ -120,7 +128,8 @@ class GitIndex:
         return found
 
     def at(self, path: str) -> str:
-        """Return the name of the object at a path (absolute), whatever is on the disk; '' for none."""
+        """Return the name of the object at a path (absolute), whatever is on the disk; '' for
+        none."""
         return self._entry(path)[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
 
     def _entry(self, path: str) -> bytes:
@@ -133,15 +142,20 @@ class GitIndex:
     def _read(self) -> None:
         git_dir, self._id_bytes = self._worktree.git_dir, _id_bytes(self._worktree)
         index = _read(git_dir + "/index")
-        if int.from_bytes(index[4:8], "big") < 4 and not any([name.startswith(_SHARED) for name in names_in(git_dir)]):
+        if int.from_bytes(index[4:8], "big") < 4 and not any(
+            [name.startswith(_SHARED) for name in names_in(git_dir)]
+        ):
             self._whole_paths = index
         else:
             every = _entries(git_dir, index, self._id_bytes)
-            self._entries = {name: one for name, one in every if not _flags(one, 0, self._id_bytes) & _STAGE_BITS}
+            self._entries = {
+                name: one for name, one in every if not _flags(one, 0, self._id_bytes) & _STAGE_BITS
+            }
 
 
 def blob_name(content: bytes, length: int) -> str:
-    """Return the name of a file's content as an object, in a repository whose names have this length."""
+    """Return the name of a file's content as an object, in a repository whose names have this
+    length."""
     from hashlib import sha1, sha256
 
     header = b"blob %d\0" % len(content)
@@ -157,17 +171,22 @@ def tracked(worktree: Worktree) -> list[str]:
 def _id_bytes(worktree: Worktree) -> int:
     """Return the length of the repository's object names."""
     settings = _read(worktree.common_dir + "/config").lower().split(b"\n")
-    return 32 if any([b"".join(line.split()) == b"objectformat=sha256" for line in settings]) else 20
+    return (
+        32 if any([b"".join(line.split()) == b"objectformat=sha256" for line in settings]) else 20
+    )
 
 
 def _find(index: bytes, name: bytes, id_bytes: int) -> bytes:
-    """Return the entry of a path in an index with whole paths, without reading the others; b'' for none."""
+    """Return the entry of a path in an index with whole paths, without reading the others; b'' for
+    none."""
     at = index.find(name + b"\0")
     while at >= 0:
         for extended in (0, 2):
             start = at - _STATUS_BYTES - id_bytes - 2 - extended
             flags = _flags(index, start, id_bytes) if start >= _HEADER_BYTES else 0
-            if flags & ~_VALID_BIT == min(len(name), _NAME_BITS) | (_EXTENDED_BIT if extended else 0):
+            if flags & ~_VALID_BIT == min(len(name), _NAME_BITS) | (
+                _EXTENDED_BIT if extended else 0
+            ):
                 return index[start:at]
         at = index.find(name + b"\0", at + 1)
     return b""
@@ -208,8 +227,8 @@ def _parsed(index: bytes, id_bytes: int) -> tuple[list[IndexEntry], int]:
 
 
 def _link(git_dir: str, index: bytes, at: int, id_bytes: int) -> tuple[bytes, str, str]:
-    """Return the shared index of a split one, and by its entries' numbers a `1` for each that is deleted, and for each
-    that is replaced; empty if the index is whole."""
+    """Return the shared index of a split one, and by its entries' numbers a `1` for each that is
+    deleted, and for each that is replaced; empty if the index is whole."""
     while at + 8 <= len(index) - id_bytes:
         size = int.from_bytes(index[at + 4 : at + 8], "big")
         if index[at : at + 4] == b"link":
@@ -222,16 +241,21 @@ def _link(git_dir: str, index: bytes, at: int, id_bytes: int) -> tuple[bytes, st
 
 
 def _bits(content: bytes, at: int) -> tuple[str, int]:
-    """Return the digits of the bitmap at an offset, which is compressed by EWAH, and the offset behind it."""
+    """Return the digits of the bitmap at an offset, which is compressed by EWAH, and the offset
+    behind it."""
     end = at + 8 + 8 * int.from_bytes(content[at + 4 : at + 8], "big")
     words = [content[one : one + 8] for one in range(at + 8, end, 8)]
     found: list[str] = []
     number = 0
     while number < len(words):
-        mark = int.from_bytes(words[number], "big")  # a bit, how many words of it follow, and how many other words
+        # a bit, how many words of it follow, and how many other words
+        mark = int.from_bytes(words[number], "big")
         literals = mark >> 33
         found.append(str(mark & 1) * min(64 * ((mark >> 1) & 0xFFFFFFFF), _MOST_ENTRIES))
-        found += [f"{int.from_bytes(word, 'big'):064b}"[::-1] for word in words[number + 1 : number + 1 + literals]]
+        found += [
+            f"{int.from_bytes(word, 'big'):064b}"[::-1]
+            for word in words[number + 1 : number + 1 + literals]
+        ]
         number += 1 + literals
     return "".join(found), end + 4
 
@@ -256,7 +280,11 @@ def _is_same(entry: bytes, status: stat_result) -> bool:
     """Check if an entry of the index was made from a file with this status."""
     seconds, nanoseconds = int.from_bytes(entry[8:12], "big"), int.from_bytes(entry[12:16], "big")
     modified = seconds * 1_000_000_000 + nanoseconds
-    is_same_time = abs(status.st_mtime_ns - modified) < 1_000 if nanoseconds else status.st_mtime_ns // 10**9 == seconds
+    is_same_time = (
+        abs(status.st_mtime_ns - modified) < 1_000
+        if nanoseconds
+        else status.st_mtime_ns // 10**9 == seconds
+    )
     return is_same_time and int.from_bytes(entry[36:40], "big") == status.st_size & 0xFFFFFFFF
 
 

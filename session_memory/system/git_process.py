@@ -1,8 +1,10 @@
-"""Starting git. All of the package does it here: a repository's own files cannot name a program that runs.
+"""Starting git. All of the package does it here: a repository's own files cannot name a program
+that runs.
 
-Git reads no settings of a repository, nor of the person: it is given a common directory of ours (GIT_COMMON_DIR), with
-the repository's refs and objects, and settings of ours. It has no hooks, no attributes, no remotes and no program to
-name, whatever a later git may read there. Only `PersonPlace` has all settings, for questions that run nothing."""
+Git reads no settings of a repository, nor of the person: it is given a common directory of ours
+(GIT_COMMON_DIR), with the repository's refs and objects, and settings of ours. It has no hooks, no
+attributes, no remotes and no program to name, whatever a later git may read there. Only
+`PersonPlace` has all settings, for questions that run nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ _USUAL = (
     "\tbare = true\n\tquotePath = false\n\tautocrlf = false\n\tlogAllRefUpdates = true\n"
     "[diff]\n\trenames = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
 )
-# Extensions of a repository's format (gitformat-repository): how it is stored, or nothing that matters to a reader.
+# Extensions of a repository's format (gitformat-repository): how it is stored, or nothing that
+# matters to a reader.
 _FORMATS = ("objectformat", "compatobjectformat", "refstorage", "relativeworktrees")
 _OTHER_EXTENSIONS = ("noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig")
 _LARGEST_SETTINGS = 4 * 1024 * 1024
@@ -48,7 +51,8 @@ class GitPlace:
     """A place for git to work in: its first arguments, and the variables that are added for it."""
 
     def __init__(self, switches: tuple[str, ...], given: Mapping[str, str], kept: str = "") -> None:
-        """Take git's variables from `given`, and from this process those whose names begin with `kept`, if any."""
+        """Take git's variables from `given`, and from this process those whose names begin with
+        `kept`, if any."""
         self.switches = switches
         self._given = given
         self._kept = kept
@@ -64,18 +68,24 @@ class GitPlace:
 
 
 class PersonPlace(GitPlace):
-    """The directory `directory` as the person's own git sees it, with all settings: for questions that run nothing."""
+    """The directory `directory` as the person's own git sees it, with all settings: for questions
+    that run nothing."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(("-C", directory), {}, "GIT_CONFIG_")
 
 
 class TrialPlace(GitPlace):
-    """A repository of ours, in a directory that has settings of ours, with the files of `worktree` and git's variables
-    `more`."""
+    """A repository of ours, in a directory that has settings of ours, with the files of `worktree`
+    and git's variables `more`."""
 
     def __init__(self, directory: str, worktree: str, more: Mapping[str, str]) -> None:
-        home = {"GIT_DIR": directory, "GIT_WORK_TREE": worktree, "HOME": directory, "XDG_CONFIG_HOME": directory}
+        home = {
+            "GIT_DIR": directory,
+            "GIT_WORK_TREE": worktree,
+            "HOME": directory,
+            "XDG_CONFIG_HOME": directory,
+        }
         super().__init__(("-C", worktree, "--literal-pathspecs"), {**_NO_SETTINGS, **home, **more})
 
 
@@ -83,7 +93,8 @@ class RepositoryPlace(GitPlace):
     """The repository at `git_dir`, with the HEAD and the index that are there, until `remove`."""
 
     def __init__(self, git_dir: str, more: Mapping[str, str] = _NONE, root: str = "") -> None:
-        """With `root`, the attributes in its worktree count too. Raises GitUnavailableError, OSError."""
+        """With `root`, the attributes in its worktree count too. Raises GitUnavailableError,
+        OSError."""
         common_dir = common_dir_of(git_dir)
         settings = format_of(common_dir)
         self._common = GitDirectory()
@@ -100,8 +111,14 @@ class RepositoryPlace(GitPlace):
         except OSError:
             self.remove()
             raise
-        objects = f"{common_dir}/objects"  # not through a link: git opens some of them when all else has been read
-        places = {"GIT_COMMON_DIR": path, "GIT_OBJECT_DIRECTORY": objects, "HOME": path, "XDG_CONFIG_HOME": path}
+        # not through a link: git opens some of them when all else has been read
+        objects = f"{common_dir}/objects"
+        places = {
+            "GIT_COMMON_DIR": path,
+            "GIT_OBJECT_DIRECTORY": objects,
+            "HOME": path,
+            "XDG_CONFIG_HOME": path,
+        }
         where = ("-C", root, f"--work-tree={root}") if root else ("--bare",)
         super().__init__((*where, f"--git-dir={git_dir}"), {**_NO_SETTINGS, **places, **more})
 
@@ -117,8 +134,8 @@ class RepositoryPlace(GitPlace):
 
 
 def command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
-    """Return the command line of git, for all that start it. Raises GitUnavailableError if there is no git, or if it
-    could not be given an argument."""
+    """Return the command line of git, for all that start it. Raises GitUnavailableError if there is
+    no git, or if it could not be given an argument."""
     if any(["\0" in argument for argument in arguments]):
         raise GitUnavailableError("git: there is a NUL in what it is asked for")
     return [_program(), *_SWITCHES, *place.switches, *arguments]
@@ -127,13 +144,20 @@ def command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
 def run(
     place: GitPlace, arguments: tuple[str, ...], given: bytes = b"", seconds: float = SECONDS
 ) -> CompletedProcess[bytes]:
-    """Run git for at most so many seconds, and return its exit code and what it printed. Raises GitUnavailableError."""
+    """Run git for at most so many seconds, and return its exit code and what it printed. Raises
+    GitUnavailableError."""
     import subprocess  # too slow for a prompt
 
     words = command(place, arguments)
     try:
         return subprocess.run(
-            words, input=given, env=place.environment(), cwd="/", capture_output=True, timeout=seconds, check=False
+            words,
+            input=given,
+            env=place.environment(),
+            cwd="/",
+            capture_output=True,
+            timeout=seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise GitUnavailableError(f"git {arguments[0]}: not done within {seconds:.2g} s") from None
@@ -141,7 +165,9 @@ def run(
         raise GitUnavailableError(f"git {arguments[0]}: {error}") from error
 
 
-def start(place: GitPlace, arguments: tuple[str, ...], stdin: int, stdout: int, stderr: int = -1) -> int:
+def start(
+    place: GitPlace, arguments: tuple[str, ...], stdin: int, stdout: int, stderr: int = -1
+) -> int:
     """Start git for a prompt, with these descriptors (-1: none), and return its process id. Raises
     GitUnavailableError, OSError, and on Windows AttributeError."""
     words = command(place, arguments)
@@ -156,8 +182,9 @@ def start(place: GitPlace, arguments: tuple[str, ...], stdin: int, stdout: int, 
 
 
 def refusal_of_git(directory: str) -> str:
-    """Return git's words if it refuses to work in a directory, by its own check of the owner and with the person's and
-    the system's `safe.directory`; '' if it works there. Quick enough for a prompt."""
+    """Return git's words if it refuses to work in a directory, by its own check of the owner and
+    with the person's and the system's `safe.directory`; '' if it works there. Quick enough for a
+    prompt."""
     try:
         errors, stderr = os.pipe()
     except OSError as error:
@@ -171,7 +198,11 @@ def refusal_of_git(directory: str) -> str:
             said += block
         _, status = os.waitpid(process, 0)
         process = 0
-        return "" if status == 0 else said.decode("utf-8", "replace").strip() or "git refuses to work here"
+        return (
+            ""
+            if status == 0
+            else said.decode("utf-8", "replace").strip() or "git refuses to work here"
+        )
     except (OSError, GitUnavailableError) as error:
         return str(error)
     except AttributeError:  # Windows, which has other owners
@@ -186,12 +217,20 @@ def refusal_of_git(directory: str) -> str:
 
 
 def common_dir_of(git_dir: str) -> str:
-    """Return the directory that a worktree's `git_dir` shares with the repository's other worktrees."""
+    """Return the directory that a worktree's `git_dir` shares with the repository's other
+    worktrees."""
     try:
-        shared = read_whole(f"{git_dir}/commondir", 4096).partition(b"\n")[0].decode("utf-8", "surrogateescape").strip()
+        shared = (
+            read_whole(f"{git_dir}/commondir", 4096)
+            .partition(b"\n")[0]
+            .decode("utf-8", "surrogateescape")
+            .strip()
+        )
     except OSError:
         return git_dir
-    return real_path(shared if shared.startswith("/") or shared[1:2] == ":" else f"{git_dir}/{shared}")
+    return real_path(
+        shared if shared.startswith("/") or shared[1:2] == ":" else f"{git_dir}/{shared}"
+    )
 
 
 def is_partial(common_dir: str) -> bool:
@@ -200,8 +239,8 @@ def is_partial(common_dir: str) -> bool:
 
 
 def format_of(common_dir: str) -> dict[str, str]:
-    """Return the settings that say how a repository is stored, by section and key. Raises GitUnavailableError if they
-    say something unknown."""
+    """Return the settings that say how a repository is stored, by section and key. Raises
+    GitUnavailableError if they say something unknown."""
     known = {"core.repositoryformatversion": "0"}
     for key, value in _settings(common_dir):
         section, _, name = key.partition(".")
@@ -212,7 +251,9 @@ def format_of(common_dir: str) -> dict[str, str]:
         elif name not in _FORMATS:
             if known["core.repositoryformatversion"] == "0":
                 continue  # as git does: of this format there were none
-            raise GitUnavailableError(f"{common_dir}/config: unknown repository extension found: {name}")
+            raise GitUnavailableError(
+                f"{common_dir}/config: unknown repository extension found: {name}"
+            )
         else:
             is_plain = value.isalnum()
         if not is_plain:
@@ -222,7 +263,8 @@ def format_of(common_dir: str) -> dict[str, str]:
 
 
 def settings_text(values: Mapping[str, str], others: str) -> str:
-    """Return the text of a file of settings: `values` as from `format_of`, then `others`, which begins in `core`."""
+    """Return the text of a file of settings: `values` as from `format_of`, then `others`, which
+    begins in `core`."""
     lines = {"core": "[core]\n", "extensions": "[extensions]\n"}
     for key, value in values.items():
         section, _, name = key.partition(".")
@@ -231,8 +273,9 @@ def settings_text(values: Mapping[str, str], others: str) -> str:
 
 
 def _settings(common_dir: str) -> list[tuple[str, str]]:
-    """Return the settings in a repository's file that have no subsection, by their keys in small letters. Only `core`
-    and `extensions` are looked for, and files that it includes do not count for the format (as in git)."""
+    """Return the settings in a repository's file that have no subsection, by their keys in small
+    letters. Only `core` and `extensions` are looked for, and files that it includes do not count
+    for the format (as in git)."""
     try:
         text = read_whole(f"{common_dir}/config", _LARGEST_SETTINGS).decode("utf-8", "replace")
     except OSError:
@@ -252,8 +295,8 @@ def _settings(common_dir: str) -> list[tuple[str, str]]:
 
 
 def _program() -> str:
-    """Return the path of git: a PATH may name the working directory, and that is the repository's. Raises
-    GitUnavailableError."""
+    """Return the path of git: a PATH may name the working directory, and that is the repository's.
+    Raises GitUnavailableError."""
     path = variables().get("PATH", "/usr/local/bin:/usr/bin:/bin")
     if os.__name__ == "nt":
         return "git"
@@ -272,22 +315,26 @@ def ask_git(
     more: Mapping[str, str] = _NONE,
     root: str = "",
 ) -> str:
-    """Run git in the repository at `git_dir`, for at most so many seconds, and return its output. Raises
-    GitUnavailableError."""
+    """Run git in the repository at `git_dir`, for at most so many seconds, and return its output.
+    Raises GitUnavailableError."""
     try:
         with RepositoryPlace(git_dir, more, root) as place:
             done = run(place, arguments, given.encode("utf-8", "surrogateescape"), seconds)
     except OSError as error:
         raise GitUnavailableError(f"git {arguments[0]}: {error}") from error
     if done.returncode and not is_failure_fine:
-        raise GitUnavailableError(done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}: failed")
+        raise GitUnavailableError(
+            done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}: failed"
+        )
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
 def ask_person(directory: str, *arguments: str) -> str:
-    """Return what git prints in a directory with all settings, the person's, the system's and the repository's. Raises
-    GitUnavailableError with git's words."""
+    """Return what git prints in a directory with all settings, the person's, the system's and the
+    repository's. Raises GitUnavailableError with git's words."""
     done = run(PersonPlace(directory), arguments)
     if done.returncode:
-        raise GitUnavailableError(done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}: failed")
+        raise GitUnavailableError(
+            done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}: failed"
+        )
     return done.stdout.decode("utf-8", "surrogateescape")

@@ -1,4 +1,5 @@
-"""Long output on a terminal: lines broken between words, and a pager for more lines than the screen has."""
+"""Long output on a terminal: lines broken between words, and a pager for more lines than the screen
+has."""
 
 from __future__ import annotations
 
@@ -9,11 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_QUIET_LESS = {"LESS": "FRX", "LESSSECURE": "1"}  # quit on one screen, colours, keep the screen; start no program
+# quit on one screen, colours, keep the screen; start no program
+_QUIET_LESS = {"LESS": "FRX", "LESSSECURE": "1"}
 
 
 def broken_at_words(text: str, width: int) -> str:
-    """Return `text` with its long lines broken between words and indented as they began; code in fences stays."""
+    """Return `text` with its long lines broken between words and indented as they began; code in
+    fences stays."""
     import textwrap
 
     shown, is_code = [], False
@@ -25,14 +28,19 @@ def broken_at_words(text: str, width: int) -> str:
             continue
         indent = line[: len(line) - len(line.lstrip())][: width // 2]
         shown += textwrap.wrap(
-            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, tabsize=1
+            line,
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+            tabsize=1,
         )
     return "\n".join(shown)
 
 
 def show_in_pager(text: str, environ: Mapping[str, str]) -> bool:
-    """Show a text in `$PAGER`, else in less. Return False if there is none, the text fits on the screen, or nobody is
-    at the keyboard."""
+    """Show a text in `$PAGER`, else in less. Return False if there is none, the text fits on the
+    screen, or nobody is at the keyboard."""
     import shlex
     import shutil
     import signal
@@ -41,11 +49,17 @@ def show_in_pager(text: str, environ: Mapping[str, str]) -> bool:
     words = shlex.split(environ.get("PAGER", "less"))
     if not words or words == ["cat"] or environ.get("TERM") == "dumb" or not shutil.which(words[0]):
         return False
-    if sys.stdin is None or not sys.stdin.isatty() or text.count("\n") < shutil.get_terminal_size().lines:
+    if (
+        sys.stdin is None
+        or not sys.stdin.isatty()
+        or text.count("\n") < shutil.get_terminal_size().lines
+    ):
         return False
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
     try:
-        subprocess.run(words, input=text.encode(), env={**os.environ, **_QUIET_LESS, **environ}, check=False)
+        subprocess.run(
+            words, input=text.encode(), env={**os.environ, **_QUIET_LESS, **environ}, check=False
+        )
     except OSError:
         return False
     finally:

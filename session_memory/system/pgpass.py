@@ -11,13 +11,27 @@ from .files import make_private_dir, read_whole, user_dir, write_atomically
 
 _PORT = 5432
 _OF_EVERY_USER = (
-    "host", "hostaddr", "port", "dbname", "ssl", "sslmode", "sslnegotiation", "sslsni", "channel_binding", "gssencmode",
-    "require_auth", "target_session_attrs", "load_balance_hosts", "connect_timeout", "krbsrvname",
-)  # fmt: skip
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "ssl",
+    "sslmode",
+    "sslnegotiation",
+    "sslsni",
+    "channel_binding",
+    "gssencmode",
+    "require_auth",
+    "target_session_attrs",
+    "load_balance_hosts",
+    "connect_timeout",
+    "krbsrvname",
+)
 
 
 class DatabaseAddress(NamedTuple):
-    """A database address: the `url` without its password, the `password` ('' for none), the server and the user."""
+    """A database address: the `url` without its password, the `password` ('' for none), the server
+    and the user."""
 
     url: str
     password: str
@@ -27,17 +41,20 @@ class DatabaseAddress(NamedTuple):
     user: str
 
     def of_user(self, name: str, password: str = "") -> str:
-        """Return the URL for another user of the same database. Of its query, only how to reach the server is kept."""
+        """Return the URL for another user of the same database. Of its query, only how to reach the
+        server is kept."""
         parts = urlsplit(self.url)
         secret = f":{quote(password, safe='')}" if password else ""
         netloc = f"{quote(name, safe='')}{secret}@{parts.netloc.rpartition('@')[2]}"
-        query = "&".join([option for option in parts.query.split("&") if _name_of(option) in _OF_EVERY_USER])
+        query = "&".join(
+            [option for option in parts.query.split("&") if _name_of(option) in _OF_EVERY_USER]
+        )
         return urlunsplit(parts._replace(netloc=netloc, query=query))
 
 
 def address_of(url: str) -> DatabaseAddress:
-    """Parse a URL; its query counts, as it does for libpq. Raises ValueError if it is not a PostgreSQL URL, or holds a
-    line break, which the password file cannot."""
+    """Parse a URL; its query counts, as it does for libpq. Raises ValueError if it is not a
+    PostgreSQL URL, or holds a line break, which the password file cannot."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
         raise ValueError("it does not begin with postgresql://")
@@ -48,10 +65,13 @@ def address_of(url: str) -> DatabaseAddress:
     query = "&".join([option for option in options if _name_of(option) != "password"])
     bare = urlunsplit(parts._replace(netloc=f"{user}@{where}" if user else where, query=query))
     found = DatabaseAddress(
-        bare, given.get("password", unquote(parts.password or "")), given.get("host", parts.hostname or ""),
-        int(given.get("port", parts.port or _PORT)), given.get("dbname", unquote(parts.path.strip("/"))),
+        bare,
+        given.get("password", unquote(parts.password or "")),
+        given.get("host", parts.hostname or ""),
+        int(given.get("port", parts.port or _PORT)),
+        given.get("dbname", unquote(parts.path.strip("/"))),
         given.get("user", unquote(user)),
-    )  # fmt: skip
+    )
     if any(character in str(part) for part in found for character in "\n\r\0"):
         raise ValueError("a line break stands in it")
     return found
@@ -63,15 +83,25 @@ def _name_of(option: str) -> str:
 
 
 def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
-    """Put an address's password into the file, in place of an earlier one; return its path. Raises OSError."""
-    path = os.path.realpath(password_file(environ))  # what a link leads to is replaced, not the link
-    known = (address.host or "localhost", str(address.port), address.database or "*", address.user or "*")
+    """Put an address's password into the file, in place of an earlier one; return its path. Raises
+    OSError."""
+    # what a link leads to is replaced, not the link
+    path = os.path.realpath(password_file(environ))
+    known = (
+        address.host or "localhost",
+        str(address.port),
+        address.database or "*",
+        address.user or "*",
+    )
     start = ":".join([_escaped(part) for part in known]) + ":"
     try:
         lines = read_whole(path).decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
     except FileNotFoundError:
         lines = []
-    lines = [start + _escaped(address.password), *[line for line in lines if not line.startswith(start)]]
+    lines = [
+        start + _escaped(address.password),
+        *[line for line in lines if not line.startswith(start)],
+    ]
     make_private_dir(os.path.dirname(path))
     write_atomically(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"))
     os.chmod(path, 0o600)  # else libpq does not read it

@@ -1,6 +1,7 @@
 """The streams of a command: all text arrives as plain characters on lines, with no style but ours.
 
-`exit_code` replaces stdout and stderr by a `PlainOutput`, so argparse, tracebacks and warnings pass it too."""
+`exit_code` replaces stdout and stderr by a `PlainOutput`, so argparse, tracebacks and warnings pass
+it too."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
-# A style is a private character until it is printed, drawn by chance: no text from elsewhere can contain it.
+# A style is a private character until it is printed, drawn by chance: no text from elsewhere can
+# contain it.
 _FIRST_MARK = 0x100000 + int.from_bytes(os.urandom(2), "big") % 0xFF00
 _END = chr(_FIRST_MARK)
 _MARKS = {style: chr(_FIRST_MARK + number) for number, style in enumerate(_CODES, 1)}
@@ -49,7 +51,8 @@ def _plain(text: str) -> str:
 
 
 class PlainOutput:
-    """A text stream to a terminal, a pipe or a file. All that is written to it passes `plain_text`."""
+    """A text stream to a terminal, a pipe or a file. All that is written to it passes
+    `plain_text`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,5 +1,6 @@
-"""JSON lines with orjson if installed, for readers of whole transcripts: twice as fast as the standard library's
-scanner (424 against 199 MB/s), but its import takes three bare interpreter starts, so that no hook uses it."""
+"""JSON lines with orjson if installed, for readers of whole transcripts: twice as fast as the
+standard library's scanner (424 against 199 MB/s), but its import takes three bare interpreter
+starts, so that no hook uses it."""
 
 from __future__ import annotations
 
@@ -8,8 +9,13 @@ from typing import Any
 
 from . import json
 
-# An interrupt while orjson is imported crashes it (8 of 240 interrupts of commands: SIGSEGV): it waits.
-_waits = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
+# An interrupt while orjson is imported crashes it (8 of 240 interrupts of commands: SIGSEGV): it
+# waits.
+_waits = (
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if hasattr(signal, "pthread_sigmask")
+    else None
+)
 try:
     from orjson import loads
 except ImportError:  # a hook has the standard library alone
@@ -20,8 +26,9 @@ finally:
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:
-    """Return the values of a line and how many pieces could not be read, as `json.decode_line` does. orjson refuses
-    lone surrogates as JavaScript writes them, and records without a line feed between them."""
+    """Return the values of a line and how many pieces could not be read, as `json.decode_line`
+    does. orjson refuses lone surrogates as JavaScript writes them, and records without a line feed
+    between them."""
     if loads is not None:
         try:
             return [loads(line)], 0

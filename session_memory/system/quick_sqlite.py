@@ -1,8 +1,10 @@
-"""SQLite through CPython's C module, without the `sqlite3` package, for a prompt that reads another program's database.
+"""SQLite through CPython's C module, without the `sqlite3` package, for a prompt that reads another
+program's database.
 
-`import sqlite3` costs 0.7 of an interpreter start, `_sqlite3` alone nearly as much, since it imports functools for its
-statement cache: with a cache of our own it is 0.1. News in 50 sessions of seven runtimes (`many-new-50`) take 2.52 x a
-bare start with it, 3.06 x without. `_sqlite3` is private; if it is missing or differs, `sqlite3` is used."""
+`import sqlite3` costs 0.7 of an interpreter start, `_sqlite3` alone nearly as much, since it
+imports functools for its statement cache: with a cache of our own it is 0.1. News in 50 sessions of
+seven runtimes (`many-new-50`) take 2.52 x a bare start with it, 3.06 x without. `_sqlite3` is
+private; if it is missing or differs, `sqlite3` is used."""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ __all__ = ["Error", "connect"]
 
 
 class _Statements:
-    """Replaces functools for the C module. Without a cache of statements, compiling them takes 3 of the 11 ms that
-    reading 116 messages of OpenCode takes."""
+    """Replaces functools for the C module. Without a cache of statements, compiling them takes 3 of
+    the 11 ms that reading 116 messages of OpenCode takes."""
 
     @staticmethod
     def lru_cache(size: int) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:

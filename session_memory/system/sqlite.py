@@ -27,9 +27,13 @@ LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
 LEAST_FREE_PAGES = 32  # fewer free pages are no reason for a VACUUM
 FREE_SHARE = 4  # nor is less than a quarter of all pages
-FULL_BYTES = 64 * 1024  # with less a device is full: SQLite needs 32 KiB beside a database to open it
+# with less a device is full: SQLite needs 32 KiB beside a database to open it
+FULL_BYTES = 64 * 1024
 _MAKE_ROOM = "nothing was lost: make room and run it again"
-_MOVE_IT = "move the file itself there, or remove the link; SESSION_MEMORY_DIR names another directory for the store"
+_MOVE_IT = (
+    "move the file itself there, or remove the link; SESSION_MEMORY_DIR names another "
+    "directory for the store"
+)
 _PAUSE_SECONDS = 0.01
 _opening = allocate_lock()
 
@@ -43,7 +47,8 @@ class LockedDatabaseError(DatabaseError):
 
 
 class CorruptDatabaseError(DatabaseError):
-    """The file is not a database, or damaged. `WHY` is the suffix of its name after it is moved away."""
+    """The file is not a database, or damaged. `WHY` is the suffix of its name after it is moved
+    away."""
 
     WHY = "corrupt"
 
@@ -81,11 +86,14 @@ class Patience:
 
 
 class Database:
-    """An open file, made by `migrations` if missing. `patience` limits the wait for other processes. `is_new`: the file
-    was just made. `obstacle` is the reason why the file can only be read (no space or permission, a newer version);
-    None if it can be written. Raises CorruptDatabaseError for a corrupt, outdated or foreign file."""
+    """An open file, made by `migrations` if missing. `patience` limits the wait for other
+    processes. `is_new`: the file was just made. `obstacle` is the reason why the file can only be
+    read (no space or permission, a newer version); None if it can be written. Raises
+    CorruptDatabaseError for a corrupt, outdated or foreign file."""
 
-    def __init__(self, path: str, migrations: Sequence[Migration], patience: Patience | None = None) -> None:
+    def __init__(
+        self, path: str, migrations: Sequence[Migration], patience: Patience | None = None
+    ) -> None:
         self.path = path
         self._migrations = migrations
         self._patience = patience
@@ -121,7 +129,8 @@ class Database:
             return connection
 
     def _opened_as_it_is(self, error: DatabaseError) -> Connection:
-        """Return a read-only connection, for the reason in `error`; raise `error` if there is nothing to read."""
+        """Return a read-only connection, for the reason in `error`; raise `error` if there is
+        nothing to read."""
         from .sqlite_read_only import open_as_it_is
 
         if not is_file(self.path):
@@ -130,7 +139,9 @@ class Database:
             connection = open_as_it_is(_without_links(self.path))
         try:
             with explained(self.path):
-                if _names(self._migrations) <= applied_migrations(connection, self.path, self._migrations):
+                if _names(self._migrations) <= applied_migrations(
+                    connection, self.path, self._migrations
+                ):
                     self.obstacle = error
                     return connection
         except CorruptDatabaseError:
@@ -151,9 +162,9 @@ class Database:
 
 
 def connect(path: str, synchronous: str = "normal", patience: Patience | None = None) -> Connection:
-    """Return a connection to the database at `path`; create it with mode 0600 if missing. With `synchronous` full, a
-    commit reaches the disk before it returns. Raises OSError, also if a symlink or anything else is in its place, and
-    the errors of apsw."""
+    """Return a connection to the database at `path`; create it with mode 0600 if missing. With
+    `synchronous` full, a commit reaches the disk before it returns. Raises OSError, also if a
+    symlink or anything else is in its place, and the errors of apsw."""
     connection = open_file(path, create=True)
     try:
         if patience:
@@ -170,7 +181,8 @@ def connect(path: str, synchronous: str = "normal", patience: Patience | None = 
 
 
 def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: str) -> Connection:
-    """Connect and migrate; if nothing can be written, open it read-only. Raises as `connect` and `migrate` do."""
+    """Connect and migrate; if nothing can be written, open it read-only. Raises as `connect` and
+    `migrate` do."""
     import apsw
 
     try:
@@ -196,24 +208,31 @@ def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: st
         raise
 
 
-def open_file(path: str, *, create: bool = False, read_only: bool = False, vfs: str | None = None) -> Connection:
-    """Open the database at `path`; with `create`, make it for this user alone if it is missing. Only this function
-    opens a database, and only SQLite opens a file that exists. When a process closes any descriptor of a file, it loses
-    all its locks on that file (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then deletes the log of a
+def open_file(
+    path: str, *, create: bool = False, read_only: bool = False, vfs: str | None = None
+) -> Connection:
+    """Open the database at `path`; with `create`, make it for this user alone if it is missing.
+    Only this function opens a database, and only SQLite opens a file that exists. When a process
+    closes any descriptor of a file, it loses all its locks on that file
+    (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then deletes the log of a
     connection that is still in use. Raises OSError, NotAFileError, and the errors of apsw."""
     import apsw
 
     _check_regular(path)
     access = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
-    with _opening:  # so that no other thread locks the file between its creation and the close of its descriptor
+    # so that no other thread locks the file between its creation and the close of its descriptor
+    with _opening:
         if create and not os.path.lexists(path):
             with suppress(FileExistsError):
                 os.close(open_private(path, os.O_RDWR | os.O_EXCL))
-        return apsw.Connection(_without_links(path), flags=access | apsw.SQLITE_OPEN_NOFOLLOW, vfs=vfs)
+        return apsw.Connection(
+            _without_links(path), flags=access | apsw.SQLITE_OPEN_NOFOLLOW, vfs=vfs
+        )
 
 
 def attach(connection: Connection, path: str, name: str) -> None:
-    """Attach the database at `path`, which is there, to a connection that `open_file` made; raises as that does."""
+    """Attach the database at `path`, which is there, to a connection that `open_file` made; raises
+    as that does."""
     _check_regular(path)
     connection.execute(f"ATTACH ? AS {name}", (_without_links(path),))
 
@@ -225,7 +244,8 @@ def _check_regular(path: str) -> None:
 
 @contextmanager
 def writing(connection: Connection) -> Iterator[None]:
-    """Run a transaction that holds the write lock from its beginning, so that nobody changes what it has read."""
+    """Run a transaction that holds the write lock from its beginning, so that nobody changes what
+    it has read."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -237,18 +257,22 @@ def writing(connection: Connection) -> Iterator[None]:
 
 
 def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
-    """Apply the migrations that the database has no record of, in order, each in one transaction with its record."""
+    """Apply the migrations that the database has no record of, in order, each in one transaction
+    with its record."""
     applied = _recorded(connection)
     missing = [migration for migration in migrations if migration.__name__ not in applied]
     for migration in missing:
         with writing(connection):
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
+                "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT "
+                "NOT NULL)"
             )
             if migration.__name__ not in _recorded(connection):
                 migration(connection)
                 applied_at = iso_time(time.time())
-                connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.__name__, applied_at))
+                connection.execute(
+                    "INSERT INTO migrations VALUES (?, ?)", (migration.__name__, applied_at)
+                )
     if missing:
         give_back(connection)
 
@@ -272,20 +296,31 @@ def give_back(connection: Connection) -> None:
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turn apsw's errors within the block into a DatabaseError that says what is wrong and what to do."""
+    """Turn apsw's errors within the block into a DatabaseError that says what is wrong and what to
+    do."""
     import apsw
 
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:  # only text that is UTF-8 was stored
-        hint = "the next run checks it and, if it is damaged, makes a new one of all that can be read"
+    # only text that is UTF-8 was stored
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
+        hint = (
+            "the next run checks it and, if it is damaged, makes a new one of all that can be read"
+        )
         raise CorruptDatabaseError(f"{path}: {error}", hint) from error
     except apsw.BusyError as error:
         hint = "try again when that is done"
-        raise LockedDatabaseError(f"another process is writing to {path}, and has kept it locked", hint) from error
+        raise LockedDatabaseError(
+            f"another process is writing to {path}, and has kept it locked", hint
+        ) from error
     except (
-        NotAFileError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.PermissionsError, apsw.ReadOnlyError
-    ) as error:  # fmt: skip
+        NotAFileError,
+        apsw.CantOpenError,
+        apsw.FullError,
+        apsw.IOError,
+        apsw.PermissionsError,
+        apsw.ReadOnlyError,
+    ) as error:
         stray = irregular(path)
         if stray and os.path.islink(stray):
             raise DatabaseError(f"{stray}: a symlink, which is not followed", _MOVE_IT) from error
@@ -320,8 +355,9 @@ def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[
 
 
 def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:
-    """Move a corrupt database away, with its write-ahead log, to `<path>.<why>-<time>`; return the new path. If
-    something else is in the place of its log, only that is moved: the database may be healthy. Raises OSError."""
+    """Move a corrupt database away, with its write-ahead log, to `<path>.<why>-<time>`; return the
+    new path. If something else is in the place of its log, only that is moved: the database may be
+    healthy. Raises OSError."""
     ending = f".{why}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 2
     while any(os.path.lexists(path + suffix + ending) for suffix in DATABASE_SUFFIXES):
@@ -336,15 +372,20 @@ def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:
     return path + ending
 
 
-def applied_migrations(connection: Connection, path: str, migrations: Sequence[Migration]) -> set[str]:
-    """Return the names of the applied migrations. Raises CorruptDatabaseError if the record is not ours."""
+def applied_migrations(
+    connection: Connection, path: str, migrations: Sequence[Migration]
+) -> set[str]:
+    """Return the names of the applied migrations. Raises CorruptDatabaseError if the record is not
+    ours."""
     import apsw
 
     try:
         names = _recorded(connection)
     except apsw.SQLError as error:
         raise CorruptDatabaseError(f"{path}: {error}") from error
-    if not names and fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name != 'migrations' LIMIT 1"):
+    if not names and fetch(
+        connection, "SELECT 1 FROM sqlite_schema WHERE name != 'migrations' LIMIT 1"
+    ):
         raise ForeignDatabaseError(f"{path}: no record of what made it")
     if not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise CorruptDatabaseError(f"{path}: its record of migrations is garbled")
@@ -364,12 +405,14 @@ def _names(migrations: Sequence[Migration]) -> set[str]:
 
 
 def _without_links(path: str) -> str:
-    """Return `path` with symlinks in its directory resolved: SQLite's NOFOLLOW rejects these too."""
+    """Return `path` with symlinks in its directory resolved: SQLite's NOFOLLOW rejects these
+    too."""
     return f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}"
 
 
 def _choose_wal(connection: Connection, patience: Patience) -> None:
-    """Switch the database to WAL. SQLite does not wait if several processes do this at once, so retry."""
+    """Switch the database to WAL. SQLite does not wait if several processes do this at once, so
+    retry."""
     import apsw
 
     while True:

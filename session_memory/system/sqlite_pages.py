@@ -1,6 +1,8 @@
-"""Reads the rows of a damaged SQLite file page by page, without SQLite (sqlite.org/fileformat2.html).
+"""Reads the rows of a damaged SQLite file page by page, without SQLite
+(sqlite.org/fileformat2.html).
 
-A page that is damaged, or that the disk cannot read, costs only its rows. Reading only: nothing here writes."""
+A page that is damaged, or that the disk cannot read, costs only its rows. Reading only: nothing
+here writes."""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 TABLE_LEAF, TABLE_INNER, INDEX_LEAF, INDEX_INNER = 13, 5, 10, 2
 _DEFAULT_PAGE_BYTES = 4096
 _FILE_HEADER, _LOG_HEADER, _FRAME_HEADER = 100, 32, 24
-_SIZES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0}  # of numbers, by the type in a record
+# of numbers, by the type in a record
+_SIZES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0}
 _REAL = Struct(">d")
 
 
@@ -31,7 +34,8 @@ class DamagedRowError(Exception):
 class DatabasePages:
     """The pages of the database at `path`, as its write-ahead log has them. Raises OSError.
 
-    Its files stay open until the process ends: closing them would drop the locks of the process's connections."""
+    Its files stay open until the process ends: closing them would drop the locks of the process's
+    connections."""
 
     def __init__(self, path: str) -> None:
         self._file = open_regular(path)
@@ -82,7 +86,8 @@ class DatabasePages:
         return content
 
     def kind(self, number: int) -> int:
-        """Return the type of a page of a table or an index; 0 if it is neither, or cannot be read."""
+        """Return the type of a page of a table or an index; 0 if it is neither, or cannot be
+        read."""
         try:
             kind = self.page(number)[_FILE_HEADER if number == 1 else 0]
         except DamagedRowError:
@@ -99,7 +104,9 @@ class DatabasePages:
                 count = int.from_bytes(content[4:8], "big")
                 if trunk in unused or count > self._usable // 4:
                     return None
-                leaves = (int.from_bytes(content[at : at + 4], "big") for at in range(8, 8 + 4 * count, 4))
+                leaves = (
+                    int.from_bytes(content[at : at + 4], "big") for at in range(8, 8 + 4 * count, 4)
+                )
                 unused.update((trunk, *leaves))
                 trunk = int.from_bytes(content[:4], "big")
         except DamagedRowError:
@@ -107,8 +114,8 @@ class DatabasePages:
         return unused
 
     def tree(self, root: int, reached: set[int]) -> Iterator[Cell]:
-        """Yield the rows of the table or index with this root, and note in `reached` each page that was read. Damaged
-        pages are left out, with all that is below them."""
+        """Yield the rows of the table or index with this root, and note in `reached` each page that
+        was read. Damaged pages are left out, with all that is below them."""
         waiting = [root]
         while waiting:
             number = waiting.pop()
@@ -119,7 +126,10 @@ class DatabasePages:
             content = self.page(number)
             if kind in (TABLE_INNER, INDEX_INNER):
                 start = _FILE_HEADER if number == 1 else 0
-                children = [int.from_bytes(content[at : at + 4], "big") for at in self._cells(content, start)]
+                children = [
+                    int.from_bytes(content[at : at + 4], "big")
+                    for at in self._cells(content, start)
+                ]
                 waiting += [*children, int.from_bytes(content[start + 8 : start + 12], "big")]
             if kind != TABLE_INNER:
                 yield from self.rows_on(number)
@@ -141,11 +151,14 @@ class DatabasePages:
         """Return where the cells of a page begin."""
         count = int.from_bytes(content[start + 3 : start + 5], "big")
         first = start + (12 if content[start] in (TABLE_INNER, INDEX_INNER) else 8)
-        places = [int.from_bytes(content[at : at + 2], "big") for at in range(first, first + 2 * count, 2)]
+        places = [
+            int.from_bytes(content[at : at + 2], "big") for at in range(first, first + 2 * count, 2)
+        ]
         return [at for at in places if first <= at < self._usable]
 
     def _payload(self, content: bytes, at: int, size: int, *, is_table: bool) -> bytes:
-        """Return a row of `size` bytes that begins at `at`, with the pages on which it continues."""
+        """Return a row of `size` bytes that begins at `at`, with the pages on which it
+        continues."""
         usable = self._usable
         most = usable - 35 if is_table else (usable - 12) * 64 // 255 - 23
         if size <= most:

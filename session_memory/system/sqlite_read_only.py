@@ -1,4 +1,5 @@
-"""Opens a SQLite file strictly read-only: nothing is written, created or locked, for a full or read-only disk."""
+"""Opens a SQLite file strictly read-only: nothing is written, created or locked, for a full or
+read-only disk."""
 
 from __future__ import annotations
 
@@ -33,13 +34,22 @@ class _UnlockedFiles(apsw.VFS):
 
 
 def open_as_it_is(path: str) -> apsw.Connection:
-    """Return a connection to the database at `path` (without symlinks), including its write-ahead log. The log's index
-    is kept in memory. A concurrent writer may look like damage. Raises the errors of apsw."""
+    """Return a connection to the database at `path` (without symlinks), including its write-ahead
+    log. The log's index is kept in memory. A concurrent writer may look like damage. Raises the
+    errors of apsw."""
     _files = _UnlockedFiles()  # from here on kept by the connection
     has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
     # Without a log SQLite would make one, unless it is told that nothing ever changes.
-    name = path if has_log else "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_NOFOLLOW | (0 if has_log else apsw.SQLITE_OPEN_URI)
+    name = (
+        path
+        if has_log
+        else "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    )
+    flags = (
+        apsw.SQLITE_OPEN_READONLY
+        | apsw.SQLITE_OPEN_NOFOLLOW
+        | (0 if has_log else apsw.SQLITE_OPEN_URI)
+    )
     connection = apsw.Connection(name + ("" if has_log else "?immutable=1"), flags=flags, vfs=_NAME)
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
     connection.execute("PRAGMA locking_mode = exclusive; PRAGMA temp_store = memory")

@@ -1,4 +1,5 @@
-"""Opens a SQLite file so that a read the disk refuses can be told from damage: SQLite calls both malformed."""
+"""Opens a SQLite file so that a read the disk refuses can be told from damage: SQLite calls both
+malformed."""
 
 from __future__ import annotations
 
@@ -10,12 +11,17 @@ import apsw
 from . import sqlite
 from .files import irregular
 
-READ_ERROR = "nothing was changed: try again; if it stays so, the disk is failing: copy the directory to another one"
+READ_ERROR = (
+    "nothing was changed: try again; if it stays so, the disk is failing: copy the "
+    "directory to another one"
+)
 _NAME = "session-memory-checking"
 
 
 class _CheckedFile(apsw.VFSFile):
-    def __init__(self, name: str | apsw.URIFilename | None, flags: list[int], refused: list[str]) -> None:
+    def __init__(
+        self, name: str | apsw.URIFilename | None, flags: list[int], refused: list[str]
+    ) -> None:
         super().__init__("", name, flags)
         self._refused = refused
 
@@ -39,8 +45,8 @@ class _CheckedFiles(apsw.VFS):
 
 
 def is_damaged(path: str, migrations: Sequence[sqlite.Migration]) -> bool:
-    """Return whether a new connection finds the database damaged in a check of the whole file. Raises DatabaseError,
-    also if it is the disk that cannot read it."""
+    """Return whether a new connection finds the database damaged in a check of the whole file.
+    Raises DatabaseError, also if it is the disk that cannot read it."""
     if irregular(path):
         return True
     try:
@@ -57,8 +63,8 @@ def is_damaged(path: str, migrations: Sequence[sqlite.Migration]) -> bool:
 
 @contextmanager
 def checked_connection(path: str) -> Iterator[tuple[sqlite.Connection, list[str]]]:
-    """Yield a new connection to the database at `path`, and a list that gets a line for each read that the disk
-    refuses. Raises OSError and the errors of apsw."""
+    """Yield a new connection to the database at `path`, and a list that gets a line for each read
+    that the disk refuses. Raises OSError and the errors of apsw."""
     refused: list[str] = []
     files = _CheckedFiles(refused)
     connection = None

@@ -1,6 +1,8 @@
-"""Starts a command again in Python's UTF-8 mode where the locale is another: file names are UTF-8 whatever it says.
+"""Starts a command again in Python's UTF-8 mode where the locale is another: file names are UTF-8
+whatever it says.
 
-With a Latin-1 or ASCII locale Python can neither open a file `ä.py` nor pass it to git or SQLite."""
+With a Latin-1 or ASCII locale Python can neither open a file `ä.py` nor pass it to git or
+SQLite."""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ _OPTION = "session_memory_encoding"  # `-X` passes the encoding of the terminal 
 
 
 def ensure_utf8_mode() -> None:
-    """Replace this process by one in UTF-8 mode, unless names are UTF-8 already. Then use the terminal's encoding for
-    its streams and for words on the command line that are not UTF-8."""
+    """Replace this process by one in UTF-8 mode, unless names are UTF-8 already. Then use the
+    terminal's encoding for its streams and for words on the command line that are not UTF-8."""
     if sys.getfilesystemencoding() != "utf-8" and sys.executable:
         encoding = getattr(sys.stdout, "encoding", None) or "ascii"
         options = ["-X", "utf8", "-X", f"{_OPTION}={encoding}"]

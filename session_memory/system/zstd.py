@@ -1,4 +1,5 @@
-"""Reads and writes what zstd compressed, by the standard library from Python 3.14 on, else by `zstandard`."""
+"""Reads and writes what zstd compressed, by the standard library from Python 3.14 on, else by
+`zstandard`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from .files import os
 
 MOST_BYTES = 256 * 1024 * 1024  # that a file may hold decompressed
 _BLOCK_BYTES = 64 * 1024
-_STEP_BYTES = 256  # of compressed data that become at most 8 MB at once: four bytes may become 128 KB
+# of compressed data that become at most 8 MB at once: four bytes may become 128 KB
+_STEP_BYTES = 256
 
 
 class DamagedFileError(SessionMemoryError):
@@ -27,16 +29,19 @@ def can_decompress() -> bool:
 
 
 def decompressed(descriptor: int) -> Iterator[bytes]:
-    """Yield the decompressed content of a file, from its current position, in parts of at most 8 MB. Raises
-    DamagedFileError if it is truncated or holds more than MOST_BYTES, ImportError without a library."""
+    """Yield the decompressed content of a file, from its current position, in parts of at most 8
+    MB. Raises DamagedFileError if it is truncated or holds more than MOST_BYTES, ImportError
+    without a library."""
     return _decompressed(blocks(descriptor, _STEP_BYTES), MOST_BYTES)
 
 
 def decompressed_file(descriptor: int) -> int:
-    """Return a descriptor of an unnamed file with the decompressed content of another and its time. Raises
-    DamagedFileError, NoLibraryError, OSError."""
+    """Return a descriptor of an unnamed file with the decompressed content of another and its time.
+    Raises DamagedFileError, NoLibraryError, OSError."""
     if not can_decompress():
-        raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
+        raise NoLibraryError(
+            "it is compressed, and nothing here can read that: session-memory install --with zstd"
+        )
     from tempfile import TemporaryFile
 
     with TemporaryFile() as file:
@@ -61,15 +66,19 @@ def compressed(content: bytes) -> bytes | None:
 
 
 def decompressed_bytes(content: bytes, most_bytes: int) -> bytes:
-    """Return what `compressed` got. Raises NoLibraryError, DamagedFileError, also above `most_bytes`."""
+    """Return what `compressed` got. Raises NoLibraryError, DamagedFileError, also above
+    `most_bytes`."""
     if not can_decompress():
-        raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
+        raise NoLibraryError(
+            "it is compressed, and nothing here can read that: session-memory install --with zstd"
+        )
     steps = (content[at : at + _STEP_BYTES] for at in range(0, len(content), _STEP_BYTES))
     return b"".join(_decompressed(steps, most_bytes))
 
 
 def _decompressed(parts: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Yield what compressed `parts` of one or more frames hold. Raises DamagedFileError, ImportError."""
+    """Yield what compressed `parts` of one or more frames hold. Raises DamagedFileError,
+    ImportError."""
     library = _library()
     if library is None:
         raise ImportError("no library for zstd")
@@ -88,7 +97,8 @@ def _decompressed(parts: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
             if left < 0:
                 megabytes = most_bytes // 1024 // 1024
                 raise DamagedFileError(
-                    f"it holds more than {megabytes} MB: if it is a transcript, unpack it with unzstd"
+                    f"it holds more than {megabytes} MB: if it is a transcript, "
+                    f"unpack it with unzstd"
                 )
             yield content
             block = stream.unused_data if stream.eof else b""
@@ -103,7 +113,8 @@ def blocks(descriptor: int, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
 
 
 def _library() -> tuple[Callable[[], Any], type[Exception]] | None:
-    """Return a factory of decompressors for one frame, and the error they raise; None without a library."""
+    """Return a factory of decompressors for one frame, and the error they raise; None without a
+    library."""
     try:
         library = import_module("compression.zstd")
         return library.ZstdDecompressor, library.ZstdError

@@ -1,4 +1,5 @@
-"""The scene of the conformance suite: a runtime with its folder of fixtures, and the story that they all tell."""
+"""The scene of the conformance suite: a runtime with its folder of fixtures, and the story that
+they all tell."""
 
 from __future__ import annotations
 
@@ -36,8 +37,18 @@ BEFORE_COMPACTION = [*FIRST_TURN, ("user", "Now tag it."), ("assistant", "Taggin
 CONVERSATION = [*BEFORE_COMPACTION, ("user", "Thanks!"), ("assistant", "You are welcome.")]
 FORK = [*FIRST_TURN, ("user", "What about staging?"), ("assistant", "Staging is the same.")]
 TITLE = "Deploy the site"
-# Stands in the files, but nobody said it to the other: what our hook told, what a sub-agent did, thinking, what failed.
-UNSAID = ("Session Activity", "landlord", "the logs", "the docs", "529", "Summary", "they deployed", "notification")
+# Stands in the files, but nobody said it to the other: what our hook told, what a sub-agent did,
+# thinking, what failed.
+UNSAID = (
+    "Session Activity",
+    "landlord",
+    "the logs",
+    "the docs",
+    "529",
+    "Summary",
+    "they deployed",
+    "notification",
+)
 BEGAN = "2026-11-20T10:00:00.000Z"
 EVERYTHING = MESSAGES | CALLS | RESULTS | INJECTED | LINKS | TURNS | USAGE
 
@@ -74,13 +85,20 @@ class Fixture(NamedTuple):
         reader = TranscriptReader(self.runtime, lines[0])
         return [one for one in reader.forward(enumerate(lines)) if isinstance(one, Entry)], reader
 
-    def found_in(self, record: dict[str, Any], kind: type[Found], wanted: int = EVERYTHING) -> list[Found]:
+    def found_in(
+        self, record: dict[str, Any], kind: type[Found], wanted: int = EVERYTHING
+    ) -> list[Found]:
         """Return the events of a kind in a record."""
-        return [one for one in self.runtime.records.events(record, 0, wanted) if isinstance(one, kind)]
+        return [
+            one for one in self.runtime.records.events(record, 0, wanted) if isinstance(one, kind)
+        ]
 
     def laid_out(self, config_dir: Path) -> Path:
-        """Copy the conversation to where the runtime would keep it in its directory `config_dir`."""
-        path = Path(self.runtime.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"])
+        """Copy the conversation to where the runtime would keep it in its directory
+        `config_dir`."""
+        path = Path(
+            self.runtime.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"]
+        )
         path.parent.mkdir(parents=True)
         if self.own.get("names_file"):
             shutil.copyfile(self.path("names.index"), config_dir / self.own["names_file"])
@@ -88,7 +106,9 @@ class Fixture(NamedTuple):
 
     def of_project(self, config_dir: Path, directory: str, scope: str) -> list[Session]:
         """Return the sessions of the project of a directory that is in no repository, or of all."""
-        folders = project_folders([(self.runtime, str(config_dir))], directory, "")[self.runtime.name]
+        folders = project_folders([(self.runtime, str(config_dir))], directory, "")[
+            self.runtime.name
+        ]
         own = (
             f"{self.runtime.project_dir(str(config_dir), directory)}/own"
             if self.runtime.HAS_PROJECT_FOLDERS
@@ -100,7 +120,10 @@ class Fixture(NamedTuple):
         """Return the environment of a hook of the runtime whose directory is `config_dir`."""
         own = self.own.get("environ", {})
         places = {"{config}": str(config_dir), "{above config}": str(config_dir.parent)}
-        return {"HOME": "/home/dev", **{key: places.get(value, value) for key, value in own.items()}}
+        return {
+            "HOME": "/home/dev",
+            **{key: places.get(value, value) for key, value in own.items()},
+        }
 
     def event(self, transcript: Path) -> dict[str, Any]:
         """Return the event of a prompt in the session whose transcript lies there."""
@@ -108,14 +131,18 @@ class Fixture(NamedTuple):
         return {key: places.get(value, value) for key, value in self.own["event"].items()}
 
 
-def fixture_of(runtime: Runtime, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
-    """Return a runtime with its folder, for a person of its own: copies of sessions lie in their place."""
+def fixture_of(
+    runtime: Runtime, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Fixture:
+    """Return a runtime with its folder, for a person of its own: copies of sessions lie in their
+    place."""
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
     return Fixture(runtime, folder, json.loads((folder / "expected.json").read_text()))
 
 
 def said(entries: Sequence[Entry | None]) -> list[tuple[str, str]]:
-    """Return who said what, and which kinds of tools were used, in order, however the records divide a message."""
+    """Return who said what, and which kinds of tools were used, in order, however the records
+    divide a message."""
     story: list[tuple[str, str]] = []
     for entry in filter(None, entries):
         story += [(entry.role, entry.text)] if entry.text else []

@@ -30,7 +30,9 @@ class TestSessions:
         path = fixture.laid_out(tmp_path)
         assert [path_stamp(path) for path in runtime.listed_dirs(str(tmp_path))] != before
         assert path.is_relative_to(runtime.transcripts_dir(str(tmp_path)))
-        assert len(path.relative_to(runtime.transcripts_dir(str(tmp_path))).parts) == runtime.DEEPEST
+        assert (
+            len(path.relative_to(runtime.transcripts_dir(str(tmp_path))).parts) == runtime.DEEPEST
+        )
         assert runtime.session_id_of(str(path)) == fixture.own["session_id"]
         assert [session.path for session in runtime.sessions_in(str(path.parent))] == [str(path)]
         for directory, scope, expected in (
@@ -41,14 +43,27 @@ class TestSessions:
         ):
             found = fixture.of_project(tmp_path, directory, scope)
             assert [(session.path, session.is_elsewhere) for session in found] == expected
-        by_id = runtime.project_sessions(str(tmp_path), fixture.own["session_id"], "/elsewhere", "project")
-        assert [session.path for session in by_id] == ([str(path)] if runtime.HAS_PROJECT_FOLDERS else [])
+        by_id = runtime.project_sessions(
+            str(tmp_path), fixture.own["session_id"], "/elsewhere", "project"
+        )
+        assert [session.path for session in by_id] == (
+            [str(path)] if runtime.HAS_PROJECT_FOLDERS else []
+        )
 
-    def test_the_folders_of_a_directory_and_of_those_below_it_are_found(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_the_folders_of_a_directory_and_of_those_below_it_are_found(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         runtime = fixture.runtime
         if runtime.HAS_PROJECT_FOLDERS:
-            inside = [Path(runtime.project_dir(str(tmp_path), f"/srv/app{below}")) for below in ("", "/src", "/a/b")]
-            for folder in (*inside, Path(runtime.project_dir(str(tmp_path), "/srv/apple")), tmp_path / "other"):
+            inside = [
+                Path(runtime.project_dir(str(tmp_path), f"/srv/app{below}"))
+                for below in ("", "/src", "/a/b")
+            ]
+            for folder in (
+                *inside,
+                Path(runtime.project_dir(str(tmp_path), "/srv/apple")),
+                tmp_path / "other",
+            ):
                 folder.mkdir(parents=True)
         else:
             inside = [fixture.laid_out(tmp_path)]
@@ -66,11 +81,13 @@ class TestSessions:
             runtime.other_sessions("", str(tmp_path), own, "all", folders),
             runtime.project_sessions(str(tmp_path), "", "/srv/other", "project", folders),
         ):
-            assert [(session.path, session.worktree, session.is_elsewhere) for session in found] == [
-                (str(path), "fix-login", False)
-            ]
+            assert [
+                (session.path, session.worktree, session.is_elsewhere) for session in found
+            ] == [(str(path), "fix-login", False)]
 
-    def test_where_there_are_no_sessions_none_are_found(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_where_there_are_no_sessions_none_are_found(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         runtime = fixture.runtime
         assert runtime.sessions_in(str(tmp_path / "gone")) == []
         assert runtime.session_names(str(tmp_path / "gone")) == []
@@ -78,7 +95,9 @@ class TestSessions:
         assert runtime.project_sessions(str(tmp_path), "an-id", "/srv", "all") == []
         assert runtime.live_session_id(str(tmp_path), 1) == ""
 
-    def test_its_directory_is_the_usual_one_or_what_the_environment_names(self, fixture: Fixture) -> None:
+    def test_its_directory_is_the_usual_one_or_what_the_environment_names(
+        self, fixture: Fixture
+    ) -> None:
         runtime = fixture.runtime
         assert runtime.config_dir({"HOME": "/home/dev"}) == f"/home/dev/{runtime.USUAL_DIR}"
         moved = {"HOME": "/home/dev", fixture.own["config_variable"]: "/srv/runtime/"}
@@ -112,9 +131,13 @@ class TestHooks:
         assert runtime.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
         assert runtime.project_start({**event, "cwd": "/srv/app"}, {}) == "/srv/app"
         bare = {**event, "transcript_path": None, "session_dir": None}  # it will lie there
-        assert Path(runtime.own_path(bare, fixture.own["cwd"], str(directory))).parent == path.parent
+        assert (
+            Path(runtime.own_path(bare, fixture.own["cwd"], str(directory))).parent == path.parent
+        )
 
-    def test_of_no_kind_is_a_value_in_an_event_that_an_exception_comes_of(self, fixture: Fixture) -> None:
+    def test_of_no_kind_is_a_value_in_an_event_that_an_exception_comes_of(
+        self, fixture: Fixture
+    ) -> None:
         runtime = fixture.runtime
         values: tuple[Any, ...] = (None, 7, [], {}, True)
         for value in values:
@@ -130,13 +153,18 @@ class TestHooks:
         assert runtime.is_from_a_person(fixture.own["event"]["prompt"])
         assert not any(runtime.is_from_a_person(prompt) for prompt in fixture.own["not_typed"])
 
-    def test_a_tool_call_says_what_it_edits_or_runs_and_any_other_is_none(self, fixture: Fixture) -> None:
+    def test_a_tool_call_says_what_it_edits_or_runs_and_any_other_is_none(
+        self, fixture: Fixture
+    ) -> None:
         runtime, event = fixture.runtime, {**fixture.own["event"], "tool_use_id": "toolu_1"}
         for call, kind, argument in fixture.own["calls"]:
             [found] = runtime.tool_calls({**event, **call})
             assert (found.kind, found.argument, found.call_id) == (kind, argument, "toolu_1")
             assert runtime.tool_calls({**event, **call, "tool_input": "odd"}) == ()
-        assert runtime.tool_calls({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}}) == ()
+        assert (
+            runtime.tool_calls({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}})
+            == ()
+        )
         assert runtime.tool_calls(event) == ()
         assert runtime.sub_agent(event) == ""
 
@@ -146,7 +174,9 @@ class TestHooks:
         assert text in str(answer) or repr(text)[1:-1] in str(answer)
         assert "told" in str(runtime.context_output("told", runtime.TOOL_EVENT))
         assert "told" in str(runtime.held_output("because", "told"))
-        assert ("because" in str(runtime.held_output("because", ""))) == bool(runtime.held_output("because", ""))
+        assert ("because" in str(runtime.held_output("because", ""))) == bool(
+            runtime.held_output("because", "")
+        )
 
 
 class TestInstall:
@@ -171,10 +201,16 @@ class TestInstall:
         settings = fixture.own.get("settings_dir", install.HOME_FOLDER)
         assert install.settings_dir({"HOME": "/home/anna"}).startswith(f"/home/anna/{settings}")
         assert bool(hooks) == bool(install.SETTINGS_FILE)
-        texts = [hook.command for hook in hooks] or list(install.wanted_files(declared, "/env/python", "/app").values())
+        texts = [hook.command for hook in hooks] or list(
+            install.wanted_files(declared, "/env/python", "/app").values()
+        )
         assert texts
         assert all("/env/python" in text and "/app/hooks/" in text for text in texts)
-        assert install.untrusted_hooks("/nowhere") == install.plugins_named("/nowhere", "session-memory") == []
+        assert (
+            install.untrusted_hooks("/nowhere")
+            == install.plugins_named("/nowhere", "session-memory")
+            == []
+        )
 
 
 def others(fixture: Fixture) -> list[Runtime]:

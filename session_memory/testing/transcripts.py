@@ -30,7 +30,7 @@ from ..runtimes.records import (
     ParentLink,
     PromptId,
     Reply,
-)  # fmt: skip
+)
 from ..store.ingest.extract import Extractor
 from ..system import quick_json
 from ..system.json import decode_line
@@ -41,7 +41,17 @@ from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.log import last_entries, render
 from ..transcripts.reader import TitleOwner, TranscriptHead, TranscriptReader
 from ..transcripts.usage import ModelUsage
-from .fixture import BEFORE_COMPACTION, BEGAN, CONVERSATION, FIRST_TURN, FORK, TITLE, UNSAID, Fixture, said
+from .fixture import (
+    BEFORE_COMPACTION,
+    BEGAN,
+    CONVERSATION,
+    FIRST_TURN,
+    FORK,
+    TITLE,
+    UNSAID,
+    Fixture,
+    said,
+)
 
 
 class TestEntries:
@@ -57,11 +67,17 @@ class TestEntries:
         of_lines, reader = fixture.entries_in(fixture.lines())
         assert (said(of_lines), reader.unreadable) == (CONVERSATION, 0)
         with_text = fixture.conversation(fixture.path(), with_tools=False)
-        assert [(one.role, one.text) for one in with_text if one] == [one for one in CONVERSATION if one[0] != "tool"]
+        assert [(one.role, one.text) for one in with_text if one] == [
+            one for one in CONVERSATION if one[0] != "tool"
+        ]
         last, unreadable = last_entries(fixture.runtime, str(fixture.path()), 3, None)
         assert (said(last), unreadable) == (CONVERSATION[-3:], 0)
         log = render(*last_entries(fixture.runtime, str(fixture.path()), 50, None))
-        assert log.index("How do I deploy this?") < log.index("make deploy") < log.index("You are welcome.")
+        assert (
+            log.index("How do I deploy this?")
+            < log.index("make deploy")
+            < log.index("You are welcome.")
+        )
 
     def test_nothing_is_told_that_nobody_said(self, fixture: Fixture) -> None:
         content = fixture.path().read_text()
@@ -69,7 +85,9 @@ class TestEntries:
         told = str(fixture.conversation(fixture.path()))
         assert [text for text in UNSAID if text in told] == []
 
-    def test_what_a_sub_agent_did_can_be_read_and_is_none_of_the_conversation(self, fixture: Fixture) -> None:
+    def test_what_a_sub_agent_did_can_be_read_and_is_none_of_the_conversation(
+        self, fixture: Fixture
+    ) -> None:
         if not fixture.own["subagent"]:
             assert fixture.runtime.sub_agents(str(fixture.path())) == []
             pytest.skip("it writes nothing of sub-agents")
@@ -78,13 +96,19 @@ class TestEntries:
         reader = TranscriptReader(fixture.runtime, content.split(b"\n")[0], of_sub_agents=True)
         with path.open("rb") as file:
             done = [
-                one for one in reader.forward(lines_forward(file.fileno(), 0, len(content))) if isinstance(one, Entry)
+                one
+                for one in reader.forward(lines_forward(file.fileno(), 0, len(content)))
+                if isinstance(one, Entry)
             ]
         assert "".join(entry.text for entry in done).endswith(("are clean.", "are empty."))
         assert {entry.cwd for entry in done} == {fixture.own["cwd"]}
-        assert {entry.id for entry in done}.isdisjoint(entry.id for entry in fixture.conversation(path) if entry)
+        assert {entry.id for entry in done}.isdisjoint(
+            entry.id for entry in fixture.conversation(path) if entry
+        )
         with fixture.opened(path) as (backward, descriptor):
-            assert {entry.id for entry in done}.isdisjoint(entry.id for entry in backward.from_end(descriptor))
+            assert {entry.id for entry in done}.isdisjoint(
+                entry.id for entry in backward.from_end(descriptor)
+            )
 
     def test_each_entry_has_its_id_time_directory_and_the_offset_of_its_line_and_what_tells_most_of_its_tools(
         self, fixture: Fixture
@@ -93,7 +117,9 @@ class TestEntries:
         entries = [entry for entry in fixture.conversation(fixture.path()) if entry]
         assert [entry.id for entry in entries] == fixture.own["ids"]
         assert entries[0].timestamp == epoch_seconds(BEGAN)
-        assert [entry.timestamp for entry in entries] == sorted(entry.timestamp or 0.0 for entry in entries)
+        assert [entry.timestamp for entry in entries] == sorted(
+            entry.timestamp or 0.0 for entry in entries
+        )
         assert {entry.cwd for entry in entries} == {fixture.own["cwd"]}
         assert not any(entry.is_copy for entry in entries)
         for entry in entries:
@@ -126,9 +152,12 @@ REWRITTEN: dict[str, Callable[[Any], str]] = {
 
 
 class TestRewritten:
-    """A transcript that another program has rewritten, as `jq` does, reads the same (issue 28, E7)."""
+    """A transcript that another program has rewritten, as `jq` does, reads the same (issue 28,
+    E7)."""
 
-    def test_another_order_of_keys_and_other_white_space_change_nothing(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_another_order_of_keys_and_other_white_space_change_nothing(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         path = tmp_path / Path(fixture.own["file_name"]).name
         for name in ("conversation.jsonl", "fork.jsonl"):
             expected = self.told_by(fixture, fixture.path(name))
@@ -141,7 +170,9 @@ class TestRewritten:
         with fixture.opened(path) as (reader, descriptor):
             found = runtime_of(descriptor)
             whole = list(reader.conversation(descriptor))
-            backward = list(TranscriptReader(fixture.runtime, first_line(descriptor)).from_end(descriptor))
+            backward = list(
+                TranscriptReader(fixture.runtime, first_line(descriptor)).from_end(descriptor)
+            )
             lines = [line for _, line in lines_forward(descriptor, 0, 1 << 40)]
             size = path.stat().st_size
             stored = Extractor(fixture.runtime, descriptor, "").read(0, size, size)
@@ -149,18 +180,34 @@ class TestRewritten:
             title = TranscriptHead(fixture.runtime, descriptor, owner).title
         records = fixture.runtime.records
         events = [
-            [event for record in decode_line(line)[0] for event in records.events(record, 0, wanted)]
+            [
+                event
+                for record in decode_line(line)[0]
+                for event in records.events(record, 0, wanted)
+            ]
             for wanted in (RESULTS, INJECTED, LINKS, TURNS, USAGE)
             for line in lines
             if records.prefilter(line, wanted)
         ]
         outcomes = [
-            (entry.text, [(tool.argument, tool.ended and tool.ended.outcome) for tool in entry.tools])
+            (
+                entry.text,
+                [(tool.argument, tool.ended and tool.ended.outcome) for tool in entry.tools],
+            )
             for entry in stored.entries
         ]
         for entry in filter(None, [*whole, *backward]):
             entry.offset = 0
-        return [found, whole, backward, [one for one in events if one], outcomes, stored.title, stored.cwd, title]
+        return [
+            found,
+            whole,
+            backward,
+            [one for one in events if one],
+            outcomes,
+            stored.title,
+            stored.cwd,
+            title,
+        ]
 
 
 class TestResults:
@@ -185,7 +232,9 @@ class TestResults:
         assert [entry.text for entry in extract.entries if entry.text] == [
             text for role, text in CONVERSATION if role != "tool"
         ]
-        outcomes = [tool.ended.outcome for entry in extract.entries for tool in entry.tools if tool.ended]
+        outcomes = [
+            tool.ended.outcome for entry in extract.entries for tool in entry.tools if tool.ended
+        ]
         assert outcomes == ["ok", "error", "ok"]
         title = "" if fixture.own.get("names_file") else TITLE
         assert (extract.title[1], extract.cwd, extract.unreadable) == (title, fixture.own["cwd"], 0)
@@ -196,7 +245,8 @@ class TestDelivery:
     """If a transcript shows the injected text, it also shows whether the agent got it."""
 
     def told(self, fixture: Fixture) -> tuple[str, int] | None:
-        """Return the first text that a hook gave, with the offset of its line; None if no record shows one."""
+        """Return the first text that a hook gave, with the offset of its line; None if no record
+        shows one."""
         offset = 0
         for line, record in zip(fixture.lines(), fixture.records()):
             for found in fixture.found_in(record, Injected):
@@ -221,7 +271,9 @@ class TestDelivery:
             assert (found.text, found.acknowledged) == (told[0], True)
             assert (resolved(before, own) or {})["other"] == behind["other"]
 
-    def test_of_a_prompt_that_nothing_follows_it_is_not_known_yet(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_of_a_prompt_that_nothing_follows_it_is_not_known_yet(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         told = self.told(fixture)
         if told is None:
             pytest.skip("it shows nothing of hooks")
@@ -236,7 +288,9 @@ class TestDelivery:
         assert found.acknowledged is None
 
     def test_every_message_goes_on_from_one_that_stands_before_it(self, fixture: Fixture) -> None:
-        links = [link for record in fixture.records() for link in fixture.found_in(record, ParentLink)]
+        links = [
+            link for record in fixture.records() for link in fixture.found_in(record, ParentLink)
+        ]
         seen = {""}
         for link in links:
             assert link.parent_id in seen
@@ -245,10 +299,14 @@ class TestDelivery:
 
 
 class TestTitles:
-    def test_the_title_is_the_one_that_the_user_gave(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_the_title_is_the_one_that_the_user_gave(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         assert describe(fixture.runtime, str(fixture.laid_out(tmp_path))).title == TITLE
 
-    def test_a_session_without_a_title_goes_by_its_first_prompt(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_a_session_without_a_title_goes_by_its_first_prompt(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         lines = [line for line in fixture.lines() if TITLE.encode() not in line]
         (tmp_path / "t.jsonl").write_bytes(b"\n".join(lines) + b"\n")
         assert describe(fixture.runtime, str(tmp_path / "t.jsonl")).title == "How do I deploy this?"
@@ -278,10 +336,15 @@ class TestDamage:
             found = list(reader.conversation(descriptor))
         assert [entry and entry.text for entry in found] == ["one", "two", "three", "four"]
         assert reader.unreadable == 1
-        complete, unreadable = last_entries(fixture.runtime, str(fixture.path("torn.jsonl")), 9, None)  # backward
+        # backward
+        complete, unreadable = last_entries(
+            fixture.runtime, str(fixture.path("torn.jsonl")), 9, None
+        )
         assert ([entry.text for entry in complete], unreadable) == (["one", "two", "three"], 1)
 
-    def test_a_file_that_ends_anywhere_holds_what_was_complete(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_a_file_that_ends_anywhere_holds_what_was_complete(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         content = fixture.path().read_bytes()
         whole = [entry for entry in fixture.conversation(fixture.path()) if entry]
         path = tmp_path / "t.jsonl"
@@ -292,15 +355,21 @@ class TestDamage:
             complete = [entry for entry in whole if content.find(b"\n", entry.offset) < end]
             assert len(found) >= len(complete)
 
-    def test_lines_that_are_no_records_cost_themselves_only(self, fixture: Fixture, tmp_path: Path) -> None:
+    def test_lines_that_are_no_records_cost_themselves_only(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
         first, *lines = fixture.lines()
         noise = [b"", b"{broken", b"[1]", b'"text"', b"\xff\xfe", b"null"]
-        spoiled = [first] + [part for number, line in enumerate(lines) for part in (noise[number % len(noise)], line)]
+        spoiled = [first] + [
+            part for number, line in enumerate(lines) for part in (noise[number % len(noise)], line)
+        ]
         path = tmp_path / "t.jsonl"
         path.write_bytes(b"\n".join(spoiled) + b"\n")
         assert said([entry for entry in fixture.conversation(path) if entry]) == CONVERSATION
 
-    def test_orjson_and_the_scanner_of_the_standard_library_give_the_same(self, fixture: Fixture) -> None:
+    def test_orjson_and_the_scanner_of_the_standard_library_give_the_same(
+        self, fixture: Fixture
+    ) -> None:
         for name in ("conversation.jsonl", "torn.jsonl"):
             assert [quick_json.decode_line(line) for line in fixture.lines(name)] == [
                 decode_line(line) for line in fixture.lines(name)
@@ -314,20 +383,30 @@ class TestFilters:
         self, fixture: Fixture
     ) -> None:
         for wanted in (MESSAGES | CALLS, MESSAGES, RESULTS, INJECTED, LINKS, USAGE):
-            left_out = [line for line in fixture.lines() if not fixture.runtime.records.prefilter(line, wanted)]
+            left_out = [
+                line
+                for line in fixture.lines()
+                if not fixture.runtime.records.prefilter(line, wanted)
+            ]
             assert left_out or wanted == LINKS
             for line in left_out:
                 found = fixture.found_in(decode_line(line)[0][0], object, wanted)
-                assert not [one for one in found if not isinstance(one, Entry) or one.text or wanted & CALLS]
+                assert not [
+                    one for one in found if not isinstance(one, Entry) or one.text or wanted & CALLS
+                ]
         kinds = (MESSAGES | CALLS, RESULTS, INJECTED, LINKS, TURNS, USAGE)
         for record in fixture.records():
-            alone = [str(one) for wanted in kinds for one in fixture.found_in(record, object, wanted)]
+            alone = [
+                str(one) for wanted in kinds for one in fixture.found_in(record, object, wanted)
+            ]
             assert sorted(alone) == sorted(map(str, fixture.found_in(record, object)))
 
     def test_a_prompt_that_is_glued_to_a_result_is_read(self, fixture: Fixture) -> None:
         first, *lines = fixture.lines()
         prompt = lines[number_of_thanks(fixture) - 1]
-        for line in [line for line in lines if fixture.found_in(decode_line(line)[0][0], CallResult)]:
+        for line in [
+            line for line in lines if fixture.found_in(decode_line(line)[0][0], CallResult)
+        ]:
             found, _ = fixture.entries_in([first, line + prompt])
             assert [entry.text for entry in found if entry.text == "Thanks!"]
 
@@ -340,9 +419,13 @@ class TestFilters:
         for torn in [line for line in lines[:number] if len(line) > 1]:
             for cut in range(1, len(torn), max(1, len(torn) // 7)):
                 glued = torn[:cut] + lines[number]
-                path.write_bytes(b"\n".join([first, *lines[:number], glued, *lines[number + 1 :]]) + b"\n")
+                path.write_bytes(
+                    b"\n".join([first, *lines[:number], glued, *lines[number + 1 :]]) + b"\n"
+                )
                 for with_tools in (True, False):
-                    found = [one for one in fixture.conversation(path, with_tools=with_tools) if one]
+                    found = [
+                        one for one in fixture.conversation(path, with_tools=with_tools) if one
+                    ]
                     assert found[-2].text == "Thanks!", glued
                     assert found[0].text == CONVERSATION[0][1]
                 with fixture.opened(path) as (reader, descriptor):
@@ -364,19 +447,29 @@ class TestUsage:
     def test_odd_numbers_count_as_none(self, fixture: Fixture) -> None:
         for line in fixture.lines():
             for odd in (b'"many"', b"-5", b"true", b"null", b"[]", b"1e9", b"9" * 400):
-                [record] = decode_line(re.sub(rb"(?i)(tokens|count|put)\": ?\d+", rb'\1":' + odd, line))[0]
-                assert not any(usage.input + usage.output for usage in fixture.found_in(record, ModelUsage))
+                [record] = decode_line(
+                    re.sub(rb"(?i)(tokens|count|put)\": ?\d+", rb'\1":' + odd, line)
+                )[0]
+                assert not any(
+                    usage.input + usage.output for usage in fixture.found_in(record, ModelUsage)
+                )
 
 
 class TestTurns:
     def test_a_prompt_is_known_by_the_id_that_its_sender_gave(self, fixture: Fixture) -> None:
-        found = [one.id for record in fixture.records() for one in fixture.found_in(record, PromptId)]
+        found = [
+            one.id for record in fixture.records() for one in fixture.found_in(record, PromptId)
+        ]
         assert [one for one in found if one in fixture.own["ids"]] == fixture.own["prompt_ids"]
 
-    def test_the_reply_that_ends_a_turn_is_told_from_those_that_do_not(self, fixture: Fixture) -> None:
+    def test_the_reply_that_ends_a_turn_is_told_from_those_that_do_not(
+        self, fixture: Fixture
+    ) -> None:
         replies = [one for record in fixture.records() for one in fixture.found_in(record, Reply)]
         ends = [reply.text for reply in replies if reply.ends_turn]
-        assert [text for text in ends if (("assistant", text)) in CONVERSATION] == fixture.own["turn_ends"]
+        assert [text for text in ends if (("assistant", text)) in CONVERSATION] == fixture.own[
+            "turn_ends"
+        ]
 
     def test_answers_that_a_killed_host_lost_are_found_again(self, fixture: Fixture) -> None:
         first, _, last = fixture.own["prompt_ids"]
@@ -389,4 +482,8 @@ class TestTurns:
 def number_of_thanks(fixture: Fixture) -> int:
     """Return the number of the line with the last prompt."""
     lines = enumerate(zip(fixture.lines(), fixture.records()))
-    return next(n for n, (line, record) in lines if b"Thanks!" in line and fixture.found_in(record, PromptId))
+    return next(
+        n
+        for n, (line, record) in lines
+        if b"Thanks!" in line and fixture.found_in(record, PromptId)
+    )

@@ -1,1 +1,2 @@
-"""Text as values, without files: shortening, sanitizing, Markdown, timestamps, shell commands, secrets."""
+"""Text as values, without files: shortening, sanitizing, Markdown, timestamps, shell commands,
+secrets."""

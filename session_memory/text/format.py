@@ -17,7 +17,8 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return `text` in at most `limit` characters, cut with an ellipsis after a word, at least a grapheme."""
+    """Return `text` in at most `limit` characters, cut with an ellipsis after a word, at least a
+    grapheme."""
     if len(text) <= limit:
         return text
     if limit < 2:
@@ -41,7 +42,11 @@ def whole_number(value: object) -> int | None:
     if isinstance(value, str):
         text = value.strip()
         whole, _, zeros = text.partition(".")
-        return int(whole[:_MOST_DIGITS]) if _is_whole(whole.removeprefix("+").removeprefix("-"), zeros) else None
+        return (
+            int(whole[:_MOST_DIGITS])
+            if _is_whole(whole.removeprefix("+").removeprefix("-"), zeros)
+            else None
+        )
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return value if isinstance(value, int) else None
@@ -58,7 +63,8 @@ def enumerated(words: Iterable[str], link: str = "and") -> str:
 
 
 def _may_cut(text: str, at: int) -> bool:
-    """Check that no grapheme cluster spans position `at`, by the common rules of UAX #29; False if in doubt."""
+    """Check that no grapheme cluster spans position `at`, by the common rules of UAX #29; False if
+    in doubt."""
     before, after = text[at - 1], text[at]
     if before.isascii() and after.isascii():
         return True
@@ -69,12 +75,14 @@ def _may_cut(text: str, at: int) -> bool:
         while start > 0 and _is_regional(text[start - 1]):
             start -= 1
         return (at - start) % 2 == 0
-    begins = "\uac00" <= after <= "\ud7a3"  # a precomposed syllable; Jamo do not count: they may continue one
+    # a precomposed syllable; Jamo do not count: they may continue one
+    begins = "\uac00" <= after <= "\ud7a3"
     return begins or not (_is_hangul(before) and _is_hangul(after))
 
 
 def _extends(character: str) -> bool:
-    """Check if `character` extends the one before it: marks, joiners, variation selectors, skin tones, tags."""
+    """Check if `character` extends the one before it: marks, joiners, variation selectors, skin
+    tones, tags."""
     if character.isascii():
         return False
     if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e01ef":
@@ -89,7 +97,8 @@ def _extends(character: str) -> bool:
 
 
 def _is_prepended(character: str) -> bool:
-    """Check if `character` belongs to the one after it (format characters such as Arabic number signs)."""
+    """Check if `character` belongs to the one after it (format characters such as Arabic number
+    signs)."""
     if character in "\u0d4e\U000111c2\U000111c3":
         return True
     if character.isprintable():
@@ -104,7 +113,11 @@ def _is_regional(character: str) -> bool:
 
 
 def _is_hangul(character: str) -> bool:
-    return "\u1100" <= character <= "\u11ff" or "\ua960" <= character <= "\ua97c" or "\uac00" <= character <= "\ud7fb"
+    return (
+        "\u1100" <= character <= "\u11ff"
+        or "\ua960" <= character <= "\ua97c"
+        or "\uac00" <= character <= "\ud7fb"
+    )
 
 
 def has_words(text: str, words: str) -> bool:
@@ -115,7 +128,8 @@ def has_words(text: str, words: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of `text`: its letters and digits, each with the vowel signs and other marks on it."""
+    """Return the words of `text`: its letters and digits, each with the vowel signs and other marks
+    on it."""
     if text.isascii():
         return "".join([c if c.isalnum() else " " for c in text]).split()
     words = "".join([c if c.isalnum() or _extends(c) else " " for c in text]).split()

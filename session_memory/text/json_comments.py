@@ -1,4 +1,5 @@
-"""JSON with comments, a byte order mark, or a comma behind the last item of an array or object: as JSON. Pure."""
+"""JSON with comments, a byte order mark, or a comma behind the last item of an array or object: as
+JSON. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +26,14 @@ def without_comments(text: str) -> str:
 
 
 def without_last_commas(text: str) -> str:
-    """Return a text without comments with a space for each comma behind the last item of an array or object."""
+    """Return a text without comments with a space for each comma behind the last item of an array
+    or object."""
 
     def blank(match: re.Match[str]) -> str:
-        return " " if match[0] == "," and text[: match.start()].rstrip()[-1:] not in ("", "[", "{", ",") else match[0]
+        return (
+            " "
+            if match[0] == "," and text[: match.start()].rstrip()[-1:] not in ("", "[", "{", ",")
+            else match[0]
+        )
 
     return _LAST_COMMA.sub(blank, text)

@@ -10,8 +10,10 @@ from functools import cache
 _ASCII = bytes(range(128))
 # Letters of which only casefolding, which FTS5 does not do, makes several.
 _SEVERAL = {"ß": "ss", "ẞ": "ss", "և": "եւ"}
-_UNCHANGED = "\u0e33\u0eb3"  # vowels of Thai and Lao, which NFKC takes apart and everybody types whole
-_FIRST_RADICAL, _LAST_RADICAL = "\u2f00", "\u2fd5"  # symbols in Unicode, which PDFs have for ideographs
+# vowels of Thai and Lao, which NFKC takes apart and everybody types whole
+_UNCHANGED = "\u0e33\u0eb3"
+# symbols in Unicode, which PDFs have for ideographs
+_FIRST_RADICAL, _LAST_RADICAL = "\u2f00", "\u2fd5"
 _HALF_DOT = "\uff65"  # joins words of half-width kana
 _FRACTION = "\u2044"  # 1½ is not 11
 
@@ -37,20 +39,26 @@ def beyond_ascii(text: str) -> set[str]:
 
 
 def compatible(text: str) -> str:
-    """Return `text` with one form of each letter: `ﬁ` is `fi`, `Ａ` is `a`, `ｶﾞ` is `ガ`, `ß` is `ss`."""
+    """Return `text` with one form of each letter: `ﬁ` is `fi`, `Ａ` is `a`, `ｶﾞ` is `ガ`, `ß` is
+    `ss`."""
     if text.isascii():
         return text
     beyond = beyond_ascii(text)
-    forms = {ord(character): form for character in beyond if (form := _form(character)) != character}
+    forms = {
+        ord(character): form for character in beyond if (form := _form(character)) != character
+    }
     if forms:
         text = text.translate(forms)
-    elif not any("\u1100" <= character <= "\u11ff" or character in "\u3099\u309a" for character in beyond):
+    elif not any(
+        "\u1100" <= character <= "\u11ff" or character in "\u3099\u309a" for character in beyond
+    ):
         return text
     return _composing().sub(lambda match: _composed(match[0]), text)
 
 
 def _starts(text: str) -> list[int]:
-    """Return for each character of the compatible form where it begins in `text`; at last the length of `text`."""
+    """Return for each character of the compatible form where it begins in `text`; at last the
+    length of `text`."""
     forms = [_form(character) for character in text]
     each = [at for at, form in enumerate(forms) for _ in form]
     starts: list[int] = []
@@ -63,7 +71,11 @@ def _starts(text: str) -> list[int]:
 
 @cache
 def _form(character: str) -> str:
-    is_letter = character.isalnum() or _FIRST_RADICAL <= character <= _LAST_RADICAL or character == _HALF_DOT
+    is_letter = (
+        character.isalnum()
+        or _FIRST_RADICAL <= character <= _LAST_RADICAL
+        or character == _HALF_DOT
+    )
     if not is_letter or character in _UNCHANGED or character.isascii():
         return character
     from unicodedata import normalize  # imported late: most texts need none
@@ -76,7 +88,8 @@ def _form(character: str) -> str:
 
 @cache
 def _composing() -> re.Pattern[str]:
-    """Return the pattern of letters that were written as several characters: kana with a voiced mark, Hangul."""
+    """Return the pattern of letters that were written as several characters: kana with a voiced
+    mark, Hangul."""
     syllable = "(?:[\u1100-\u1112][\u1161-\u1175]|[\uac00-\ud7a3])[\u11a8-\u11c2]"
     return re.compile(f"[\u3046-\u30ff][\u3099\u309a]|{syllable}|[\u1100-\u1112][\u1161-\u1175]")
 

@@ -1,11 +1,14 @@
-"""Text as Markdown that shows all of it, has no effects, and can be turned back: `unescape` undoes `escape`. Pure.
+"""Text as Markdown that shows all of it, has no effects, and can be turned back: `unescape` undoes
+`escape`. Pure.
 
-Outside code a backslash is put before what CommonMark would interpret: tags and comments, character references, images,
-links to anything but the web, first-level headings and rules, and lines that a reader could take for an archive's own.
-Code stays as it is where it is certain to be code, whatever surrounds it.
+Outside code a backslash is put before what CommonMark would interpret: tags and comments, character
+references, images, links to anything but the web, first-level headings and rules, and lines that a
+reader could take for an archive's own. Code stays as it is where it is certain to be code, whatever
+surrounds it.
 
-Most of the time that an archive takes is spent here. So patterns work on many texts at once; those for lines begin with
-a line feed, and one is put before the texts, since the regex engine finds a literal at a pattern's start fastest."""
+Most of the time that an archive takes is spent here. So patterns work on many texts at once; those
+for lines begin with a line feed, and one is put before the texts, since the regex engine finds a
+literal at a pattern's start fastest."""
 
 from __future__ import annotations
 
@@ -18,12 +21,15 @@ from typing import NamedTuple
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _FENCE = re.compile(r"\n( {0,3})(`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})")
-_TABLE = re.compile(r"^([ \t>]*)(?=(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*(?:(?::-*:?|-+:?)[ \t]*)?)*$)", re.MULTILINE)
+_TABLE = re.compile(
+    r"^([ \t>]*)(?=(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*(?:(?::-*:?|-+:?)[ \t]*)?)*$)", re.MULTILINE
+)
 _BEGINS_A_BLOCK = re.compile(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t")
 
 _SEPARATOR = "\n\0\n"  # joins texts: no pattern reaches beyond a line, and no plain text holds it
 
-# Backticks, with the code and the closing backticks if there are any. In a table a `|` ends a cell, even within code.
+# Backticks, with the code and the closing backticks if there are any. In a table a `|` ends a cell,
+# even within code.
 _CODE = r"`(?:[^`\n]+`(?!`)|(`*)(?!`)([^\n]*?(?<!`)`\1(?!`))?)"
 _CODE_IN_CELL = r"`(`*)(?!`)([^\n|]*?(?<!`)`\1(?!`))?"
 _MARK = rf"\\(?=[{re.escape(PUNCTUATION)}])"
@@ -33,7 +39,8 @@ _SPECIAL = re.compile(f"{_CODE}|{_LIVE}")
 _SPECIAL_IN_TABLE = re.compile(f"{_CODE_IN_CELL}|{_LIVE}")
 _ESCAPED = re.compile(rf"{_CODE}|{_MARK}.")
 
-# A line like one that begins a message in an archive, `**User** (2026-02-21 03:39:07+01:00): ...`, or a compaction.
+# A line like one that begins a message in an archive, `**User** (2026-02-21 03:39:07+01:00): ...`,
+# or a compaction.
 _OWN = r"\*\*[^*\n]{1,80}\*\*(?: \(\d{4}-[^)\n]{1,40}\))?:|__[^*_\n]{1,80}__:|\*Compacted "
 _OWN_LINE = re.compile(rf" {{0,3}}(?={_OWN})")
 _CONTAINER = re.compile(r"[ \t>]+|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])")
@@ -41,9 +48,12 @@ _HEADING = re.compile(r"#(?=[ \t]|\Z)|[=-]+[ \t]*\Z|~{3}")
 _OWN_IN_CODE = re.compile(rf"(\n {{0,3}})(?=\\*(?:{_OWN}))")
 _ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
-# Bold type that may continue over the end of a line; the text that surely ends before it; and its marks outside code.
+# Bold type that may continue over the end of a line; the text that surely ends before it; and its
+# marks outside code.
 _BOLD = re.compile(r"[*_]{2}")
-_CLOSED_BOLD = re.compile(r"(?<!\S)(\*\*|__)(?=\S)[^*_`\[\\\n]*(?:(?<=\S)\1(?!\S)|(?<=\w)\1(?=[.,:;)!?]))")
+_CLOSED_BOLD = re.compile(
+    r"(?<!\S)(\*\*|__)(?=\S)[^*_`\[\\\n]*(?:(?<=\S)\1(?!\S)|(?<=\w)\1(?=[.,:;)!?]))"
+)
 _BOLD_MARKS = re.compile(rf"{_CODE}|\\.|[*_]{{2,}}")
 
 _LABEL_CHARACTERS = 120
@@ -59,21 +69,30 @@ _HAS_ALIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]")
 
 
 def escape(text: str, speakers: Sequence[str] = ()) -> str:
-    """Return `text` as Markdown with only emphasis, lists, tables, lower headings, code and web links."""
+    """Return `text` as Markdown with only emphasis, lists, tables, lower headings, code and web
+    links."""
     return escape_all([text], speakers)[0]
 
 
 def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
-    """Escape each of `texts`. No line looks like the start of a message by one of `speakers` (names in bold)."""
+    """Escape each of `texts`. No line looks like the start of a message by one of `speakers` (names
+    in bold)."""
     labels = _labels(tuple(speakers))
     parts = [_parts(text) for text in texts]
     is_table = ["|" in text and _TABLE.search(text) is not None for text in texts]
     prose: dict[bool, list[str]] = {False: [], True: []}  # by whether it is of a text with a table
     for parts_of_text, in_table in zip(parts, is_table):
         prose[in_table] += [part for part, is_code in parts_of_text if not is_code]
-    escaped = {in_table: iter(_escape_prose(some, labels, in_table)) for in_table, some in prose.items()}
+    escaped = {
+        in_table: iter(_escape_prose(some, labels, in_table)) for in_table, some in prose.items()
+    }
     return [
-        "\n".join([_escape_code(part) if is_code else next(escaped[in_table]) for part, is_code in parts_of_text])
+        "\n".join(
+            [
+                _escape_code(part) if is_code else next(escaped[in_table])
+                for part, is_code in parts_of_text
+            ]
+        )
         for parts_of_text, in_table in zip(parts, is_table)
     ]
 
@@ -85,17 +104,21 @@ def unescape(text: str) -> str:
         if is_code:
             parts.append(_ESCAPED_OWN_IN_CODE.sub(r"\1", "\n" + part)[1:])
         else:
-            parts.append(_ESCAPED.sub(lambda found: found[0] if found[0][0] == "`" else found[0][1], part))
+            parts.append(
+                _ESCAPED.sub(lambda found: found[0] if found[0][0] == "`" else found[0][1], part)
+            )
     return "\n".join(parts)
 
 
 def begins_a_block(text: str) -> bool:
-    """Check if `text` begins with a Markdown block that must begin a line: a list, fence, table or quotation."""
+    """Check if `text` begins with a Markdown block that must begin a line: a list, fence, table or
+    quotation."""
     return _BEGINS_A_BLOCK.match(text) is not None
 
 
 def fence_around(text: str, at: int) -> str:
-    """Return the line that would end the fenced code around index `at` of `text`; '' if there is no such code."""
+    """Return the line that would end the fenced code around index `at` of `text`; '' if there is no
+    such code."""
     begin = 0
     for part, is_code in _parts(text):
         end = begin + len(part) + 1
@@ -129,10 +152,11 @@ def _parts(text: str) -> list[tuple[str, bool]]:
 
 
 def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """Return the index behind the last line of the fenced code that `opened` begins; None if it may not be code. A
-    fence without an end would hide the rest of the text. An indented fence may be in a list: the list, and the code,
-    end at the first line with less indentation. `unclosed` holds the lengths of fences, by character, that are known to
-    have no end, so that each is searched only once."""
+    """Return the index behind the last line of the fenced code that `opened` begins; None if it may
+    not be code. A fence without an end would hide the rest of the text. An indented fence may be in
+    a list: the list, and the code, end at the first line with less indentation. `unclosed` holds
+    the lengths of fences, by character, that are known to have no end, so that each is searched
+    only once."""
     indent, marks = opened.groups()
     if len(marks) >= unclosed.get(marks[0], len(marks) + 1):
         return None
@@ -145,15 +169,16 @@ def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> 
 
 @lru_cache(maxsize=64)
 def _fence_end(indent: int, marks: str) -> re.Pattern[str]:
-    """Return the pattern for the end of code fenced with `marks`. Its group matches a line that is indented less."""
+    """Return the pattern for the end of code fenced with `marks`. Its group matches a line that is
+    indented less."""
     less = rf"(?! {{{indent}}})(?=[^\S\n]*\S)()|" if indent else "(?!)()|"
     return re.compile(rf"\n(?:{less} {{0,3}}{marks}{marks[0]}*[ \t]*(?=\n|\Z))")
 
 
 class _Labels(NamedTuple):
-    """Patterns that find the names of speakers. `lines` matches beginnings of lines that may be a heading, a rule, a
-    fence or a speaker's label (`_escape_line` decides). `names` matches a label that begins with a whole name; `cells`
-    finds one in a table cell."""
+    """Patterns that find the names of speakers. `lines` matches beginnings of lines that may be a
+    heading, a rule, a fence or a speaker's label (`_escape_line` decides). `names` matches a label
+    that begins with a whole name; `cells` finds one in a table cell."""
 
     lines: re.Pattern[str]
     names: re.Pattern[str]
@@ -164,24 +189,31 @@ class _Labels(NamedTuple):
 def _labels(speakers: tuple[str, ...]) -> _Labels:
     folded = sorted({_folded(name) for name in speakers if name}, key=len, reverse=True)
     names = "|".join(map(re.escape, folded)) or "(?!)"
-    initials = "".join({initial for name in folded for initial in (name[0].lower(), name[0].upper())})
+    initials = "".join(
+        {initial for name in folded for initial in (name[0].lower(), name[0].upper())}
+    )
     initial = f"[{re.escape(initials)}]" if folded else "(?!)"
     longest = max(map(len, folded), default=0)
     opening, closing = r"[\s`\\~]*", r"[\s`\\\]~]*"
     marks = r"[*_:(|#=\u2013\u2014\u2192.>\u2236\ua789]|-\s|\Z"
     whole = rf"(?i:{names}){closing}(?:{marks}|[\n\x80-\U0010ffff])"
-    # Letters beyond ASCII may look like a name's; Chinese, Japanese and Korean ones, arrows and emoji do not.
+    # Letters beyond ASCII may look like a name's; Chinese, Japanese and Korean ones, arrows and
+    # emoji do not.
     label = rf"{opening}(?:{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f])|[^\n]{{1,80}}?\(\d{{4}}-"
     plain_label = rf"{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f{_UNLIKE}]"
     lines = (
         r"\n(?:(?=[ \t>]*[#=*_+~\d\[-])"
-        r"(?: {0,3}(?:\*\*(?=[^*\n]{1,80}\*\*(?: \(\d{4}-|:))|__(?=[^*_\n]{1,80}__:)|\*(?=Compacted ))"
+        r"(?: {0,3}(?:\*\*(?=[^*\n]{1,80}\*\*(?: "
+        r"\(\d{4}-|:))|__(?=[^*_\n]{1,80}__:)|\*(?=Compacted ))"
         rf"|[ \t>+*_\d.)#\[-]*(?:(?<=\*\*)|(?<=__)|(?<=#[ \t]))(?={label if folded else '(?!)'})"
         r"|[ \t>+*_\d.)-]*(?=#(?:[ \t\n]|\Z)|=+[ \t]*(?:\n|\Z)|~~~)"
         r"|[ \t>+\d.)]*[-*_][ \t>+*_\d.)-]*(?=\n|\Z))"
         rf"|[ \t>]*(?={initial}|[^\x00-\x7f{_UNLIKE}])(?={plain_label if folded else '(?!)'}))"
     )
-    cells = rf"[\n|][ \t>+*\d.)_`\\\[~-]*(?i:{names})[ \t`\\\]~*_]*(?:[:=\u2013\u2014\u2192>\u2236\ua789]|\(\d)"
+    cells = (
+        rf"[\n|][ \t>+*\d.)_`\\\[~-]*(?i:{names})[ "
+        rf"\t`\\\]~*_]*(?:[:=\u2013\u2014\u2192>\u2236\ua789]|\(\d)"
+    )
     return _Labels(
         re.compile(lines),
         re.compile(rf"[\s*_`\\\[~]*(?:{names}){closing}(?:{marks})", re.IGNORECASE),
@@ -194,11 +226,13 @@ def _folded(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", text)
-    return text.translate(_ALIKE) if _HAS_ALIKE.search(text) else text  # translating takes ten times as long
+    # translating takes ten times as long
+    return text.translate(_ALIKE) if _HAS_ALIKE.search(text) else text
 
 
 def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str]:
-    """Escape inline markup first, then first-level headings, a rule, a fence, or like an archive's own."""
+    """Escape inline markup first, then first-level headings, a rule, a fence, or like an archive's
+    own."""
     joined = _SEPARATOR.join(texts)
     if joined.count("\0") != len(texts) - 1 and len(texts) > 1:
         return [_escape_prose([text], labels, in_table)[0] for text in texts]
@@ -218,7 +252,8 @@ def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str
 
 
 def _follows_bold(text: str, places: list[int]) -> bool:
-    """Check if bold type may begin before one of `places` (in order) in its paragraph. Each part is searched once."""
+    """Check if bold type may begin before one of `places` (in order) in its paragraph. Each part is
+    searched once."""
     return any(
         _BOLD.search(text[before:place].rpartition("\n\n")[2]) is not None
         for before, place in zip([0, *places], places)
@@ -226,7 +261,8 @@ def _follows_bold(text: str, places: list[int]) -> bool:
 
 
 def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
-    """Escape bold type that continues over a line's end and would make a name on the next line a speaker's."""
+    """Escape bold type that continues over a line's end and would make a name on the next line a
+    speaker's."""
     lines = text.split("\n")
     may_be_open = goes_on = False
     for number, line in enumerate(lines):
@@ -234,7 +270,9 @@ def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
         if shown in ("", "\0"):  # which ends a paragraph, or a text
             may_be_open = goes_on = False
             continue
-        goes_on = goes_on or (may_be_open and names.match(_folded(shown[:_LABEL_CHARACTERS])) is not None)
+        goes_on = goes_on or (
+            may_be_open and names.match(_folded(shown[:_LABEL_CHARACTERS])) is not None
+        )
         if goes_on:
             lines[number] = _BOLD_MARKS.sub(_escape_bold, line)
         may_be_open = may_be_open or _BOLD.search(_CLOSED_BOLD.sub("", line)) is not None
@@ -246,8 +284,8 @@ def _escape_bold(found: re.Match[str]) -> str:
 
 
 def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int]) -> str:
-    """Return the beginning of a line, escaped if needed. If it may be a name without marks, add its index to `named`:
-    it is a label only if bold type began before it."""
+    """Return the beginning of a line, escaped if needed. If it may be a name without marks, add its
+    index to `named`: it is a label only if bold type began before it."""
     begin, end = found.start() + 1, found.string.find("\n", found.end())
     line = found.string[begin:] if end < 0 else found.string[begin:end]
     at = _meaning_at(line)
@@ -265,8 +303,9 @@ def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int])
 
 
 def _meaning_at(line: str) -> int:
-    """Return the index in `line` (perhaps within lists and quotations) of the first markup; -1 if there is none. Each
-    list mark may begin a rule, which depends on the rest of the line; the rest is examined once."""
+    """Return the index in `line` (perhaps within lists and quotations) of the first markup; -1 if
+    there is none. Each list mark may begin a rule, which depends on the rest of the line; the rest
+    is examined once."""
     shown = line.rstrip(" \t")
     mark = shown[-1:]
     rule_at = len(shown.rstrip(f"{mark} \t")) if mark and mark in "-_*" else len(line)
@@ -282,8 +321,8 @@ def _meaning_at(line: str) -> int:
 
 
 def _label_at(line: str, names: re.Pattern[str]) -> int | None:
-    """Return the index in `line` (perhaps within lists and quotations) of marks before bold words, or of a heading,
-    that could be taken for a speaker's name; None if there are none."""
+    """Return the index in `line` (perhaps within lists and quotations) of marks before bold words,
+    or of a heading, that could be taken for a speaker's name; None if there are none."""
     if own := _OWN_LINE.match(line):
         return own.end()
     at = 0

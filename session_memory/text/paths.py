@@ -1,4 +1,5 @@
-"""Names and paths as text. Unsafe names for what this program creates are rejected, never rewritten. Pure."""
+"""Names and paths as text. Unsafe names for what this program creates are rejected, never
+rewritten. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ _CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-
 
 
 def is_name(text: object) -> bool:
-    """Check that `text` may name a session, group or file: `[A-Za-z0-9._-]{1,64}`, not starting with a dot."""
+    """Check that `text` may name a session, group or file: `[A-Za-z0-9._-]{1,64}`, not starting
+    with a dot."""
     if not isinstance(text, str) or not 0 < len(text) <= 64 or text[0] == "." or not text.isascii():
         return False
     return text.replace("-", "").isalnum() or not text.strip(_CHARACTERS)
@@ -15,7 +17,12 @@ def is_name(text: object) -> bool:
 
 def is_id(text: str) -> bool:
     """Return whether a text has the form of the ids that nearly all runtimes give to sessions."""
-    return len(text) == 36 and [at for at, character in enumerate(text) if character == "-"] == [8, 13, 18, 23]
+    return len(text) == 36 and [at for at, character in enumerate(text) if character == "-"] == [
+        8,
+        13,
+        18,
+        23,
+    ]
 
 
 def resolved(path: str, cwd: str) -> str:
@@ -38,10 +45,18 @@ def resolved(path: str, cwd: str) -> str:
 def relative(path: str, directory: str) -> str:
     """Return `path` relative to `directory` if it is below it, else unchanged."""
     base = directory.rstrip("/") + "/"
-    return path[len(base) :] if directory and path.startswith(base) and len(path) > len(base) else path
+    return (
+        path[len(base) :] if directory and path.startswith(base) and len(path) > len(base) else path
+    )
 
 
 def dashed(path: str) -> str:
-    """Return `path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside `[A-Za-z0-9]`."""
+    """Return `path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside
+    `[A-Za-z0-9]`."""
     # by hand: loading the codec takes longer
-    return "".join([one if one.isascii() and one.isalnum() else "-" if one < "\U00010000" else "--" for one in path])
+    return "".join(
+        [
+            one if one.isascii() and one.isalnum() else "-" if one < "\U00010000" else "--"
+            for one in path
+        ]
+    )

@@ -1,17 +1,19 @@
-"""Makes text from elsewhere safe for the store, people, or a prompt: plain characters on lines, no terminal sequences,
-nothing invisible, no secrets. Pure.
+"""Makes text from elsewhere safe for the store, people, or a prompt: plain characters on lines, no
+terminal sequences, nothing invisible, no secrets. Pure.
 
-Secrets are searched for in plain characters, since an invisible one could hide them. Angle brackets are replaced last,
-when no removal can join two halves of a tag any more. Text is cut only after redaction: half a token is not recognized.
-If only the beginning of a long text is needed, cut it with `beginning` first."""
+Secrets are searched for in plain characters, since an invisible one could hide them. Angle brackets
+are replaced last, when no removal can join two halves of a tag any more. Text is cut only after
+redaction: half a token is not recognized. If only the beginning of a long text is needed, cut it
+with `beginning` first."""
 
 from __future__ import annotations
 
 from .format import one_line, shorten
 from .secrets import redact
 
-# Drawn as nothing although `str.isprintable` accepts them: joiners, fillers and variation selectors (Mn, Lo, So).
-# It refuses control, format, bidi, tag, surrogate, private-use and unassigned characters, which go too.
+# Drawn as nothing although `str.isprintable` accepts them: joiners, fillers and variation selectors
+# (Mn, Lo, So). It refuses control, format, bidi, tag, surrogate, private-use and unassigned
+# characters, which go too.
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
     "\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
@@ -32,12 +34,14 @@ def for_storage(text: str) -> str:
 
 
 def for_people(text: str) -> str:
-    """Return `text` for people (on a page, a terminal or in a log): plain characters, no secrets."""
+    """Return `text` for people (on a page, a terminal or in a log): plain characters, no
+    secrets."""
     return redact(plain(text))
 
 
 def name_for_people(text: str) -> str:
-    """Return `for_people(text)` for a place within a line: a file, a session or a directory may be named anything."""
+    """Return `for_people(text)` for a place within a line: a file, a session or a directory may be
+    named anything."""
     return for_people(text).replace("\n", " ")
 
 
@@ -47,8 +51,8 @@ def shortened(text: str, limit: int) -> str:
 
 
 def beginning(text: str, characters: int) -> str:
-    """Return at least the first `characters` of a long text, to be sanitized. It never cuts a word, and so no secret.
-    It omits a word without an end; the text shown must end before that."""
+    """Return at least the first `characters` of a long text, to be sanitized. It never cuts a word,
+    and so no secret. It omits a word without an end; the text shown must end before that."""
     if len(text) <= characters:
         return text
     for end in range(characters, min(len(text), characters + _LONGEST_WORD)):
@@ -63,23 +67,31 @@ def beginning(text: str, characters: int) -> str:
 
 
 def for_prompt(text: str) -> str:
-    """Return `text` for a model: as `for_people`, with angle brackets as ‹ ›, so that it opens and closes no tag."""
+    """Return `text` for a model: as `for_people`, with angle brackets as ‹ ›, so that it opens and
+    closes no tag."""
     return for_people(text).translate(_ANGLES)
 
 
 def quotable(texts: list[str]) -> list[str]:
-    """Return the beginning of each of `texts` for a model, on one line, with single quotation marks in place of double
-    ones, so that it ends no quotation."""
+    """Return the beginning of each of `texts` for a model, on one line, with single quotation marks
+    in place of double ones, so that it ends no quotation."""
     beginnings = [for_prompt(beginning(text, 2 * QUOTABLE_CHARACTERS)) for text in texts]
     return [" ".join(text[:QUOTABLE_CHARACTERS].split()).replace('"', "'") for text in beginnings]
 
 
 def plain(text: str) -> str:
-    """Return `text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate. Line
-    feeds stay; a tab, like every other blank, becomes a space."""
-    if text.replace("\n", " ").isprintable() and (text.isascii() or not _holds_blank(_beyond_ascii(text))):
+    """Return `text` as plain characters on lines: no ANSI sequence, no invisible character, no lone
+    surrogate. Line feeds stay; a tab, like every other blank, becomes a space."""
+    if text.replace("\n", " ").isprintable() and (
+        text.isascii() or not _holds_blank(_beyond_ascii(text))
+    ):
         return text  # nearly every text
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
+    text = (
+        text.replace("\r\n", "\n")
+        .replace("\r", "\n")
+        .replace("\u2028", "\n")
+        .replace("\u2029", "\n")
+    )
     text = text.replace("\x85", "\n").replace("\t", " ").replace("\v", "\n").replace("\f", "\n")
     if "\x1b" in text or "\x9b" in text:
         text = _without_ansi(text)
@@ -92,7 +104,8 @@ def plain(text: str) -> str:
 
 
 def _without_ansi(text: str) -> str:
-    """Return `text` without terminal control sequences (ECMA-48: CSI, OSC and other strings, short escapes)."""
+    """Return `text` without terminal control sequences (ECMA-48: CSI, OSC and other strings, short
+    escapes)."""
     kept = []
     at = 0
     for escape in _places(text, "\x1b\x9b"):
@@ -122,7 +135,8 @@ def _places(text: str, characters: str) -> list[int]:
 
 
 def _after_control_string(text: str, at: int) -> int:
-    """Return the offset behind the BEL or ST that ends an OSC-like sequence, or of the end of its line."""
+    """Return the offset behind the BEL or ST that ends an OSC-like sequence, or of the end of its
+    line."""
     while at < len(text) and text[at] not in "\x07\x9c\n":
         if text[at] == "\x1b":
             return at + 2 if text[at + 1 : at + 2] == "\\" else at
@@ -152,7 +166,8 @@ def _without_invisible(text: str) -> str:
 
 
 def _with_single_joiners(text: str, joiners: str) -> str:
-    """Return `text` with each run of joiners cut to its first one, or removed after an ASCII character."""
+    """Return `text` with each run of joiners cut to its first one, or removed after an ASCII
+    character."""
     kept = []
     at = 0
     for place in _places(text, joiners):
@@ -167,7 +182,8 @@ def _with_single_joiners(text: str, joiners: str) -> str:
 
 
 def _shown(character: str) -> str:
-    """Return the replacement of a character. A joiner stays, since it depends on the character before it."""
+    """Return the replacement of a character. A joiner stays, since it depends on the character
+    before it."""
     if "\ud800" <= character <= "\udfff":
         return "\ufffd"
     if character.isspace() and character != "\n":

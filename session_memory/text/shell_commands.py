@@ -1,4 +1,5 @@
-"""The family of a shell command line: as `npm run check` or `git commit`. Pure, and without `re`."""
+"""The family of a shell command line: as `npm run check` or `git commit`. Pure, and without
+`re`."""
 
 from __future__ import annotations
 
@@ -28,13 +29,15 @@ _PRINTERS = frozenset(("awk", "bat", "cat", "head", "less", "more", "nl", "sed",
 _WRITERS = ("cp", "mv", "patch", "perl", "sed", "tee", "touch")
 _CARRYING = frozenset(("am", "cherry-pick", "merge", "pull", "rebase", "revert"))
 COMMITTING = _CARRYING | {"commit"}  # commands of git that make commits
-_KEYWORDS = frozenset(("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while"))
+_KEYWORDS = frozenset(
+    ("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while")
+)
 _FINDS_NOTHING = _WORDS["find nothing"]
 
 
 def family(command: str) -> str:
-    """Return programs and subcommands without their arguments; '' if nothing is left. `cd /x && npm run check 2>&1 |
-    tail -5` is `npm run check`. Returns LOOKING if the command only reads."""
+    """Return programs and subcommands without their arguments; '' if nothing is left. `cd /x && npm
+    run check 2>&1 | tail -5` is `npm run check`. Returns LOOKING if the command only reads."""
     parts = [name for words in _simple_commands(command) if (name := _name(words))]
     doing = [name for name in parts if name != LOOKING]
     return " && ".join(list(dict.fromkeys(doing or parts))[:MOST_PARTS])
@@ -46,13 +49,16 @@ def is_looking(command: str) -> bool:
 
 
 def only_reads(command: str) -> bool:
-    """Check that each command of a line only reads, also behind a pipe, and that no output goes to a file."""
+    """Check that each command of a line only reads, also behind a pipe, and that no output goes to
+    a file."""
     for command_part in simple_commands(command):
         words = [word.text or word.typed for word in command_part.words]
         program, rest = _program(words)
         if any([not word.text.startswith("/dev/") for word in command_part.outputs]):
             return False
-        if program in _RUNS_OTHERS or (program in _WITH_ACTIONS and not _WITH_ACTIONS[program].isdisjoint(rest)):
+        if program in _RUNS_OTHERS or (
+            program in _WITH_ACTIONS and not _WITH_ACTIONS[program].isdisjoint(rest)
+        ):
             return False
         if program and _name(command_part.words) not in (LOOKING, ""):
             return False
@@ -60,18 +66,24 @@ def only_reads(command: str) -> bool:
 
 
 def only_writes(command: str) -> bool:
-    """Check if a command line that wrote files did nothing else worth a name, as with `echo` and `sed -i`."""
+    """Check if a command line that wrote files did nothing else worth a name, as with `echo` and
+    `sed -i`."""
     return {LOOKING, "", *_WRITERS}.issuperset(family(command).split(" && "))
 
 
 def prints(command: str, path: str) -> bool:
-    """Check if a part of a command line prints the file at `path`, or is a `git diff` of all files."""
+    """Check if a part of a command line prints the file at `path`, or is a `git diff` of all
+    files."""
     name = path.rpartition("/")[2]
     for one in simple_commands(command):
         program, rest = _program([word.text or word.typed for word in one.words])
         is_diff = program == "git" and rest[:1] == ["diff"] and "--stat" not in rest
         named = [word.rpartition("/")[2] for word in rest if not word.startswith("-")]
-        if one.outputs or not (program in _PRINTERS or is_diff) or any([word.startswith("-i") for word in rest]):
+        if (
+            one.outputs
+            or not (program in _PRINTERS or is_diff)
+            or any([word.startswith("-i") for word in rest])
+        ):
             continue
         if name in named or (is_diff and len(named) == 1):
             return True
@@ -91,27 +103,38 @@ def commit_message(command: str) -> str:
         program, rest = _program([word.text for word in words])
         if program == "git" and "commit" in rest[:3]:
             for word, following in zip(rest, words[len(words) - len(rest) + 1 :]):
-                if word == "--message" or (word.endswith("m") and word[:1] == "-" != word[1:2]):  # -m, -am, -qam
-                    return _first_line(following.text if following.is_sure else following.typed.strip("\"'"))
+                # -m, -am, -qam
+                if word == "--message" or (word.endswith("m") and word[:1] == "-" != word[1:2]):
+                    return _first_line(
+                        following.text if following.is_sure else following.typed.strip("\"'")
+                    )
     return ""
 
 
 def is_rewriting(command: str) -> bool:
-    """Check if a command line makes a commit of committed changes: it amends, picks, reverts, merges, ..."""
+    """Check if a command line makes a commit of committed changes: it amends, picks, reverts,
+    merges, ..."""
     return is_carrying(command) or "--amend" in command or "--fixup" in command
 
 
 def is_carrying(command: str) -> bool:
-    """Check if a command line makes a commit whose changes are not its own: of none of the index."""
+    """Check if a command line makes a commit whose changes are not its own: of none of the
+    index."""
     words = [[word.text for word in simple] for simple in _simple_commands(command)]
     verbs = [arguments[:3] for program, arguments in map(_program, words) if program == "git"]
-    return not any("commit" in verb for verb in verbs) and any(_CARRYING.intersection(verb) for verb in verbs)
+    return not any("commit" in verb for verb in verbs) and any(
+        _CARRYING.intersection(verb) for verb in verbs
+    )
 
 
 def _first_line(message: str) -> str:
     """Return the first line of a message, which may be a here-document: `$(cat <<'EOF' ...`."""
     lines = [line.strip() for line in message.splitlines()]
-    told = [line for line in lines if line and not line.startswith("$(cat") and line not in ("EOF", ")", 'EOF"')]
+    told = [
+        line
+        for line in lines
+        if line and not line.startswith("$(cat") and line not in ("EOF", ")", 'EOF"')
+    ]
     return told[0] if told else ""
 
 
@@ -132,7 +155,9 @@ def _name(words: list[Word]) -> str:
     program, rest = _program([word.text or word.typed for word in words])
     if not program or program in _SILENT or program.startswith("#"):
         return ""
-    if program in _LOOKERS and not (program == "sed" and any(word.startswith("-i") for word in rest)):
+    if program in _LOOKERS and not (
+        program == "sed" and any(word.startswith("-i") for word in rest)
+    ):
         return LOOKING
     plain = [word for word in rest if not word.startswith("-")]
     if program == "git":

@@ -1,4 +1,5 @@
-"""Finds what a command line does to files and worktrees. When unsure, it reports nothing. Pure, and without `re`."""
+"""Finds what a command line does to files and worktrees. When unsure, it reports nothing. Pure, and
+without `re`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ EDIT, REMOVE, GIT = "edit", "remove", "git"
 MOVED = ("mv",)
 _DEEPEST = 2  # of `sh -c` in `sh -c`
 _LONGEST_PATH = 4096  # no system has longer ones
-_KEYWORDS = frozenset(("!", "{", "}", "do", "done", "elif", "else", "fi", "if", "then", "until", "while"))
+_KEYWORDS = frozenset(
+    ("!", "{", "}", "do", "done", "elif", "else", "fi", "if", "then", "until", "while")
+)
 _RUNNERS = frozenset(("command", "doas", "env", "exec", "nice", "nohup", "sudo", "time"))
 _TESTS = frozenset(("[", "[[", "cmp", "diff", "egrep", "false", "grep", "rg", "test"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
@@ -27,14 +30,28 @@ _WITH_VALUE = {
     "patch": ("-i", "-p", "-o", "-d", "-D", "--input", "--strip", "--output", "--directory"),
 }
 # Without one of these words a command line has no effect that would be found.
-_HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "ln ", "tee ", "touch ", "patch ", "unlink ")
+_HINTS = (
+    ">",
+    "git",
+    "sed",
+    "perl",
+    "mv ",
+    "rm ",
+    "cp ",
+    "ln ",
+    "tee ",
+    "touch ",
+    "patch ",
+    "unlink ",
+)
 
 
 class ShellEffect:
-    """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git command with its `words`
-    from the subcommand on, run in the directory `path`, as it was `typed`. Paths are absolute. The words of an EDIT are
-    MOVED if a file was moved or linked there (which keeps its modification time), else none. `is_doubtful`: the command
-    runs only if another one succeeds or fails. `is_followed`: another command runs after it,
+    """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git
+    command with its `words` from the subcommand on, run in the directory `path`, as it was `typed`.
+    Paths are absolute. The words of an EDIT are MOVED if a file was moved or linked there (which
+    keeps its modification time), else none. `is_doubtful`: the command runs only if another one
+    succeeds or fails. `is_followed`: another command runs after it,
     which may be the one that failed."""
 
     def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
@@ -50,8 +67,8 @@ class ShellEffect:
 
 
 def effects_of(command: str, cwd: str) -> list[ShellEffect]:
-    """Return the effects of a command line run in the directory `cwd` ('' if unknown), in order. Paths that the shell
-    would have to expand are omitted."""
+    """Return the effects of a command line run in the directory `cwd` ('' if unknown), in order.
+    Paths that the shell would have to expand are omitted."""
     if not any([hint in command for hint in _HINTS]):
         return []
     return _effects(command, cwd, 0)
@@ -80,7 +97,9 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
         elif program == "git":
             effects = list(_git(words, cwd))
         elif program in _SHELLS and depth < _DEEPEST:
-            at = next((at for at, word in enumerate(words[:-1]) if word.text in ("-c", "-lc", "-ec")), -1)
+            at = next(
+                (at for at, word in enumerate(words[:-1]) if word.text in ("-c", "-lc", "-ec")), -1
+            )
             if at >= 0 and words[at + 1].is_sure:
                 effects = _effects(words[at + 1].text, cwd, depth + 1)
         elif program in _PROGRAMS:
@@ -93,7 +112,9 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
             effect.is_doubtful = effect.is_doubtful or is_doubtful
         found += effects
         # A command after `&&` runs only if this one succeeds; most commands are expected to.
-        is_doubtful = is_doubtful or program in _TESTS or (bool(one.words) and one.words[0].text in _TESTS)
+        is_doubtful = (
+            is_doubtful or program in _TESTS or (bool(one.words) and one.words[0].text in _TESTS)
+        )
     return found
 
 
@@ -105,7 +126,9 @@ def _program(words: list[Word]) -> tuple[str, list[Word]]:
         if text == "for":
             return "", []
         name, separator, _ = text.partition("=")
-        if (separator and name.replace("_", "a").isalnum() and not name[:1].isdecimal()) or text in _KEYWORDS:
+        if (
+            separator and name.replace("_", "a").isalnum() and not name[:1].isdecimal()
+        ) or text in _KEYWORDS:
             at += 1
         elif text in _RUNNERS:
             at += 1
@@ -160,7 +183,9 @@ def _sed(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
     for name in options:
         if not name.startswith("--"):
             is_in_place = is_in_place or "i" in name[1:].partition("e")[0]
-            has_script = has_script or name in ("-e", "-f") or (name[-1:] == "e" and "i" not in name)
+            has_script = (
+                has_script or name in ("-e", "-f") or (name[-1:] == "e" and "i" not in name)
+            )
         has_script = has_script or name in ("--expression", "--file")
     if is_in_place and operands:
         if not operands[0].text:
@@ -224,9 +249,18 @@ def _patch(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
 
 
 _PROGRAMS = {
-    "sed": _sed, "gsed": _sed, "perl": _perl, "mv": _move, "cp": _move, "ln": _move, "rm": _remove, "tee": _write,
-    "touch": _write, "patch": _patch, "unlink": _remove,
-}  # fmt: skip
+    "sed": _sed,
+    "gsed": _sed,
+    "perl": _perl,
+    "mv": _move,
+    "cp": _move,
+    "ln": _move,
+    "rm": _remove,
+    "tee": _write,
+    "touch": _write,
+    "patch": _patch,
+    "unlink": _remove,
+}
 
 
 def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
@@ -248,10 +282,14 @@ def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
     subcommand = rest[0].text
     if subcommand == "mv":
         effects = list(_move("mv", rest[1:], cwd))
-    elif subcommand == "rm" and not any(word.text in ("--cached", "-n", "--dry-run") for word in rest):
+    elif subcommand == "rm" and not any(
+        word.text in ("--cached", "-n", "--dry-run") for word in rest
+    ):
         effects = list(_remove("rm", rest[1:], cwd))
     else:
-        effects = [ShellEffect(GIT, cwd, tuple([word.text if word.is_sure else "" for word in rest]))]
+        effects = [
+            ShellEffect(GIT, cwd, tuple([word.text if word.is_sure else "" for word in rest]))
+        ]
         effects[0].typed = " ".join(["git", *[word.typed for word in words]])
     yield from [effect for effect in effects if effect.path]
 

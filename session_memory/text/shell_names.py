@@ -1,5 +1,5 @@
-"""Files that a command line may write, though the words of its commands do not show it: a script in it, a variable, a
-glob or another program does. Pure, and without `re`."""
+"""Files that a command line may write, though the words of its commands do not show it: a script in
+it, a variable, a glob or another program does. Pure, and without `re`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ _IN_PATHS = "._-/+@~%"
 
 
 def names_in(command: str, *, rewrites: bool) -> set[str]:
-    """Return the names of the files that a command line may write, none if it only reads. ANY is among them if it has
-    a program that `rewrites` files."""
+    """Return the names of the files that a command line may write, none if it only reads. ANY is
+    among them if it has a program that `rewrites` files."""
     text = command[:_LONGEST]
-    words = "".join([letter if letter.isalnum() or letter in _IN_PATHS else " " for letter in text]).split()
+    words = "".join(
+        [letter if letter.isalnum() or letter in _IN_PATHS else " " for letter in text]
+    ).split()
     paths = [word.rstrip(".") for word in words if "/" in word or "." in word[1:-1]]
     names = {path.rpartition("/")[2] for path in paths} - {""}
     if rewrites:

@@ -1,16 +1,20 @@
-"""The words of a command line as the shell makes them, without `re`, which takes long to import. Pure."""
+"""The words of a command line as the shell makes them, without `re`, which takes long to import.
+Pure."""
 
 from __future__ import annotations
 
 _BLANK = " \t\r"
 _ENDS_WORD = " \t\r\n;&|<>()"
 _DEEPEST = 20  # of `$(...)` in `$(...)`
-_BEFORE_COMMANDS = frozenset(("!", "do", "elif", "else", "if", "then", "time", "until", "while", "{"))
+_BEFORE_COMMANDS = frozenset(
+    ("!", "do", "elif", "else", "if", "then", "time", "until", "while", "{")
+)
 _QUOTING = "'\"\\$`*?[{~#"  # ends a plain run of characters, together with what ends a word
 
 
 class Word:
-    """A word without its quotes, and as it was `typed`. `is_sure`: the shell expands nothing in it."""
+    """A word without its quotes, and as it was `typed`. `is_sure`: the shell expands nothing in
+    it."""
 
     def __init__(self, text: str, is_sure: bool, typed: str = "") -> None:
         self.text = text
@@ -19,7 +23,8 @@ class Word:
 
 
 class SimpleCommand:
-    """One command: its words, the files that its output goes to, and the operator before it ('' for the first one)."""
+    """One command: its words, the files that its output goes to, and the operator before it ('' for
+    the first one)."""
 
     def __init__(self, before: str) -> None:
         self.before = before
@@ -28,13 +33,15 @@ class SimpleCommand:
 
 
 def simple_commands(line: str) -> list[SimpleCommand]:
-    """Return the commands of a command line, in order. A command with only `(` or `)` in its `before` opens or closes a
-    subshell. The contents of here-documents and of `$(...)` are skipped."""
+    """Return the commands of a command line, in order. A command with only `(` or `)` in its
+    `before` opens or closes a subshell. The contents of here-documents and of `$(...)` are
+    skipped."""
     return _Lexer(line).commands()
 
 
 class _Lexer:
-    """Goes through a command line once, or from `at` to the end of a `$(...)` that is `depth` deep in others."""
+    """Goes through a command line once, or from `at` to the end of a `$(...)` that is `depth` deep
+    in others."""
 
     def __init__(self, line: str, at: int = 0, depth: int = 0) -> None:
         self._line = line
@@ -44,7 +51,8 @@ class _Lexer:
         self._is_over = False
         self._found: list[SimpleCommand] = []
         self._command = SimpleCommand("")
-        self._here_ends: list[tuple[str, bool]] = []  # of the here-documents that begin behind this line
+        # of the here-documents that begin behind this line
+        self._here_ends: list[tuple[str, bool]] = []
 
     def commands(self) -> list[SimpleCommand]:
         line, end = self._line, len(self._line)
@@ -82,7 +90,8 @@ class _Lexer:
             self._open.pop()
 
     def _parenthesis(self, character: str) -> str:
-        """Note a parenthesis, and return the operator that it is: `;` behind a pattern of a `case`."""
+        """Note a parenthesis, and return the operator that it is: `;` behind a pattern of a
+        `case`."""
         if character == "(":
             self._open.append(character)
         elif self._open and self._open[-1] == "case":
@@ -131,7 +140,9 @@ class _Lexer:
         word = self._word()
         if operator in ("<<", "<<-"):
             self._here_ends.append((word.text, operator == "<<-"))
-        elif is_output and not (operator.endswith("&") and (word.text.isdecimal() or word.text == "-")):
+        elif is_output and not (
+            operator.endswith("&") and (word.text.isdecimal() or word.text == "-")
+        ):
             self._command.outputs.append(word)
 
     def _skip_here_documents(self) -> None:
@@ -164,17 +175,27 @@ class _Lexer:
                 parts.append(text)
                 is_sure = is_sure and sure
             elif character == "\\":
-                parts.append("" if line.startswith("\n", self._at + 1) else line[self._at + 1 : self._at + 2])
+                parts.append(
+                    "" if line.startswith("\n", self._at + 1) else line[self._at + 1 : self._at + 2]
+                )
                 self._at += 2
             elif character in "$`":
                 self._skip_expansion(is_quoted=False)
                 is_sure = False
             else:
                 start = self._at
-                is_sure = is_sure and character not in "*?[" and not (character == "~" and not parts)
-                is_sure = is_sure and not (character == "{" and line[start + 1 : start + 2] not in ("}", " ", ""))
+                is_sure = (
+                    is_sure and character not in "*?[" and not (character == "~" and not parts)
+                )
+                is_sure = is_sure and not (
+                    character == "{" and line[start + 1 : start + 2] not in ("}", " ", "")
+                )
                 self._at += 1
-                while self._at < end and line[self._at] not in _ENDS_WORD and line[self._at] not in _QUOTING:
+                while (
+                    self._at < end
+                    and line[self._at] not in _ENDS_WORD
+                    and line[self._at] not in _QUOTING
+                ):
                     self._at += 1
                 parts.append(line[start : self._at])
         return Word("".join(parts), is_sure, line[begin : self._at])
@@ -189,7 +210,13 @@ class _Lexer:
             character = line[self._at]
             if character == "\\":
                 following = line[self._at + 1 : self._at + 2]
-                parts.append("" if following == "\n" else following if following in '$`"\\' else character + following)
+                parts.append(
+                    ""
+                    if following == "\n"
+                    else following
+                    if following in '$`"\\'
+                    else character + following
+                )
                 self._at += 2
             elif character in "$`":
                 self._skip_expansion(is_quoted=True)
@@ -203,7 +230,8 @@ class _Lexer:
         return "".join(parts), is_sure
 
     def _skip_expansion(self, *, is_quoted: bool) -> None:
-        """Go behind `$name`, `${...}`, `$(...)`, `$'...'` or backquotes, perhaps in double quotes."""
+        """Go behind `$name`, `${...}`, `$(...)`, `$'...'` or backquotes, perhaps in double
+        quotes."""
         line, end = self._line, len(self._line)
         if line[self._at] == "`":
             self._at += 1
@@ -226,7 +254,8 @@ class _Lexer:
             self._at = inner._at
 
     def _skip_to(self, closing: str, *, is_quoted: bool) -> None:
-        """Go behind a closing parenthesis, brace or backquote. Apostrophes are plain characters if it `is_quoted`."""
+        """Go behind a closing parenthesis, brace or backquote. Apostrophes are plain characters if
+        it `is_quoted`."""
         line, end = self._line, len(self._line)
         opening = {")": "(", "}": "{"}.get(closing, "")
         depth = 0 if opening else 1

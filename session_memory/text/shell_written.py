@@ -1,5 +1,5 @@
-"""Finds parts of the lines that a command wrote, if the command shows them: `sed -i s/one/two/`, `echo two >> a.txt`.
-Pure."""
+"""Finds parts of the lines that a command wrote, if the command shows them: `sed -i s/one/two/`,
+`echo two >> a.txt`. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _OTHER_WRITERS = frozenset(("bash", "cp", "dash", "patch", "sh", "tee", "zsh"))
 _PLAIN_OPTIONS = frozenset("-Eeipr")
 _ADDRESS = r"\s*(?:[\d$]+(?:,[\d$+~]+)?|/[^/\n]*/(?:,/[^/\n]*/)?)?\s*!?\s*"
 _SUBSTITUTION = re.compile(
-    _ADDRESS + r"s([^\w\s\\{}()\[\]<>;&])((?:\\.|(?!\1)[^\\\n])*)\1((?:\\.|(?!\1)[^\\])*)\1([a-zA-Z\d]*)\s*(?:;|\n|$)"
+    _ADDRESS
+    + r"s([^\w\s\\{}()\[\]<>;&])((?:\\.|(?!\1)[^\\\n])*)\1((?:\\.|(?!\1)[^\\])*)\1([a-zA-Z\d]*)\s*(?:;|\n|$)"
 )
 _ADDED = re.compile(_ADDRESS + r"[aic](?:\\\n?|[ \t])\s*(.+)\Z", re.DOTALL)
 _DELETED = re.compile(_ADDRESS + r"d\s*(?:;|\n|$)")
@@ -28,21 +29,25 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def written_parts(command: str) -> list[Parts] | None:
-    """Return the parts of each line that a command line wrote: a line has all parts of one of the tuples. None if the
-    command may have written other lines."""
+    """Return the parts of each line that a command line wrote: a line has all parts of one of the
+    tuples. None if the command may have written other lines."""
     shown = [parts for simple in simple_commands(command) for parts in _written_by(simple)]
-    return [part for parts in shown for part in parts or ()] if shown and None not in shown else None
+    return (
+        [part for parts in shown for part in parts or ()] if shown and None not in shown else None
+    )
 
 
 def can_have_written(command: str, line: str) -> bool:
-    """Check if a command line that writes files can have written a line: one with the text that it shows, if any."""
+    """Check if a command line that writes files can have written a line: one with the text that it
+    shows, if any."""
     shown, text = written_parts(command), normalised(line)
     return shown is None or any(all(part in text for part in parts) for parts in shown)
 
 
 def has_replaced_nothing(command: str, content: str) -> bool:
-    """Check if a command line that does nothing but substitute in files replaced nothing in a file that nothing wrote
-    since, and that has this content now: no line has the text that it puts in."""
+    """Check if a command line that does nothing but substitute in files replaced nothing in a file
+    that nothing wrote since, and that has this content now: no line has the text that it puts
+    in."""
     parts: list[Parts] = []
     for simple in simple_commands(command):
         program, *words = [word.text for word in simple.words] or [""]
@@ -55,7 +60,9 @@ def has_replaced_nothing(command: str, content: str) -> bool:
                 return False
             parts += put
     lines = [normalised(line) for line in content.splitlines()]
-    is_there = any(all(part in line for part in line_parts) for line_parts in parts for line in lines)
+    is_there = any(
+        all(part in line for part in line_parts) for line_parts in parts for line in lines
+    )
     return bool(parts) and all(map(any, parts)) and _only_substitutes(command) and not is_there
 
 
@@ -64,25 +71,31 @@ def _only_substitutes(command: str) -> bool:
 
 
 def _drops_lines(option: str) -> bool:
-    """Check if an option of `sed` or `perl` may drop or change lines beside what the script does."""
+    """Check if an option of `sed` or `perl` may drop or change lines beside what the script
+    does."""
     if option[:2] == "--":
         return option in ("--quiet", "--silent", "--null-data")
     return option[:1] == "-" and not _PLAIN_OPTIONS.issuperset(option)
 
 
 def _written_by(simple: SimpleCommand) -> list[list[Parts] | None]:
-    """Return the parts of the lines that one command wrote, in a list; [] if it writes no file that is known."""
+    """Return the parts of the lines that one command wrote, in a list; [] if it writes no file that
+    is known."""
     program, *names = [word.text.rpartition("/")[2] for word in simple.words] or [""]
     if program in ("mv", "touch"):  # a moved file keeps its lines
         return [[]]
     if program in _SUBSTITUTERS and not simple.outputs:
         scripts = _scripts(program, simple.words[1:])
         return [
-            [parts for script in scripts for parts in _put_in(script) or ()] if all(map(_is_known, scripts)) else None
+            [parts for script in scripts for parts in _put_in(script) or ()]
+            if all(map(_is_known, scripts))
+            else None
         ]
     if program == "echo" and simple.outputs:
         return [_echoed(simple)]
-    is_other = program in _OTHER_WRITERS or bool(simple.outputs) or not _SUBSTITUTERS.isdisjoint(names)
+    is_other = (
+        program in _OTHER_WRITERS or bool(simple.outputs) or not _SUBSTITUTERS.isdisjoint(names)
+    )
     return [None] if is_other or "tee" in names else []
 
 
@@ -95,7 +108,8 @@ def _echoed(simple: SimpleCommand) -> list[Parts] | None:
 
 
 def _scripts(program: str, words: Sequence[Word]) -> list[str]:
-    """Return the scripts of a `sed` or `perl`; `_UNKNOWN` for those in files, and those that the shell expands."""
+    """Return the scripts of a `sed` or `perl`; `_UNKNOWN` for those in files, and those that the
+    shell expands."""
     scripts: list[Word] = []
     operands: list[Word] = []
     before = ""
@@ -116,7 +130,8 @@ def _scripts(program: str, words: Sequence[Word]) -> list[str]:
 
 
 def _takes_script(program: str, option: str) -> bool:
-    """Check if a script is the value of an option: in `sed -ie` the `e` is a suffix, and `-E` takes none."""
+    """Check if a script is the value of an option: in `sed -ie` the `e` is a suffix, and `-E` takes
+    none."""
     if option[:1] != "-" or option[:2] == "--":
         return option == "--expression"
     return option[-1] in "eE" if program == "perl" else option[-1] == "e" and "i" not in option
@@ -127,8 +142,8 @@ def _is_known(script: str) -> bool:
 
 
 def _put_in(script: str, deleted: Sequence[Parts] = ()) -> list[Parts] | None:
-    """Return the parts of the lines that a script changes or adds, and `deleted` for each deletion; None if it may do
-    more."""
+    """Return the parts of the lines that a script changes or adds, and `deleted` for each deletion;
+    None if it may do more."""
     put: list[Parts] = []
     at = 0
     while script[at:].strip():

@@ -1,11 +1,14 @@
-"""Points in time as texts: ISO 8601, local time for people, and a date or a time ago as they name it. Without
-`datetime`, which a prompt would wait for."""
+"""Points in time as texts: ISO 8601, local time for people, and a date or a time ago as they name
+it. Without `datetime`, which a prompt would wait for."""
 
 from __future__ import annotations
 
 import time
 
-EXAMPLES = "a date (2026-02-01), a time (2026-02-01 13:30), a time ago (30m, 2h, 3d, 2w), today or yesterday"
+EXAMPLES = (
+    "a date (2026-02-01), a time (2026-02-01 13:30), a time ago (30m, 2h, 3d, 2w), today "
+    "or yesterday"
+)
 _UNITS = {
     name: seconds
     for seconds, names in (
@@ -18,18 +21,21 @@ _UNITS = {
 }
 _MIDNIGHTS: dict[str, int] = {}  # of the days that were met last
 _MOST_MIDNIGHTS = 1000
-_MINUTES: dict[tuple[int, object], tuple[str, str]] = {}  # those in the local zone that were met last
+# those in the local zone that were met last
+_MINUTES: dict[tuple[int, object], tuple[str, str]] = {}
 _MOST_MINUTES = 100
 
 
 def epoch_seconds(text: object) -> float | None:
-    """Seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None for other text."""
+    """Seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None for
+    other text."""
     if not isinstance(text, str) or len(text) < 19 or text[10] not in "T ":
         return None
     try:
         midnight = _MIDNIGHTS.get(text[:10]) or _midnight(text[:10])
         hour, minute = int(text[11:13]), int(text[14:16])
-        if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdigit():  # as nearly all are written
+        # as nearly all are written
+        if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdigit():
             second, offset = float(text[17:-1]), 0
         else:
             second, offset = _second_and_offset(text[17:])
@@ -51,7 +57,8 @@ def _midnight(day: str) -> int:
 
 
 def _second_and_offset(text: str) -> tuple[float, int]:
-    """Read what follows the minute: return the second and the offset of the zone from UTC, in seconds."""
+    """Read what follows the minute: return the second and the offset of the zone from UTC, in
+    seconds."""
     zone_at = 2
     if text[2:3] == ".":
         zone_at = 3
@@ -72,7 +79,8 @@ def _zone_seconds(zone: str) -> int:
 
 
 def _days_from_civil(year: int, month: int, day: int) -> int:
-    """Return days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm: years begin in March)."""
+    """Return days since 1970-01-01 in the Gregorian calendar (Howard Hinnant's algorithm: years
+    begin in March)."""
     if month <= 2:
         year, month = year - 1, month + 12
     days = 365 * year + year // 4 - year // 100 + year // 400
@@ -96,8 +104,9 @@ def local_time(seconds: float) -> str:
 
 
 def local_iso_time(seconds: float) -> str:
-    """Return the same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`. Messages of one
-    minute share its text, which takes two thirds of the time; zones are whole minutes from UTC."""
+    """Return the same to the second, with the distance of the zone to UTC: `2026-02-21
+    03:39:07+01:00`. Messages of one minute share its text, which takes two thirds of the time;
+    zones are whole minutes from UTC."""
     minute, second = divmod(int(seconds), 60)
     start, zone = _MINUTES.get((minute, time.tzname)) or _local_minute(minute)
     return f"{start}{second:02}{zone}"
@@ -122,20 +131,22 @@ def age(seconds: float) -> str:
 
 
 def milliseconds_at(text: str, now: float | None = None) -> int | None:
-    """Milliseconds since 1970 of the point in time in `text`, in local time unless it names its zone; None if there is
-    none. A day is its first instant. `now` is in seconds."""
+    """Milliseconds since 1970 of the point in time in `text`, in local time unless it names its
+    zone; None if there is none. A day is its first instant. `now` is in seconds."""
     span = _span_of(text, time.time() if now is None else now)
     return None if span is None else round(span[0] * 1000)
 
 
 def last_millisecond(text: str, now: float | None = None) -> int | None:
-    """Return the same for the end of a range: a day counts to its end, in 23 or 25 hours if its clocks change."""
+    """Return the same for the end of a range: a day counts to its end, in 23 or 25 hours if its
+    clocks change."""
     span = _span_of(text, time.time() if now is None else now)
     return None if span is None else round(span[1] * 1000) - (span[0] < span[1])
 
 
 def _span_of(text: str, now: float) -> tuple[float, float] | None:
-    """Return the first second of what `text` names and the one after its last: the same for an instant."""
+    """Return the first second of what `text` names and the one after its last: the same for an
+    instant."""
     word = " ".join(text.lower().split())
     if word in ("now", "today", "yesterday"):
         return (now, now) if word == "now" else _day(time.localtime(now), -int(word == "yesterday"))
@@ -166,13 +177,15 @@ def _seconds_ago(word: str) -> float | None:
 
 def _day(date: time.struct_time, days: int = 0) -> tuple[float, float]:
     """Return the first second of a local day, and of the day after it."""
-    first, after = [time.mktime((*date[:2], date[2] + days + more, 0, 0, 0, 0, 0, -1)) for more in (0, 1)]
+    first, after = [
+        time.mktime((*date[:2], date[2] + days + more, 0, 0, 0, 0, 0, -1)) for more in (0, 1)
+    ]
     return first, after
 
 
 def _instant(date: time.struct_time, clock: str) -> float:
-    """Return the second of `13:30`, `13:30:07`, `13:30:07.123`, `13:30z` or `13:30+02:00` on a day. Raises
-    ValueError."""
+    """Return the second of `13:30`, `13:30:07`, `13:30:07.123`, `13:30z` or `13:30+02:00` on a day.
+    Raises ValueError."""
     zone_at = next((at for at, character in enumerate(clock) if character in "z+-"), len(clock))
     zone, (minute, point, fraction) = clock[zone_at:], clock[:zone_at].strip().partition(".")
     at = time.strptime(minute, "%H:%M:%S" if minute.count(":") == 2 else "%H:%M")
@@ -182,7 +195,9 @@ def _instant(date: time.struct_time, clock: str) -> float:
     if not zone:
         return time.mktime((*date[:3], *at[3:6], 0, 0, -1)) + rest
     digits = zone[1:].replace(":", "")
-    if zone != "z" and not (digits.isdecimal() and len(digits) in (2, 4) and digits[:2] < "24" and digits[2:3] < "6"):
+    if zone != "z" and not (
+        digits.isdecimal() and len(digits) in (2, 4) and digits[:2] < "24" and digits[2:3] < "6"
+    ):
         raise ValueError(zone)
     midnight = _days_from_civil(*date[:3]) * 86400
     return midnight + at[3] * 3600 + at[4] * 60 + at[5] + rest - _zone_seconds(zone)

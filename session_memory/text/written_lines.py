@@ -10,7 +10,9 @@ LEAST_CHARACTERS = 12  # of a line with normalised whitespace: shorter ones are 
 MOST_LINES = 5000  # of one edit: a longer one was generated
 MOST_SHORT = 500  # short lines of one edit
 MOST_LINE_CHARACTERS = 2000
-_HERE_DOCUMENT = re.compile(r"^([^\n]*)<<-?[ \t]*([\"']?)(\w+)\2([^\n]*)\n(.*?)^[ \t]*\3[ \t]*$", re.M | re.S)
+_HERE_DOCUMENT = re.compile(
+    r"^([^\n]*)<<-?[ \t]*([\"']?)(\w+)\2([^\n]*)\n(.*?)^[ \t]*\3[ \t]*$", re.M | re.S
+)
 _MESSAGE = re.compile(r"\b(?:commit|tag|gh|glab)\b")  # its here-document is a message, not a file
 _ID_CHARACTERS = 7  # of a commit: git shows so many or more
 _MADE = re.compile(rf"^\[[^\]\n]*\s([0-9a-f]{{{_ID_CHARACTERS},64}})\] (.+)$", re.M)
@@ -23,25 +25,34 @@ def normalised(line: str) -> str:
 
 
 def added_lines(before: str, after: str) -> list[str]:
-    """Return the normalised lines of `after` that `before` lacks, those of LEAST_CHARACTERS or more, each once."""
+    """Return the normalised lines of `after` that `before` lacks, those of LEAST_CHARACTERS or
+    more, each once."""
     gone = set(map(str.strip, before.split("\n"))) if before else set()
     new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
-    found = [line for line in new if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS and line not in gone]
+    found = [
+        line
+        for line in new
+        if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS and line not in gone
+    ]
     text = "\n".join(found)
     if "  " not in text and "\t" not in text:  # of most edits
         return found
     gone.update([normalised(line) for line in gone if "  " in line or "\t" in line])
-    spaced = dict.fromkeys([normalised(line) if "  " in line or "\t" in line else line for line in found])
+    spaced = dict.fromkeys(
+        [normalised(line) if "  " in line or "\t" in line else line for line in found]
+    )
     return [line for line in spaced if line not in gone and len(line) >= LEAST_CHARACTERS]
 
 
 def short_lines(before: str, after: str) -> list[str]:
-    """Return the normalised lines of `after` that `before` lacks and that are too short to say who wrote them, unless
-    the file is known; each once."""
+    """Return the normalised lines of `after` that `before` lacks and that are too short to say who
+    wrote them, unless the file is known; each once."""
     gone = set(map(normalised, before.split("\n")))
-    return [line for line in dict.fromkeys(map(normalised, after.split("\n"))) if is_short(line) and line not in gone][
-        :MOST_SHORT
-    ]
+    return [
+        line
+        for line in dict.fromkeys(map(normalised, after.split("\n")))
+        if is_short(line) and line not in gone
+    ][:MOST_SHORT]
 
 
 def is_short(line: str) -> bool:
@@ -50,7 +61,8 @@ def is_short(line: str) -> bool:
 
 
 def here_documents(command: str) -> list[str]:
-    """Return the texts of a command's here-documents; of a patch, what it adds. Messages of commits are omitted."""
+    """Return the texts of a command's here-documents; of a patch, what it adds. Messages of commits
+    are omitted."""
     if "<<" not in command:
         return []
     bodies = [one[5] for one in _HERE_DOCUMENT.finditer(command) if not _MESSAGE.search(one[1])]
@@ -58,8 +70,8 @@ def here_documents(command: str) -> list[str]:
 
 
 def made_commits(result: str) -> list[str]:
-    """Return the texts to hash for the commits in the result of a command, as in `[main 1f2e3d4] Subject`: of each its
-    id and its subject."""
+    """Return the texts to hash for the commits in the result of a command, as in `[main 1f2e3d4]
+    Subject`: of each its id and its subject."""
     made = _MADE.findall(result) if "] " in result else []
     return [text for id, subject in made for text in (commit_id(id), commit_subject(subject))]
 
@@ -81,7 +93,9 @@ def line_in(name: str, line: str) -> str:
 
 def _added_by(patch: str) -> str:
     lines = patch.split("\n")
-    return "\n".join(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++ "))
+    return "\n".join(
+        line[1:] for line in lines if line.startswith("+") and not line.startswith("+++ ")
+    )
 
 
 def line_hashes(lines: Iterable[str], key: bytes) -> list[int]:

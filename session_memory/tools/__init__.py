@@ -1,7 +1,8 @@
-"""The tools with which an agent reads its sessions and switches between them, defined once (`definitions`).
+"""The tools with which an agent reads its sessions and switches between them, defined once
+(`definitions`).
 
-They use a `Backend`: the sessions of a home, or those of a group of a host. `sdk_server` serves them inside a program
-that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
+They use a `Backend`: the sessions of a home, or those of a group of a host. `sdk_server` serves
+them inside a program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ from .sdk_server import sdk_server
 from .values import ListedSession, RefusedError, SearchLimits, SearchResult
 
 __all__ = [
-    "TOOLS", "Backend", "GroupBackend", "HomeBackend", "ListedSession", "RefusedError", "SearchLimits", "SearchResult",
-    "ToolResult", "call", "sdk_server",
-]  # fmt: skip
+    "TOOLS",
+    "Backend",
+    "GroupBackend",
+    "HomeBackend",
+    "ListedSession",
+    "RefusedError",
+    "SearchLimits",
+    "SearchResult",
+    "ToolResult",
+    "call",
+    "sdk_server",
+]

@@ -1,4 +1,5 @@
-"""Calling a tool: checks the arguments, and turns every error into a text that a model can act on."""
+"""Calling a tool: checks the arguments, and turns every error into a text that a model can act
+on."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class Served(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """The text for the model that called the tool, and the same as values if the tool has an `output` schema."""
+    """The text for the model that called the tool, and the same as values if the tool has an
+    `output` schema."""
 
     text: str
     is_error: bool = False
@@ -36,9 +38,9 @@ class ToolResult(NamedTuple):
 
 
 def call(backend: Backend, name: str, arguments: object) -> ToolResult:
-    """Call the tool `name` and return its result. Clients add arguments of their own, send null for absent ones and
-    numbers as texts: an unknown argument is ignored, and any usual spelling of a value is read. Raises KeyError for an
-    unknown tool, and nothing else."""
+    """Call the tool `name` and return its result. Clients add arguments of their own, send null for
+    absent ones and numbers as texts: an unknown argument is ignored, and any usual spelling of a
+    value is read. Raises KeyError for an unknown tool, and nothing else."""
     tool = {tool.name: tool for tool in tools_for(backend)}[name]
     try:
         words = _read(tool, {} if arguments is None else arguments)
@@ -46,17 +48,28 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
         return ToolResult(results.problem(f"{name}: {error}", "call it again"), True)
     try:
         told = tool.run(backend, words)
-        return ToolResult(results.bounded(told), data=told.data if isinstance(told, results.Told) else None)
+        return ToolResult(
+            results.bounded(told), data=told.data if isinstance(told, results.Told) else None
+        )
     except LockedError:
-        problem, hint = "another process is busy with the same conversations", "try again in a moment"
+        problem, hint = (
+            "another process is busy with the same conversations",
+            "try again in a moment",
+        )
     except SessionMemoryError as error:
         problem, hint = str(error), error.hint
     except OSError as error:
         # Without the path: the model may not be allowed to know the directory.
-        problem, hint = f"{name}: {error.strerror or 'the files cannot be read'}", "tell the user if it happens again"
+        problem, hint = (
+            f"{name}: {error.strerror or 'the files cannot be read'}",
+            "tell the user if it happens again",
+        )
     except Exception as error:
         print_traceback(error)
-        problem, hint = f"{name} failed ({type(error).__name__})", "go on without it, and tell the user"
+        problem, hint = (
+            f"{name} failed ({type(error).__name__})",
+            "go on without it, and tell the user",
+        )
     return ToolResult(results.bounded(results.problem(problem, hint)), True)
 
 
@@ -90,7 +103,8 @@ def _read(tool: Tool, given: object) -> dict[str, Any]:
 
 
 def _value(key: str, value: object, wanted: Schema) -> str | int | None:
-    """Return a value in the type that a schema wants; None for an absent one. Raises _WrongArgumentError."""
+    """Return a value in the type that a schema wants; None for an absent one. Raises
+    _WrongArgumentError."""
     if value is None or (value == "" and wanted["type"] == "integer"):
         return None
     if wanted["type"] == "integer":
@@ -98,7 +112,8 @@ def _value(key: str, value: object, wanted: Schema) -> str | int | None:
         if number is None:
             raise _WrongArgumentError(f"`{key}` is a whole number")
         return number
-    if isinstance(value, (int, float)) and not isinstance(value, bool):  # such as an id or an interval
+    # such as an id or an interval
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         number = whole_number(value)
         return str(value if number is None else number)
     if not isinstance(value, str):

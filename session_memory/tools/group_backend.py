@@ -1,7 +1,8 @@
-"""The sessions of a host's group, for the tools of its agent; for the agent of main, those of all groups.
+"""The sessions of a host's group, for the tools of its agent; for the agent of main, those of all
+groups.
 
-Ids and names are looked up among the group's sessions: no argument of a tool becomes part of a path.
-"""
+Ids and names are looked up among the group's sessions: no argument of a tool becomes part of a
+path."""
 
 from __future__ import annotations
 
@@ -33,12 +34,17 @@ _UNTITLED = "the present conversation"
 
 
 class GroupBackend(Backend):
-    """The `Backend` of a group's agent; `administration` is the host's services for it. Raises GroupNameError."""
+    """The `Backend` of a group's agent; `administration` is the host's services for it. Raises
+    GroupNameError."""
 
     def __init__(
-        self, layout: Layout, group: str, sessions: SessionManager, administration: Administration | None = None,
+        self,
+        layout: Layout,
+        group: str,
+        sessions: SessionManager,
+        administration: Administration | None = None,
         teams: TeamPool | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
@@ -48,7 +54,11 @@ class GroupBackend(Backend):
 
     def sessions(self) -> list[ListedSession]:
         """Return the sessions, those of other groups last."""
-        return [one for group in self._groups() for one in self._sessions_of(group, self._privacy(group))]
+        return [
+            one
+            for group in self._groups()
+            for one in self._sessions_of(group, self._privacy(group))
+        ]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         group = self._layout.group(session.group) if session.group else self._group
@@ -63,8 +73,10 @@ class GroupBackend(Backend):
     def clear(self, name: str) -> str:
         kept = self._sessions.clear(self._group.name, name)
         return (
-            f"Done: this conversation is kept as {name!r} (id {kept.history_id}){_archived(kept)}. Finish your answer: "
-            f"the next message begins a new one, and resume_session with id {kept.history_id} comes back to this one."
+            f"Done: this conversation is kept as {name!r} (id "
+            f"{kept.history_id}){_archived(kept)}. Finish your answer: "
+            f"the next message begins a new one, and resume_session with id {kept.history_id} "
+            f"comes back to this one."
         )
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
@@ -72,7 +84,9 @@ class GroupBackend(Backend):
             raise RefusedError("you are in that session already", "there is nothing to resume")
         if session.group:
             hint = "use read_session to see what was said in it"
-            raise RefusedError(f"only the agent of the group {session.group} can resume its sessions", hint)
+            raise RefusedError(
+                f"only the agent of the group {session.group} can resume its sessions", hint
+            )
         kept = self._sessions.resume(self._group.name, int(session.id), save_as)
         if kept is None:
             before = ""
@@ -86,14 +100,17 @@ class GroupBackend(Backend):
         """Return the group itself and, for main, all others."""
         if not self._group.is_main:
             return [self._group]
-        with directory_below(self._layout.root, self._layout.groups_dir) as directory, os.scandir(directory) as found:
+        with (
+            directory_below(self._layout.root, self._layout.groups_dir) as directory,
+            os.scandir(directory) as found,
+        ):
             names = sorted(one.name for one in found if one.is_dir(follow_symlinks=False))
         others = [name for name in names if is_name(name) and name.casefold() not in (MAIN, GLOBAL)]
         return [self._group, *map(self._layout.group, others)]
 
     def _privacy(self, group: Group) -> Privacy:
-        """Return the current rules for reporting about a group: its own, those of the asking group, of their host and
-        of its person."""
+        """Return the current rules for reporting about a group: its own, those of the asking group,
+        of their host and of its person."""
         return Privacy(os.environ, self._group.memory_home, group.memory_home)
 
     def _is_own(self, session: ListedSession) -> bool:
@@ -107,15 +124,21 @@ class GroupBackend(Backend):
         listed = [shown] if shown else []
         for entry in self._sessions.get_history(group.name):
             modified = epoch_seconds(entry.archived_at)
-            listed.append(ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label))
+            listed.append(
+                ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label)
+            )
         return [
-            one for one in listed
-            if is_name(one.session_id) and (self._is_own(one) or self._is_told(one, listed, privacy, group))
-        ]  # fmt: skip
+            one
+            for one in listed
+            if is_name(one.session_id)
+            and (self._is_own(one) or self._is_told(one, listed, privacy, group))
+        ]
 
-    def _is_told(self, one: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group) -> bool:
-        """Return whether a session may be listed: by each of the names that it has among the `listed` ones of its
-        group, and unless all of it was forgotten."""
+    def _is_told(
+        self, one: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group
+    ) -> bool:
+        """Return whether a session may be listed: by each of the names that it has among the
+        `listed` ones of its group, and unless all of it was forgotten."""
         names = [other.name for other in listed if other.session_id == one.session_id]
         gate = Gate(privacy, one.session_id, group.root, names)
         if gate.rule.ignore or gate.until is None:
@@ -127,8 +150,8 @@ class GroupBackend(Backend):
             return False
 
     def _gate(self, group: Group, path: str, session: ListedSession) -> tuple[Gate, Described]:
-        """Return what may be told of a session of a group whose transcript lies at `path`, and what that says. Raises
-        OSError."""
+        """Return what may be told of a session of a group whose transcript lies at `path`, and what
+        that says. Raises OSError."""
         privacy = self._privacy(group)
         described = describe(group.runtime, path, privacy)
         described.start = group.root
@@ -138,14 +161,15 @@ class GroupBackend(Backend):
 
     @contextmanager
     def _transcript(self, group: Group, session_id: str) -> Iterator[str]:
-        """Yield a path to a transcript on which no symlink can be put. Raises OSError, OutsideGroupError."""
+        """Yield a path to a transcript on which no symlink can be put. Raises OSError,
+        OutsideGroupError."""
         path = group.transcript(session_id)
         with pinned(self._layout.root, os.path.dirname(path)) as directory:
             yield f"{directory}/{os.path.basename(path)}"
 
     def _active(self, group: Group, session_id: str, label: str) -> ListedSession | None:
-        """Return the group's active session under its title, as far as there is a transcript that can be read and the
-        title may be told; None for one of another group that is excluded."""
+        """Return the group's active session under its title, as far as there is a transcript that
+        can be read and the title may be told; None for one of another group that is excluded."""
         shown = ListedSession(session_id, _UNTITLED, session_id, None, True, label)
         try:
             with self._transcript(group, session_id) as path:

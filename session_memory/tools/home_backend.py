@@ -1,8 +1,8 @@
 """The sessions of a home, for the tools of its agent.
 
-A named session of an agent home is cleared and resumed by changing the id that its name points to: the program that
-runs the agent goes on with that. Any other session is switched by its user, in the program that runs it.
-"""
+A named session of an agent home is cleared and resumed by changing the id that its name points to:
+the program that runs the agent goes on with that. Any other session is switched by its user, in the
+program that runs it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,12 @@ _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell
 
 
 class HomeBackend(Backend):
-    """The `Backend` of the home at `path`, by default the current one (an agent home, or the project)."""
+    """The `Backend` of the home at `path`, by default the current one (an agent home, or the
+    project)."""
 
-    def __init__(self, path: str | None, environ: Mapping[str, str], teams: TeamPool | None = None) -> None:
+    def __init__(
+        self, path: str | None, environ: Mapping[str, str], teams: TeamPool | None = None
+    ) -> None:
         super().__init__(path, path, environ, teams)
         self._found: dict[str, FoundSession] = {}  # as last listed
         self._readable: dict[str, FoundSession] = {}  # also what another thread has looked up
@@ -43,7 +46,9 @@ class HomeBackend(Backend):
     def sessions(self) -> list[ListedSession]:
         own_runtime, own_id = running_session(self._environ, os.getppid())
         try:
-            found = find_sessions(self._searched_path, False, self._environ, own_id=own_id, former_names=former_names)
+            found = find_sessions(
+                self._searched_path, False, self._environ, own_id=own_id, former_names=former_names
+            )
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}
@@ -52,14 +57,19 @@ class HomeBackend(Backend):
         return [_listed(one, own_id, own) for one in found]
 
     def session_behind(self, word: str) -> ListedSession | None:
-        """Return that session in any project, as `session-memory read` finds it. Raises RefusedError if there are
-        several."""
+        """Return that session in any project, as `session-memory read` finds it. Raises
+        RefusedError if there are several."""
         own_runtime, own_id = running_session(self._environ, os.getppid())
         try:
             id = self._id_behind(word)
-            is_agent_s = bool(self._environ.get(ENV_HOME)) or any(one.home.sessions_dir for one in self._found.values())
-            is_all = self._searched_path is None and not is_agent_s  # an agent with a home of its own sees that
-            every = find_sessions(self._searched_path, is_all, self._environ, own_id=own_id, former_names=former_names)
+            is_agent_s = bool(self._environ.get(ENV_HOME)) or any(
+                one.home.sessions_dir for one in self._found.values()
+            )
+            # an agent with a home of its own sees that
+            is_all = self._searched_path is None and not is_agent_s
+            every = find_sessions(
+                self._searched_path, is_all, self._environ, own_id=own_id, former_names=former_names
+            )
             found = choose(every, id or word)
         except AmbiguousSessionError as error:
             raise RefusedError(str(error), error.hint) from None
@@ -79,15 +89,22 @@ class HomeBackend(Backend):
             kept = f"this conversation is kept as {name!r} (id {own_id}){self._keep(own, name)}"
             os.unlink(_pointer(own))
             return (
-                f"Done: {kept}. Finish your answer: the next message to {own.session.name!r} begins a new one, and "
-                f"resume_session with id {own_id} comes back to this one.{_in_terminal(own.runtime.install.CLEAR)}"
+                f"Done: {kept}. Finish your answer: the next message to {own.session.name!r} "
+                f"begins a new one, and "
+                f"resume_session with id {own_id} comes back to this "
+                f"one.{_in_terminal(own.runtime.install.CLEAR)}"
             )
         if runtime is None:
-            return f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk to you."
+            return (
+                f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk "
+                f"to you."
+            )
         types = runtime.install
         return (
-            f"{_ONLY_THE_USER} type `{types.RENAME.format(name=one_line(name))}`, then `{types.CLEAR}`. This "
-            f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a terminal comes back to it."
+            f"{_ONLY_THE_USER} type `{types.RENAME.format(name=one_line(name))}`, then "
+            f"`{types.CLEAR}`. This "
+            f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a "
+            f"terminal comes back to it."
         )
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
@@ -95,26 +112,39 @@ class HomeBackend(Backend):
             raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
         target, own = self._found[session.id], self._found.get(self._own_session())
         types = target.runtime.install
-        if own is not None and _pointer(own) and not target.session.name and target.runtime is own.runtime:
+        if (
+            own is not None
+            and _pointer(own)
+            and not target.session.name
+            and target.runtime is own.runtime
+        ):
             kept = self._keep(own, save_as or "")
             write_atomically(_pointer(own), encode({"sessionId": target.id}).encode())
             return (
-                f"Done: the next message to {own.session.name!r} goes on with {session.name!r}. Finish your answer. "
-                f"This conversation is kept{f' as {save_as!r}' if save_as else ''} (id {own.id}){kept}."
+                f"Done: the next message to {own.session.name!r} goes on with {session.name!r}. "
+                f"Finish your answer. "
+                f"This conversation is kept{f' as {save_as!r}' if save_as else ''} "
+                f"(id {own.id}){kept}."
                 f"{_in_terminal(types.RESUME.format(id=target.id))}"
             )
         first = f"type `{types.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
         return (
-            f"{_ONLY_THE_USER} {first}leave this conversation and run `{types.RESUME.format(id=session.id)}` in a "
+            f"{_ONLY_THE_USER} {first}leave this conversation and run "
+            f"`{types.RESUME.format(id=session.id)}` in a "
             "terminal, in the directory that this one was started in."
         )
 
     def _keep(self, own: FoundSession, title: str) -> str:
-        """Archive the session under a title ('' for its own); return where, in words. Raises OSError, LockedError."""
+        """Archive the session under a title ('' for its own); return where, in words. Raises
+        OSError, LockedError."""
         home, privacy = own.home, Privacy(self._environ, own.home)
         settle(home.conversations_dir, privacy)
-        source = ArchiveSource(own.id, own.session.path, own.runtime, title=title, name=own.session.name)
-        archive = archive_session(source, home.conversations_dir, home.settings(), time.time(), privacy=privacy)
+        source = ArchiveSource(
+            own.id, own.session.path, own.runtime, title=title, name=own.session.name
+        )
+        archive = archive_session(
+            source, home.conversations_dir, home.settings(), time.time(), privacy=privacy
+        )
         is_shown = archive is not None and not is_private_path(archive)
         return f", archived in {archive}" if is_shown else ""
 
@@ -122,8 +152,8 @@ class HomeBackend(Backend):
         return running_session(self._environ, os.getppid())[1]
 
     def _likely_session(self) -> str:
-        """Return the session written to last of the runtime that started this process: Gemini CLI and Qwen Code tell a
-        command that they run it, but not in which session."""
+        """Return the session written to last of the runtime that started this process: Gemini CLI
+        and Qwen Code tell a command that they run it, but not in which session."""
         self.sessions()
         found = [one for one in self._found.values() if one.runtime.has_started(self._environ)]
         return max(found, key=lambda one: one.modified).id if found else ""
@@ -135,10 +165,13 @@ def _listed(one: FoundSession, own_id: str, own_runtime: str) -> ListedSession:
 
 
 def _pointer(own: FoundSession) -> str:
-    """Return the path of the file that points from a session's name to its id; '' without a name or such a file."""
+    """Return the path of the file that points from a session's name to its id; '' without a name or
+    such a file."""
     path = f"{own.home.sessions_dir}/{own.session.name}.json"
     return path if own.home.sessions_dir and own.session.name and is_file(path) else ""
 
 
 def _in_terminal(command: str) -> str:
-    return f" If the user talks to you in the runtime's own terminal, tell them to type `{command}`."
+    return (
+        f" If the user talks to you in the runtime's own terminal, tell them to type `{command}`."
+    )

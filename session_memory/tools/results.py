@@ -1,5 +1,5 @@
-"""Results of the tools as text: bounded, in numbered or named lines that a model can refer to, safe for a prompt.
-Pure."""
+"""Results of the tools as text: bounded, in numbered or named lines that a model can refer to, safe
+for a prompt. Pure."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ COMMAND_CHARACTERS = 200
 CANDIDATES = 12
 FACT_SESSIONS = 3
 NOTHING_FOUND = (
-    "Nothing was found in earlier conversations. Try other words for the same thing, or fewer. Messages of a session "
+    "Nothing was found in earlier conversations. Try other words for the same thing, or fewer. "
+    "Messages of a session "
     "that is still open may not be searchable yet: see list_sessions and read_session."
 )
 NOTHING_IN_TEAM = (
-    "Nothing was found in the team's sessions. Try other words, or fewer; the last minutes of others may not be there "
+    "Nothing was found in the team's sessions. Try other words, or fewer; the last minutes of "
+    "others may not be there "
     "yet."
 )
 NO_FACTS = (
-    "The graph has no facts about that. Try other words, or search_sessions: the graph gets a conversation some time "
+    "The graph has no facts about that. Try other words, or search_sessions: the graph gets a "
+    "conversation some time "
     "after its end."
 )
 NEVER_SEEN = "No tool has failed with this error in any session."
@@ -48,8 +51,9 @@ _CUT_CHARACTERS = 80
 
 
 class Told(str):
-    """A text for the model, and the same as values, by the tool's `output` schema: as safe and as short as the text,
-    with its hints as `note`, since Claude Code 2.1.331 gives its model the values in place of the text."""
+    """A text for the model, and the same as values, by the tool's `output` schema: as safe and as
+    short as the text, with its hints as `note`, since Claude Code 2.1.331 gives its model the
+    values in place of the text."""
 
     data: dict[str, Any]
 
@@ -60,22 +64,37 @@ class Told(str):
 
 
 def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
-    """Return the sessions from the `skip`-th on, a line each, and how to see those that do not fit."""
+    """Return the sessions from the `skip`-th on, a line each, and how to see those that do not
+    fit."""
     if not listed:
         return Told("There are no sessions yet.", note="There are no sessions yet.", sessions=[])
     if skip >= len(listed):
-        nothing = f"There are {counted(len(listed), 'session')}, so none is left after skipping {skip:,}."
+        nothing = (
+            f"There are {counted(len(listed), 'session')}, so none is left after skipping {skip:,}."
+        )
         return Told(nothing, note=nothing, sessions=[])
     lines = _with_room((_listed(one, now) for one in listed[skip:]), gap=1)
-    heading = f"{counted(len(listed), 'session')}, the latest first. read_session takes a name or an id."
-    sessions = _given([
-        {"id": one.id, "name": shorten(name_of(one), NAME_CHARACTERS), "group": one.group, "runtime": one.runtime,
-         "used_at": _moment(one.modified), "is_yours": one.is_active and not one.group}
-        for one in listed[skip : skip + len(lines)]
-    ])  # fmt: skip
+    heading = (
+        f"{counted(len(listed), 'session')}, the latest first. read_session takes a name or an id."
+    )
+    sessions = _given(
+        [
+            {
+                "id": one.id,
+                "name": shorten(name_of(one), NAME_CHARACTERS),
+                "group": one.group,
+                "runtime": one.runtime,
+                "used_at": _moment(one.modified),
+                "is_yours": one.is_active and not one.group,
+            }
+            for one in listed[skip : skip + len(lines)]
+        ]
+    )
     left = len(listed) - skip - len(lines)
     more = [f"{left} more: call list_sessions with skip={skip + len(lines)}."] if left else []
-    return Told("\n".join([heading, *lines, *more]), note=" ".join([heading, *more]), sessions=sessions)
+    return Told(
+        "\n".join([heading, *lines, *more]), note=" ".join([heading, *more]), sessions=sessions
+    )
 
 
 def _given(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,13 +110,18 @@ def _listed(one: ListedSession, now: float) -> str:
     return f"- {_label(one)}{f', {age(now - one.modified)}' if one.modified is not None else ''}"
 
 
-def log(session: ListedSession, entries: list[Entry], unreadable: int, skip: int, *, is_all: bool) -> str:
-    """Return the entries of a session as a log; cuts the end of long ones, and leaves out the oldest of too many.
+def log(
+    session: ListedSession, entries: list[Entry], unreadable: int, skip: int, *, is_all: bool
+) -> str:
+    """Return the entries of a session as a log; cuts the end of long ones, and leaves out the
+    oldest of too many.
 
-    `skip` is the number of later entries left out on request, `is_all` means that there are none before these.
-    """
+    `skip` is the number of later entries left out on request, `is_all` means that there are none
+    before these."""
     if not entries:
-        nothing = f"there is nothing before its last {skip} messages" if skip else "nothing was said yet"
+        nothing = (
+            f"there is nothing before its last {skip} messages" if skip else "nothing was said yet"
+        )
         return f"{_label(session)}: {nothing}."
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
     shown = [_safe(entry, room - _CUT_CHARACTERS) for entry in entries]
@@ -112,18 +136,21 @@ def log(session: ListedSession, entries: list[Entry], unreadable: int, skip: int
 
 
 def search_results(found: list[SearchResult], limit: int, *, is_limited: bool = False) -> Told:
-    """Return the results of a search, numbered, and its notice; without results, suggestions. `is_limited`: to a time
-    or a project."""
+    """Return the results of a search, numbered, and its notice; without results, suggestions.
+    `is_limited`: to a time or a project."""
     notice = found.notice if isinstance(found, SearchResults) else ""
     if not found:
         nothing = f"{NOTHING_FOUND} {LIMITED}" if is_limited else NOTHING_FOUND
         return Told(f"{nothing} {notice}".rstrip(), note=f"{nothing} {notice}".rstrip(), results=[])
     shown = [_found(one) for one in found]
-    blocks = _with_room(_search_result(one, shown[number - 1], number) for number, one in enumerate(found, 1))
+    blocks = _with_room(
+        _search_result(one, shown[number - 1], number) for number, one in enumerate(found, 1)
+    )
     heading = f"{len(blocks)} found, the best first. {RECORD}"
     if len(blocks) < len(found) or len(found) == limit:
         heading += (
-            " There may be more: ask with rarer words, or for a higher limit. since, until and project narrow it."
+            " There may be more: ask with rarer words, or for a higher limit. since, "
+            "until and project narrow it."
         )
     heading = f"{heading} {notice}".rstrip()
     return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
@@ -135,10 +162,16 @@ def seen_errors(found: list[ErrorMatch], limit: int) -> Told:
         return Told(NEVER_SEEN, note=NEVER_SEEN, results=[])
     shown = [_occurrence(one) for one in found[:limit]]
     blocks = _with_room(_seen_error(one, number) for number, one in enumerate(shown, 1))
-    heading = f"Seen {len(found)} times, the best match first. {RECORD}" if len(found) > 1 else f"Seen once. {RECORD}"
+    heading = (
+        f"Seen {len(found)} times, the best match first. {RECORD}"
+        if len(found) > 1
+        else f"Seen once. {RECORD}"
+    )
     if left := len(found) - len(blocks):
         more = (
-            f"call seen_error with limit={limit + left}" if len(blocks) == limit else "give a longer piece of the error"
+            f"call seen_error with limit={limit + left}"
+            if len(blocks) == limit
+            else "give a longer piece of the error"
         )
         heading += f" {left} more: {more}."
     return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
@@ -167,16 +200,27 @@ def tasks(listed: list[Task], own: str, now: float) -> str:
     """Return the tasks, a line each; `own` is the agent's group."""
     if not listed:
         return f"There are no tasks. {clock(now)}"
-    return _bounded_list(f"{counted(len(listed), 'task')}. {clock(now)}", [f"- {task(one, own)}" for one in listed])
+    return _bounded_list(
+        f"{counted(len(listed), 'task')}. {clock(now)}", [f"- {task(one, own)}" for one in listed]
+    )
 
 
 def task(one: Task, own: str) -> str:
     """Return a task on one line: id, state, schedule, prompt, last result."""
-    state = f"next {_local(one.next_run)}" if one.status == "active" and one.next_run else one.status
+    state = (
+        f"next {_local(one.next_run)}" if one.status == "active" and one.next_run else one.status
+    )
     group = f", group {one.group}" if one.group != own else ""
     when = f"{one.schedule_type} {_short(one.schedule_value)}"
-    last = f"; last run {_local(one.last_run)}: {_short(one.last_result or '')}" if one.last_run else ""
-    return f'{one.id} ({state}, {when}, context {one.context_mode}{group}): "{_short(one.prompt)}"{last}'
+    last = (
+        f"; last run {_local(one.last_run)}: {_short(one.last_result or '')}"
+        if one.last_run
+        else ""
+    )
+    return (
+        f"{one.id} ({state}, {when}, context {one.context_mode}{group}): "
+        f'"{_short(one.prompt)}"{last}'
+    )
 
 
 def chats(listed: list[ListedChat], now: float) -> str:
@@ -194,7 +238,11 @@ def chat(one: ListedChat, now: float) -> str:
     known = f'"{_short(one.name)}", chat {_short(one.chat)}, {active}'
     if not one.group:
         return f"no group ({known})"
-    trigger = f"answers messages that match `{_short(one.trigger)}`" if one.trigger else "answers everything"
+    trigger = (
+        f"answers messages that match `{_short(one.trigger)}`"
+        if one.trigger
+        else "answers everything"
+    )
     return f"{one.group} ({known}, {trigger})"
 
 
@@ -210,9 +258,14 @@ def problem(message: str, hint: str = "") -> str:
 
 def candidates(listed: list[ListedSession], *, with_age: bool = False) -> str:
     """Return some sessions to choose from."""
-    more = f"; and {len(listed) - CANDIDATES} more (list_sessions)" if len(listed) > CANDIDATES else ""
+    more = (
+        f"; and {len(listed) - CANDIDATES} more (list_sessions)" if len(listed) > CANDIDATES else ""
+    )
     now = time.time()
-    shown = [_listed(one, now).removeprefix("- ") if with_age else _label(one) for one in listed[:CANDIDATES]]
+    shown = [
+        _listed(one, now).removeprefix("- ") if with_age else _label(one)
+        for one in listed[:CANDIDATES]
+    ]
     return "; ".join(shown) + more
 
 
@@ -226,8 +279,11 @@ def bounded(text: str) -> str:
     return shorten(text, RESULT_CHARACTERS)
 
 
-def _with_room(blocks: Iterable[str], room: int = RESULT_CHARACTERS - _HEADING_CHARACTERS, gap: int = 2) -> list[str]:
-    """Return the first blocks that fit below a heading, with a gap before each; the others are not even generated."""
+def _with_room(
+    blocks: Iterable[str], room: int = RESULT_CHARACTERS - _HEADING_CHARACTERS, gap: int = 2
+) -> list[str]:
+    """Return the first blocks that fit below a heading, with a gap before each; the others are not
+    even generated."""
     shown: list[str] = []
     for block in blocks:
         room -= len(block) + gap
@@ -254,8 +310,8 @@ def _local(text: str | None) -> str:
 
 
 def _label(one: ListedSession) -> str:
-    """Return a session's name and id, its group and runtime if they are not the agent's own, and a mark for the current
-    session."""
+    """Return a session's name and id, its group and runtime if they are not the agent's own, and a
+    mark for the current session."""
     name = shorten(name_of(one), NAME_CHARACTERS)
     group = f", group {one.group}" if one.group else ""
     runtime = f", in {one.runtime}" if one.runtime else ""
@@ -264,15 +320,22 @@ def _label(one: ListedSession) -> str:
 
 
 def _safe(entry: Entry, room: int) -> Entry:
-    """Return the entry with its text redacted before it is cut: half a secret would not be recognised."""
+    """Return the entry with its text redacted before it is cut: half a secret would not be
+    recognised."""
     text = for_prompt(entry.text)
     if len(text) > room:
         kept = shorten(text, room)
         text = f"{kept}\n[{len(text) - len(kept) + len(ELLIPSIS):,} more characters]"
     return Entry(
-        entry.role, text, tools=entry.tools, timestamp=entry.timestamp, id=entry.id, message_id=entry.message_id,
-        offset=entry.offset, cwd=entry.cwd,
-    )  # fmt: skip
+        entry.role,
+        text,
+        tools=entry.tools,
+        timestamp=entry.timestamp,
+        id=entry.id,
+        message_id=entry.message_id,
+        offset=entry.offset,
+        cwd=entry.cwd,
+    )
 
 
 def _occurrence(one: ErrorMatch) -> dict[str, Any]:
@@ -285,18 +348,24 @@ def _occurrence(one: ErrorMatch) -> dict[str, Any]:
         "at": None if tool.timestamp is None else _moment(tool.timestamp / 1000),
         "conversation": f"conversation {conversation.id}",
         "solution": shorten(one_line(for_prompt(one.solved)), SNIPPET_CHARACTERS),
-    }  # fmt: skip
+    }
 
 
 def _seen_error(one: dict[str, Any], number: int) -> str:
-    when = [time.strftime("%Y-%m-%d", time.localtime(epoch_seconds(one["at"])))] if one["at"] else []
+    when = (
+        [time.strftime("%Y-%m-%d", time.localtime(epoch_seconds(one["at"])))] if one["at"] else []
+    )
     known = ", ".join([f"id {one['session_id']}", *when, f"in {one['conversation']}"])
-    return "\n".join([
-        f"{number}. {one['error'] or '(no output)'}",
-        f"Of: {one['command']}",
-        f'Seen in: "{one["session"]}" ({known})',
-        f"Solution: it worked {one['solution']}" if one["solution"] else "Solution: none recorded",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"{number}. {one['error'] or '(no output)'}",
+            f"Of: {one['command']}",
+            f'Seen in: "{one["session"]}" ({known})',
+            f"Solution: it worked {one['solution']}"
+            if one["solution"]
+            else "Solution: none recorded",
+        ]
+    )
 
 
 def _graph_fact(one: GraphFact, number: int) -> str:
@@ -304,16 +373,21 @@ def _graph_fact(one: GraphFact, number: int) -> str:
     ids = [one_line(for_prompt(id)) for id in one.sessions if id]
     more = f" and {len(ids) - FACT_SESSIONS} more" if len(ids) > FACT_SESSIONS else ""
     said = [f"said in {', '.join(ids[:FACT_SESSIONS])}{more}"] if ids else []
-    return f"{number}. {fact} ({'; '.join([part for part in (one.times, *said) if part]) or 'no date'})"
+    return (
+        f"{number}. {fact} "
+        f"({'; '.join([part for part in (one.times, *said) if part]) or 'no date'})"
+    )
 
 
 def _found(one: SearchResult) -> dict[str, Any]:
     return {
-        "session": shorten(one_line(for_prompt(one.session_name)), NAME_CHARACTERS), "session_id": one.session_id,
-        "at": _moment(one.timestamp), "conversation": one_line(for_prompt(one.conversation)),
+        "session": shorten(one_line(for_prompt(one.session_name)), NAME_CHARACTERS),
+        "session_id": one.session_id,
+        "at": _moment(one.timestamp),
+        "conversation": one_line(for_prompt(one.conversation)),
         "speaker": one_line(for_prompt(one.role)),
         "text": shorten(one_line(for_prompt(one.snippet)), SNIPPET_CHARACTERS),
-    }  # fmt: skip
+    }
 
 
 def _search_result(one: SearchResult, found: dict[str, Any], number: int) -> str:
@@ -323,4 +397,7 @@ def _search_result(one: SearchResult, found: dict[str, Any], number: int) -> str
     if one.conversation:
         known.append(f"in {found['conversation']}")
     speaker = found["speaker"]
-    return f'{number}. "{found["session"]}" ({", ".join(known)})\n{speaker[:1].upper()}{speaker[1:]}: {found["text"]}'
+    return (
+        f'{number}. "{found["session"]}" '
+        f"({', '.join(known)})\n{speaker[:1].upper()}{speaker[1:]}: {found['text']}"
+    )

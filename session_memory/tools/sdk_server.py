@@ -1,4 +1,5 @@
-"""The tools as a server inside a program that runs agents with claude-agent-sdk, which is imported only here."""
+"""The tools as a server inside a program that runs agents with claude-agent-sdk, which is imported
+only here."""
 
 from __future__ import annotations
 
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
 
 
 def sdk_server(backend: Backend) -> McpSdkServerConfig:
-    """Return a server for `ClaudeAgentOptions(mcp_servers={"session-memory": sdk_server(backend)})`.
+    """Return a server for `ClaudeAgentOptions(mcp_servers={"session-memory":
+    sdk_server(backend)})`.
 
-    The agent sees the tools as `mcp__session-memory__list_sessions` and so on. They run in threads, since reading files
-    may block; those that change something run one after the other, as they were called.
+    The agent sees the tools as `mcp__session-memory__list_sessions` and so on. They run in threads,
+    since reading files may block; those that change something run one after the other, as they were
+    called.
     """
     from anyio import Lock
     from claude_agent_sdk import create_sdk_mcp_server
 
     changing = Lock()
-    return create_sdk_mcp_server(SERVER, __version__, [_tool(backend, tool, changing) for tool in tools_for(backend)])
+    return create_sdk_mcp_server(
+        SERVER, __version__, [_tool(backend, tool, changing) for tool in tools_for(backend)]
+    )
 
 
 def _tool(backend: Backend, tool: Tool, changing: Lock) -> SdkMcpTool[Any]:
@@ -39,12 +44,19 @@ def _tool(backend: Backend, tool: Tool, changing: Lock) -> SdkMcpTool[Any]:
             answered = await to_thread.run_sync(call, backend, tool.name, arguments)
         return {"content": [{"type": "text", "text": answered.text}], "is_error": answered.is_error}
 
-    return SdkMcpTool(tool.name, tool.description, _described(tool.schema), answer, ToolAnnotations(**tool.annotations))
+    return SdkMcpTool(
+        tool.name,
+        tool.description,
+        _described(tool.schema),
+        answer,
+        ToolAnnotations(**tool.annotations),
+    )
 
 
 def _described(schema: Schema) -> Schema:
-    """Return a schema that describes the arguments and refuses none: claude-agent-sdk would refuse a call in words of
-    its own, where `call` reads a number that is a text and ignores what a client adds."""
+    """Return a schema that describes the arguments and refuses none: claude-agent-sdk would refuse
+    a call in words of its own, where `call` reads a number that is a text and ignores what a client
+    adds."""
     properties = {}
     for name, wanted in schema["properties"].items():
         types = [wanted["type"], "number" if wanted["type"] == "string" else "string", "null"]

@@ -1,9 +1,11 @@
-"""The tools as an MCP server on stdin and stdout, without dependencies, for any Python that a client starts.
+"""The tools as an MCP server on stdin and stdout, without dependencies, for any Python that a
+client starts.
 
-It speaks both forms of the protocol (https://modelcontextprotocol.io/specification): up to 2025-11-25 a client begins
-with `initialize`; from 2026-07-28 on, every request states its version in `_meta`. Each request is answered in its own
-form, so the server is stateless. The package `mcp`, which claude-agent-sdk brings, would do the same, but needs 13
-times as long to start, and a Python with packages.
+It speaks both forms of the protocol (https://modelcontextprotocol.io/specification): up to
+2025-11-25 a client begins with `initialize`; from 2026-07-28 on, every request states its version
+in `_meta`. Each request is answered in its own form, so the server is stateless. The package `mcp`,
+which claude-agent-sdk brings, would do the same, but needs 13 times as long to start, and a Python
+with packages.
 """
 
 from __future__ import annotations
@@ -32,13 +34,20 @@ CANCELLED = "notifications/cancelled"
 MOST_CALLS = 8  # at the same time
 MOST_WAITING = 64  # calls; then nothing more is read
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
 UNSUPPORTED_VERSION = -32022
 _META = "io.modelcontextprotocol/"
 _VERSION_KEY, _CAPABILITIES_KEY = _META + "protocolVersion", _META + "clientCapabilities"
 _INFO = {"name": SERVER, "title": "Session memory", "version": __version__}
 _CAPABILITIES: Message = {"tools": {}}
-_CACHEABLE = {"ttlMs": 3_600_000, "cacheScope": "private"}  # the tools do not change while a server runs
+# the tools do not change while a server runs
+_CACHEABLE = {"ttlMs": 3_600_000, "cacheScope": "private"}
 
 
 class _RequestError(Exception):
@@ -50,8 +59,9 @@ class _RequestError(Exception):
 
 
 def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer the requests in `source`, one per line, until it ends or `sink` is closed. Calls run in threads, so that a
-    slow one blocks no other request; those that change something run one after the other, as they came."""
+    """Answer the requests in `source`, one per line, until it ends or `sink` is closed. Calls run
+    in threads, so that a slow one blocks no other request; those that change something run one
+    after the other, as they came."""
     writing = threading.Lock()
     lookups: Queue[object] = Queue(MOST_WAITING)
     changes: Queue[object] = Queue(MOST_WAITING)
@@ -127,7 +137,9 @@ def _id_of(message: object, key: str = "id") -> object:
 def _answers(served: Served, message: object) -> Message | list[Message] | None:
     """Return the answer to a message or a batch of them; None for no answer."""
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
-        return [one for one in (_answer(served, part) for part in message) if one is not None] or None
+        return [
+            one for one in (_answer(served, part) for part in message) if one is not None
+        ] or None
     return _answer(served, message)
 
 
@@ -147,27 +159,37 @@ def _answer(served: Served, message: object) -> Message | None:
     except _RequestError as refused:
         return _failed(request_id, refused)
     except Exception as error:  # a host that answers nonsense
-        return _failed(request_id, _RequestError(INTERNAL_ERROR, f"the call failed ({type(error).__name__})"))
+        return _failed(
+            request_id, _RequestError(INTERNAL_ERROR, f"the call failed ({type(error).__name__})")
+        )
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
 def _result(served: Served, method: str, params: Message) -> Message:
     meta = params.get("_meta")
     if method == "initialize":
-        wanted = params.get("protocolVersion")  # for an unknown one the latest: the client decides if it accepts that
+        # for an unknown one the latest: the client decides if it accepts that
+        wanted = params.get("protocolVersion")
         version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
         told = {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO}
         return {**told, "instructions": INSTRUCTIONS}
     if not isinstance(meta, dict) or _VERSION_KEY not in meta:
         return {} if method == "ping" else _served(served, method, params)
     if meta[_VERSION_KEY] not in MODERN_VERSIONS:
-        data = {"supported": [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS], "requested": meta[_VERSION_KEY]}
+        data = {
+            "supported": [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS],
+            "requested": meta[_VERSION_KEY],
+        }
         raise _RequestError(UNSUPPORTED_VERSION, "unsupported protocol version", data)
     if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
         raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
     if method == "server/discover":
         versions = [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS]
-        found = {"supportedVersions": versions, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
+        found = {
+            "supportedVersions": versions,
+            "capabilities": _CAPABILITIES,
+            "instructions": INSTRUCTIONS,
+        }
     else:
         found = _served(served, method, params, is_modern=True)
     cacheable = {} if method == CALL else _CACHEABLE
@@ -175,19 +197,22 @@ def _result(served: Served, method: str, params: Message) -> Message:
 
 
 def _served(served: Served, method: str, params: Message, *, is_modern: bool = False) -> Message:
-    """Answer a request that both forms of the protocol share; only in the modern one with values beside the text, since
-    earlier clients give them to the model in its place."""
+    """Answer a request that both forms of the protocol share; only in the modern one with values
+    beside the text, since earlier clients give them to the model in its place."""
     if method == "tools/list":
         return {
             "tools": [
                 {
-                    "name": tool.name, "title": tool.title, "description": tool.description,
-                    "inputSchema": tool.schema, "annotations": tool.annotations,
+                    "name": tool.name,
+                    "title": tool.title,
+                    "description": tool.description,
+                    "inputSchema": tool.schema,
+                    "annotations": tool.annotations,
                     **({"outputSchema": tool.output} if is_modern and tool.output else {}),
                 }
                 for tool in served.tools
             ]
-        }  # fmt: skip
+        }
     if method != CALL:
         raise _RequestError(METHOD_NOT_FOUND, f"no method {method[:80]}")
     name = params.get("name")
@@ -195,7 +220,11 @@ def _served(served: Served, method: str, params: Message, *, is_modern: bool = F
         raise _RequestError(INVALID_PARAMS, f"no tool {str(name)[:80]!r}")
     answer = served.call(str(name), params.get("arguments"))
     values = {"structuredContent": answer.data} if is_modern and answer.data is not None else {}
-    return {"content": [{"type": "text", "text": answer.text}], **values, "isError": answer.is_error}
+    return {
+        "content": [{"type": "text", "text": answer.text}],
+        **values,
+        "isError": answer.is_error,
+    }
 
 
 def _failed(request_id: object, refused: _RequestError) -> Message:

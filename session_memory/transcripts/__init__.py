@@ -1,1 +1,2 @@
-"""Transcripts: entries, lines, cursors, the reader, which sessions there are, and pointers to them."""
+"""Transcripts: entries, lines, cursors, the reader, which sessions there are, and pointers to
+them."""

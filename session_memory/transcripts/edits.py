@@ -1,5 +1,5 @@
-"""Finds the files that a call edits, and the removed and added texts, in pairs, from its arguments, a patch, or a
-unified diff. Pure."""
+"""Finds the files that a call edits, and the removed and added texts, in pairs, from its arguments,
+a patch, or a unified diff. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 Edit = tuple[str, str]  # the old text ('' if unknown) and the new one
-Hunk = tuple[str, str, int, int]  # the same with the lines around, and the numbers of the first line of each
+# the same with the lines around, and the numbers of the first line of each
+Hunk = tuple[str, str, int, int]
 
-_DID_NOTHING = (NOTHING, FAILED, "error")  # outcomes of a call, as entries and as the store have them
+# outcomes of a call, as entries and as the store have them
+_DID_NOTHING = (NOTHING, FAILED, "error")
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/var/folders/", "/dev/", "/proc/")
 # Without one of these words a command line shows no file that it writes: it need not be parsed.
 _WRITING = (">", "sed", "perl", "mv ", "cp ", "tee ", "touch ", "patch ")
@@ -22,10 +24,11 @@ _FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** 
 
 
 def edited_files(kind: str, argument: str, cwd: str, outcome: str = "") -> list[str]:
-    """Return the absolute paths of the files that a tool call in the directory `cwd` edited, each once: the
-    file of an editing tool, and the files that a command line shows. `argument` is the path or the command line. A
-    failed call edited nothing, but in a failed command line the commands before the last one count. Files that only may
-    have been edited are left out, and so are temporary ones outside `cwd`. A file that a script writes is unknown."""
+    """Return the absolute paths of the files that a tool call in the directory `cwd` edited, each
+    once: the file of an editing tool, and the files that a command line shows. `argument` is the
+    path or the command line. A failed call edited nothing, but in a failed command line the
+    commands before the last one count. Files that only may have been edited are left out, and so
+    are temporary ones outside `cwd`. A file that a script writes is unknown."""
     if kind == "edit":
         path = resolved(argument, cwd) or argument
         return [path] if path and outcome not in _DID_NOTHING else []
@@ -33,15 +36,21 @@ def edited_files(kind: str, argument: str, cwd: str, outcome: str = "") -> list[
         return []
     from ..text.shell_effects import EDIT, effects_of
 
-    sure = [effect for effect in effects_of(argument, cwd) if effect.kind == EDIT and not effect.is_doubtful]
+    sure = [
+        effect
+        for effect in effects_of(argument, cwd)
+        if effect.kind == EDIT and not effect.is_doubtful
+    ]
     done = [effect for effect in sure if effect.is_followed or outcome not in _DID_NOTHING]
     paths = dict.fromkeys([effect.path for effect in done])
     return [path for path in paths if not path.startswith(_TEMPORARY) or path.startswith(f"{cwd}/")]
 
 
-def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str) -> list[Edit]:
-    """Return the edits of the call `call_id` in the message of a record, whose blocks have their arguments at
-    `arguments_key`; as `argument_edits` has them."""
+def block_edits(
+    record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str
+) -> list[Edit]:
+    """Return the edits of the call `call_id` in the message of a record, whose blocks have their
+    arguments at `arguments_key`; as `argument_edits` has them."""
     for block in objects_of(as_object(record.get("message")).get("content")):
         if block.get("id") == call_id:
             return argument_edits(block.get(arguments_key), before, after, "content")
@@ -49,8 +58,8 @@ def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before
 
 
 def argument_edits(arguments: object, before: str, after: str, whole: str) -> list[Edit]:
-    """Return the edits of a call whose arguments, or each of the `edits` in them, have the texts under the keys
-    `before` and `after`; or that has the whole of a file under `whole`."""
+    """Return the edits of a call whose arguments, or each of the `edits` in them, have the texts
+    under the keys `before` and `after`; or that has the whole of a file under `whole`."""
     if not isinstance(arguments, dict):
         return []
     several = arguments.get("edits")
@@ -70,11 +79,17 @@ def patched_files(patch: str) -> list[str]:
 def patch_uses(use: ToolUse) -> tuple[ToolUse, ...]:
     """Return an edit for each file of the patch that a tool use has as its argument."""
     paths = patched_files(use.argument)
-    return tuple([ToolUse(use.name, path, use.kind, part_id(use.call_id, at)) for at, path in enumerate(paths)])
+    return tuple(
+        [
+            ToolUse(use.name, path, use.kind, part_id(use.call_id, at))
+            for at, path in enumerate(paths)
+        ]
+    )
 
 
 def part_id(call_id: str, number: int) -> str:
-    """Return the id of the change of one file by a call, counted from 0; '' if nothing names the call."""
+    """Return the id of the change of one file by a call, counted from 0; '' if nothing names the
+    call."""
     return call_id + (f":{number}" if call_id and number else "")
 
 

@@ -1,7 +1,9 @@
-"""The gate: one value answers what may be told of a session, of each of its records and of its title.
+"""The gate: one value answers what may be told of a session, of each of its records and of its
+title.
 
-It knows the rules, what was forgotten, what a fork copied from a session that rules hide, and which session each record
-names as its own. All that tells of a transcript asks it: prompts, commands, tools, archives, the page."""
+It knows the rules, what was forgotten, what a fork copied from a session that rules hide, and which
+session each record names as its own. All that tells of a transcript asks it: prompts, commands,
+tools, archives, the page."""
 
 from __future__ import annotations
 
@@ -51,16 +53,22 @@ _FREE = Rule()
 
 
 class Described:
-    """A transcript's description of its session, before rules apply: the title on one line with its rank, the directory
-    it was started in ('' if unknown), when it `began` (seconds since the epoch, or None), the id of its first entry,
-    and if it is a sub-agent's, or begins with a compaction."""
+    """A transcript's description of its session, before rules apply: the title on one line with its
+    rank, the directory it was started in ('' if unknown), when it `began` (seconds since the epoch,
+    or None), the id of its first entry, and if it is a sub-agent's, or begins with a compaction."""
 
     is_empty = False  # the transcript has no message and no title
 
     def __init__(
-        self, title: str = "", rank: int = USER_RANK, start: str = "", began: float | None = None,
-        is_of_subagent: bool = False, first_id: str = "", is_compacted: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        title: str = "",
+        rank: int = USER_RANK,
+        start: str = "",
+        began: float | None = None,
+        is_of_subagent: bool = False,
+        first_id: str = "",
+        is_compacted: bool = False,
+    ) -> None:
         self.title = title
         self.rank = rank
         self.start = start
@@ -71,8 +79,9 @@ class Described:
 
 
 def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Described:
-    """Return what the end and the beginning of a transcript tell of its session; its first prompt if it has no title.
-    What lies between them is looked through for titles if one of `rules` may name them. Raises OSError."""
+    """Return what the end and the beginning of a transcript tell of its session; its first prompt
+    if it has no title. What lies between them is looked through for titles if one of `rules` may
+    name them. Raises OSError."""
     with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size
         owner = TitleOwner(runtime.session_id_of(path), descriptor)
@@ -85,23 +94,37 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
     given = runtime.given_name(path)
     rank, title = (USER_RANK, given) if given else head.best_title(reader.title)
     described = Described(
-        for_title(title), rank, head.cwd, head.first_time, reader.is_of_subagent, head.first_id, head.begins_compacted
-    )  # fmt: skip
+        for_title(title),
+        rank,
+        head.cwd,
+        head.first_time,
+        reader.is_of_subagent,
+        head.first_id,
+        head.begins_compacted,
+    )
     is_unread = reader.unreadable > 0 or size > HEAD_BYTES
-    described.is_empty = not (title or head.first_id or head.first_time or head.begins_compacted or is_unread)
+    described.is_empty = not (
+        title or head.first_id or head.first_time or head.begins_compacted or is_unread
+    )
     return described
 
 
 class Gate:
-    """Decides what may be shown of one session. `rule` is the one for all of it; up to `until`, in milliseconds since
-    the epoch, it was forgotten (None if it was not)."""
+    """Decides what may be shown of one session. `rule` is the one for all of it; up to `until`, in
+    milliseconds since the epoch, it was forgotten (None if it was not)."""
 
     def __init__(
-        self, rules: Rules, session_id: str, start: str, names: Iterable[str] = (), family: Family | None = None,
+        self,
+        rules: Rules,
+        session_id: str,
+        start: str,
+        names: Iterable[str] = (),
+        family: Family | None = None,
         copied: Mapping[object, Rule] | None = None,
-    ) -> None:  # fmt: skip
-        """`start` is the directory that it was started in, `names` are all that it goes by beside its id. `copied` are
-        the entries that sessions have too of which `family` knows that rules hide them."""
+    ) -> None:
+        """`start` is the directory that it was started in, `names` are all that it goes by beside
+        its id. `copied` are the entries that sessions have too of which `family` knows that rules
+        hide them."""
         self._rules = rules
         self._session_id = session_id
         self._start = start
@@ -114,12 +137,14 @@ class Gate:
         self.repeats_forgotten = False
 
     def look_at(self, runtime: Runtime, path: str) -> Gate:
-        """Note if the transcript at `path`, which is the session's, begins with a forgotten message: it is a copy or a
-        fork. Raises OSError."""
+        """Note if the transcript at `path`, which is the session's, begins with a forgotten
+        message: it is a copy or a fork. Raises OSError."""
         if self._forgotten and self.until is None:
             with Opened(path) as descriptor:
                 first = first_entry(runtime, descriptor)
-            self.repeats_forgotten = first is not None and self._forgotten.holds(first, self._session_id)
+            self.repeats_forgotten = first is not None and self._forgotten.holds(
+                first, self._session_id
+            )
         return self
 
     @property
@@ -134,7 +159,8 @@ class Gate:
 
     @property
     def hides_some(self) -> bool:
-        """Return whether something of the session is forgotten, or may not be told that it copied."""
+        """Return whether something of the session is forgotten, or may not be told that it
+        copied."""
         return self.hides_forgotten or bool(self._copied)
 
     def rule_of(self, entry: Entry) -> Rule:
@@ -147,7 +173,9 @@ class Gate:
         rule = self._directories[cwd]
         if entry.origin and entry.origin != self._session_id and self._family is not None:
             rule = stricter(rule, self._family.rule_of_id(entry.origin))
-        return stricter(rule, self._copied[key_of(entry)]) if key_of(entry) in self._copied else rule
+        return (
+            stricter(rule, self._copied[key_of(entry)]) if key_of(entry) in self._copied else rule
+        )
 
     def is_forgotten(self, entry: Entry) -> bool:
         return self.is_of_forgotten_time(entry) or self._forgotten.holds(entry, self._session_id)
@@ -157,17 +185,23 @@ class Gate:
         return self.until is not None and (entry.timestamp or 0.0) * 1000 <= self.until
 
     def told(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Return what may be told of `entries`: none that is ignored, and text only if it may be told."""
+        """Return what may be told of `entries`: none that is ignored, and text only if it may be
+        told."""
         rules = [(entry, self.rule_of(entry)) for entry in entries]
-        return [entry if rule.quote else entry.without_text() for entry, rule in rules if not rule.ignore]
+        return [
+            entry if rule.quote else entry.without_text()
+            for entry, rule in rules
+            if not rule.ignore
+        ]
 
     def done(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return those of `entries` of which may be told that they were done, with their text."""
         return [entry for entry in entries if not self.rule_of(entry).ignore]
 
     def title(self, title: Title, own_title: str) -> Title:
-        """Return what of a title may be told: only one that a person gave if the text may not be told, and if some of
-        it is hidden, `own_title` in place of one that may have been made of that."""
+        """Return what of a title may be told: only one that a person gave if the text may not be
+        told, and if some of it is hidden, `own_title` in place of one that may have been made of
+        that."""
         if self.rule.ignore or (title[0] < USER_RANK and not self.rule.quote):
             return title[0], ""
         if self.hides_forgotten and self._forgotten.has_title(title[1]):
@@ -177,14 +211,18 @@ class Gate:
         return title
 
     def shown_title(self, runtime: Runtime, path: str, title: Title) -> Title:
-        """Return what may be told of the title of the transcript at `path`, on one line. Raises OSError."""
+        """Return what may be told of the title of the transcript at `path`, on one line. Raises
+        OSError."""
         may_be_hidden = self.hides_forgotten or (title[0] < USER_RANK and self.hides_some)
         is_hidden = may_be_hidden and self.rule.quote and not self.rule.ignore
-        return self.title(title, for_title(title_of(own_prompt(runtime, path, self))) if is_hidden else "")
+        return self.title(
+            title, for_title(title_of(own_prompt(runtime, path, self))) if is_hidden else ""
+        )
 
 
 class Unruled:
-    """No rules, for a person who wants to see what rules hide: what was forgotten is gone for them, too."""
+    """No rules, for a person who wants to see what rules hide: what was forgotten is gone for them,
+    too."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -209,13 +247,18 @@ class Unruled:
 
 
 class Family:
-    """The transcripts of a runtime among which a session may be that another one was forked from. Each is looked at
-    once, and only if there are rules."""
+    """The transcripts of a runtime among which a session may be that another one was forked from.
+    Each is looked at once, and only if there are rules."""
 
     def __init__(
-        self, rules: Rules, runtime: Runtime, path: str, names: Mapping[str, Sequence[str]] | None = None
+        self,
+        rules: Rules,
+        runtime: Runtime,
+        path: str,
+        names: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`path` is a transcript among them; `names` are those of sessions by the paths of their transcripts."""
+        """`path` is a transcript among them; `names` are those of sessions by the paths of their
+        transcripts."""
         self._rules = rules
         self._runtime = runtime
         self._path = path
@@ -231,15 +274,21 @@ class Family:
         self._by_first_id.setdefault(described.first_id, []).append(path)
 
     def gate(self, path: str, described: Described) -> Gate:
-        known, session_id = (*self._names.get(path, ()), described.title), self._runtime.session_id_of(path)
+        known, session_id = (
+            (*self._names.get(path, ()), described.title),
+            self._runtime.session_id_of(path),
+        )
         if not self._rules.has_rules(described.start):
-            return Gate(self._rules, session_id, described.start, known).look_at(self._runtime, path)
+            return Gate(self._rules, session_id, described.start, known).look_at(
+                self._runtime, path
+            )
         copied = self.copied(self.kin(path, described.first_id, described.is_compacted))
         gate = Gate(self._rules, session_id, described.start, known, self, copied)
         return gate.look_at(self._runtime, path)
 
     def kin(self, path: str, first_id: str, is_compacted: bool) -> list[str]:
-        """Return the transcripts that begin with the same entry; if that follows a compaction, those that have it."""
+        """Return the transcripts that begin with the same entry; if that follows a compaction,
+        those that have it."""
         if not first_id:
             return []
         found = [one for one in self._by_first_id.get(first_id, ()) if one != path]
@@ -255,7 +304,8 @@ class Family:
         return found
 
     def copied(self, kin: Iterable[str]) -> dict[object, Rule]:
-        """Return the entries of those of `kin` that rules hide, by their keys, each with its rule."""
+        """Return the entries of those of `kin` that rules hide, by their keys, each with its
+        rule."""
         found: dict[object, Rule] = {}
         for path in kin:
             rule = self.rule_of_path(path)
@@ -265,7 +315,11 @@ class Family:
 
     def paths_of(self, session_ids: Collection[str]) -> list[str]:
         session_id_of = self._runtime.session_id_of
-        return [path for path in self._siblings() if session_id_of(path) in session_ids] if session_ids else []
+        return (
+            [path for path in self._siblings() if session_id_of(path) in session_ids]
+            if session_ids
+            else []
+        )
 
     def rule_of_path(self, path: str) -> Rule:
         if path not in self._rule_by_path:
@@ -305,11 +359,18 @@ def key_of(entry: Entry) -> object:
 
 
 def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
-    """Return the request at a transcript's beginning that says most and may be told; '' for none. Raises OSError."""
+    """Return the request at a transcript's beginning that says most and may be told; '' for none.
+    Raises OSError."""
     with Opened(path) as descriptor:
         lines = head_lines(descriptor, FURTHER_BYTES)
-    entries = [one for one in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines)]
-    said = [one for one in entries if isinstance(one, Entry) and one.role == "user" and is_request(one.text)]
+    entries = [
+        one for one in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines)
+    ]
+    said = [
+        one
+        for one in entries
+        if isinstance(one, Entry) and one.role == "user" and is_request(one.text)
+    ]
     return telling_request([entry.text for entry in said if not gate.rule_of(entry).is_private])
 
 
@@ -324,7 +385,8 @@ def _keys_in(runtime: Runtime, path: str) -> list[object]:
 
 
 def _siblings(runtime: Runtime, path: str) -> list[Session]:
-    """Return the sessions whose transcripts lie in the folder of one; of all days, if it lies in that of a day."""
+    """Return the sessions whose transcripts lie in the folder of one; of all days, if it lies in
+    that of a day."""
     folder = path.rpartition("/")[0]
     if runtime.HAS_PROJECT_FOLDERS:
         return runtime.sessions_in(folder)
@@ -335,7 +397,8 @@ def _siblings(runtime: Runtime, path: str) -> list[Session]:
 
 
 def _reach(path: str, mark: bytes) -> int:
-    """Return within how many bytes a transcript that begins as this one does has its first entry's id, too."""
+    """Return within how many bytes a transcript that begins as this one does has its first entry's
+    id, too."""
     try:
         with Opened(path) as descriptor:
             for limit in (HEAD_BYTES, FURTHER_BYTES):

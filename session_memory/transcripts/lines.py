@@ -1,11 +1,12 @@
-"""The lines of a transcript with their byte offsets: from the end in growing windows, or forward one by one.
+"""The lines of a transcript with their byte offsets: from the end in growing windows, or forward
+one by one.
 
-Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string). Text after
-the last line feed is ignored: the runtime is still writing it.
+Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON
+string). Text after the last line feed is ignored: the runtime is still writing it.
 
-A cursor tells where reading goes on, and if the file is still the one that it was made from. An offset alone misses
-rewrites. So it also keeps the inode, and checksums of the file's first bytes and of those before the offset: if one
-differs, the file is a new generation."""
+A cursor tells where reading goes on, and if the file is still the one that it was made from. An
+offset alone misses rewrites. So it also keeps the inode, and checksums of the file's first bytes
+and of those before the offset: if one differs, the file is a new generation."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
     Line = tuple[int, bytes]
 
-FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)  # the first line of Codex holds its instructions, 15 KB and more
+# the first line of Codex holds its instructions, 15 KB and more
+FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 512 * 1024
@@ -37,18 +39,24 @@ LINE_FEED = 10
 
 
 def windows_backward(
-    descriptor: int, start: int, end: int, limit: int | None = None,
+    descriptor: int,
+    start: int,
+    end: int,
+    limit: int | None = None,
     may_matter: Callable[[bytes], bool] | None = None,
-) -> Iterator[list[Line]]:  # fmt: skip
-    """Yield the lines of `[start, end)` in windows from the end to the start, each window's lines in file order.
+) -> Iterator[list[Line]]:
+    """Yield the lines of `[start, end)` in windows from the end to the start, each window's lines
+    in file order.
 
-    Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at little cost. At most
-    `limit` bytes are read, if given, unless the last line is longer; any other line not wholly among them is omitted.
-    With `may_matter`, a long line that does not matter takes little memory: its beginning and its end stand for it."""
+    Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at
+    little cost. At most `limit` bytes are read, if given, unless the last line is longer; any other
+    line not wholly among them is omitted. With `may_matter`, a long line that does not matter takes
+    little memory: its beginning and its end stand for it."""
     lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
     is_first = True
-    line_end, pieces = end - 1, []  # of the line whose beginning was not read yet: its line feed, and the bytes read
+    # of the line whose beginning was not read yet: its line feed, and the bytes read
+    line_end, pieces = end - 1, []
     while end > (start if is_first else lowest):
         begin = max(lowest if end > lowest else start, end - window)
         window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
@@ -70,22 +78,24 @@ def windows_backward(
 
 
 def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[bytes], bool]) -> bytes:
-    """Return the line at `[start, end)`. If it does not matter, return its beginning and end; if it is too long, its
-    beginning alone, which is no record."""
+    """Return the line at `[start, end)`. If it does not matter, return its beginning and end; if it
+    is too long, its beginning alone, which is no record."""
     beginning = read_at(descriptor, start, start + _BEGINNING_BYTES)
     last = read_at(descriptor, end - 8, end)
     for at in range(start, end, BLOCK_BYTES):
         part = read_at(descriptor, max(start, at - _OVERLAP_BYTES), min(end, at + BLOCK_BYTES))
         if may_matter(part + last if at == start else beginning + part + last):
-            return read_at(descriptor, start, end) if end - start <= LARGEST_LINE_BYTES else beginning
+            return (
+                read_at(descriptor, start, end) if end - start <= LARGEST_LINE_BYTES else beginning
+            )
     return beginning + last
 
 
 def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:
-    """Yield the lines of `[start, end)` one by one, each with its line feed; those that begin before `stop`, if it is
-    given. Memory grows only with the longest of them. The last one counts without a line feed too, if it is a whole
-    record. A buffered file cuts lines out of one buffer that it keeps, which takes a third of the time of splitting
-    blocks."""
+    """Yield the lines of `[start, end)` one by one, each with its line feed; those that begin
+    before `stop`, if it is given. Memory grows only with the longest of them. The last one counts
+    without a line feed too, if it is a whole record. A buffered file cuts lines out of one buffer
+    that it keeps, which takes a third of the time of splitting blocks."""
     stop = end if stop is None else stop
     with open(descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
         file.seek(start)
@@ -124,8 +134,8 @@ def first_line(descriptor: int) -> bytes:
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
-    """Return the offset behind the last line feed in `[start, end)`; `start` if there is none. Return None if the last
-    `limit` bytes have none: a longer line is being written."""
+    """Return the offset behind the last line feed in `[start, end)`; `start` if there is none.
+    Return None if the last `limit` bytes have none: a longer line is being written."""
     lowest = max(start, end - limit)
     window = 4096
     while end > lowest:
@@ -139,8 +149,8 @@ def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | No
 
 
 def is_whole(line: bytes) -> bool:
-    """Check if a line without a line feed is only whole records; a line that is being written never is. Many
-    transcripts end in such a line: copies, and files that another program wrote."""
+    """Check if a line without a line feed is only whole records; a line that is being written never
+    is. Many transcripts end in such a line: copies, and files that another program wrote."""
     if not line.endswith(b"}"):
         return False
     records, unreadable = decode_line(line)
@@ -148,7 +158,8 @@ def is_whole(line: bytes) -> bool:
 
 
 def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
-    """Return each line with its offset; the first begins at `offset`, and a line feed separates them."""
+    """Return each line with its offset; the first begins at `offset`, and a line feed separates
+    them."""
     found = []
     for line in lines:
         found.append((offset, line))
@@ -158,26 +169,32 @@ def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
 
 CHECKED_BYTES = 1024
 LARGE_PRIME = (1 << 30) - 35  # of one digit to Python, which divides by such many times as fast
-# A file that changes twice within the clock's grain keeps its mtime. As git does with its index, an mtime is trusted
-# only if it was older than that when it was written down.
+# A file that changes twice within the clock's grain keeps its mtime. As git does with its index, an
+# mtime is trusted only if it was older than that when it was written down.
 RACY_NANOSECONDS = 2_000_000_000
 
 
 def settled_stamp(path: str) -> list[int]:
-    """Return a path's stamp, or one that nothing has if it is so young that another change may leave it as it is."""
+    """Return a path's stamp, or one that nothing has if it is so young that another change may
+    leave it as it is."""
     stamp = path_stamp(path)
     return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else []
 
 
 def resume_offset(cursor: Cursor, descriptor: int, status: stat_result) -> int | None:
-    """Return the offset to continue at, always the beginning of a line; None if the file is not the cursor's."""
+    """Return the offset to continue at, always the beginning of a line; None if the file is not the
+    cursor's."""
     offset = cursor.get("offset")
     if not isinstance(offset, int) or not 0 <= offset <= status.st_size:
         return None
     if "tail" not in cursor:  # an offset of unknown origin: continue at the beginning of its line
         return last_line_end(descriptor, 0, offset, offset)
     is_same_file = cursor.get("inode") == status.st_ino
-    return offset if is_same_file and [cursor.get("head"), cursor["tail"]] == _checksums(descriptor, offset) else None
+    return (
+        offset
+        if is_same_file and [cursor.get("head"), cursor["tail"]] == _checksums(descriptor, offset)
+        else None
+    )
 
 
 def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanoseconds: int) -> Cursor:
@@ -196,16 +213,22 @@ def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanosecon
 
 
 def id_checksum(entry_id: str) -> int:
-    """Return a checksum of an entry id, which is short to store and finds recent entries again in their own file."""
+    """Return a checksum of an entry id, which is short to store and finds recent entries again in
+    their own file."""
     return _checksum(entry_id.encode("utf-8", "replace"))
 
 
 def _checksums(descriptor: int, offset: int) -> list[int]:
-    """Return the checksums of the first bytes of the file and of those before `offset`, at most CHECKED_BYTES each."""
+    """Return the checksums of the first bytes of the file and of those before `offset`, at most
+    CHECKED_BYTES each."""
     length = min(CHECKED_BYTES, offset)
-    return [_checksum(read_at(descriptor, 0, length)), _checksum(read_at(descriptor, offset - length, offset))]
+    return [
+        _checksum(read_at(descriptor, 0, length)),
+        _checksum(read_at(descriptor, offset - length, offset)),
+    ]
 
 
 def _checksum(content: bytes) -> int:
-    """Return the remainder of `content`, as a number, by a prime: detects changes like a CRC, without zlib."""
+    """Return the remainder of `content`, as a number, by a prime: detects changes like a CRC,
+    without zlib."""
     return int.from_bytes(content, "little") % LARGE_PRIME

@@ -20,9 +20,10 @@ NAMED_FILES = 3
 def last_entries(
     runtime: Runtime, path: str, count: int, gate: Gate | None, *, counts_said: bool = False
 ) -> tuple[list[Entry], int]:
-    """Return the last `count` entries of the file that its `gate` permits, each id once, in file order, and the number
-    of unreadable records. Without a gate (for a participant of the session) all are permitted. With `counts_said` only
-    those with text are counted. Reads from the end, so that the size of the file does not matter. Raises OSError."""
+    """Return the last `count` entries of the file that its `gate` permits, each id once, in file
+    order, and the number of unreadable records. Without a gate (for a participant of the session)
+    all are permitted. With `counts_said` only those with text are counted. Reads from the end, so
+    that the size of the file does not matter. Raises OSError."""
     if gate is not None and gate.rule.ignore:
         return [], 0
     latest: list[Entry] = []
@@ -34,7 +35,8 @@ def last_entries(
             if entry.id and entry.id in ids:
                 continue
             ids.add(entry.id)
-            if gate is not None and gate.is_of_forgotten_time(entry):  # and so is what stands before it
+            # and so is what stands before it
+            if gate is not None and gate.is_of_forgotten_time(entry):
                 break
             told = [entry] if gate is None else gate.told([entry])
             latest += told
@@ -52,7 +54,8 @@ def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
 
 
 def folded(entries: list[Entry]) -> list[Entry]:
-    """Return the entries with the tool uses of each run of entries as one, behind what was said last before."""
+    """Return the entries with the tool uses of each run of entries as one, behind what was said
+    last before."""
     found: list[Entry] = []
     for entry in entries:
         if found and entry.tools and not entry.text and entry.role == "assistant" == found[-1].role:
@@ -64,19 +67,29 @@ def folded(entries: list[Entry]) -> list[Entry]:
 
 def summary_of_tools(tools: Sequence[ToolUse]) -> str:
     """Return tool uses as `[5 tool uses: Edit cart.ts, mail.ts; Bash 2, Read]`."""
-    edited = list(dict.fromkeys([tool.argument.rpartition("/")[2] for tool in tools if tool.kind == "edit"]))
+    edited = list(
+        dict.fromkeys([tool.argument.rpartition("/")[2] for tool in tools if tool.kind == "edit"])
+    )
     names = [tool.name for tool in tools if tool.kind != "edit"]
     parts = [f"edited {', '.join(edited[:NAMED_FILES])}"] if edited else []
-    parts[:1] = [f"{parts[0]} and {len(edited) - NAMED_FILES} more"] if len(edited) > NAMED_FILES else parts[:1]
+    parts[:1] = (
+        [f"{parts[0]} and {len(edited) - NAMED_FILES} more"]
+        if len(edited) > NAMED_FILES
+        else parts[:1]
+    )
     counts = {name: names.count(name) for name in names}
-    parts += [", ".join([f"{name} {number}" if number > 1 else name for name, number in counts.items()])]
+    parts += [
+        ", ".join([f"{name} {number}" if number > 1 else name for name, number in counts.items()])
+    ]
     return f"[{counted(len(tools), 'tool use')}: {'; '.join(filter(None, parts))}]"
 
 
-def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False, folds: bool = False) -> str:
-    """Return the log: a time and a speaker for each message, its full text, a `[Tool argument]` line for each tool use,
-    or, if it `folds`, one for all of a run. Times are local. Secrets, control and invisible characters are removed
-    unless `raw`."""
+def render(
+    entries: list[Entry], unreadable: int = 0, *, raw: bool = False, folds: bool = False
+) -> str:
+    """Return the log: a time and a speaker for each message, its full text, a `[Tool argument]`
+    line for each tool use, or, if it `folds`, one for all of a run. Times are local. Secrets,
+    control and invisible characters are removed unless `raw`."""
     blocks: list[str] = []
     speaker = ""
     for entry in folded(entries) if folds else entries:
@@ -89,7 +102,9 @@ def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False, fold
             told = [f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools]
             lines += [f"[{shortened(one, ARGUMENT_CHARACTERS)}]" for one in told]
         same_message = entry.message_id and entry.message_id == speaker
-        blocks.append("\n".join(lines if same_message else [*([""] if blocks else []), head, *lines]))
+        blocks.append(
+            "\n".join(lines if same_message else [*([""] if blocks else []), head, *lines])
+        )
         speaker = entry.message_id
     if unreadable:
         blocks.append(f"\n({counted(unreadable, 'record')} could not be read)")

@@ -1,6 +1,7 @@
 """The marks of a message: its copies have the same ones, in any file or session.
 
-The store has the keys of its items, so it knows the marks of a session even if the transcript is gone."""
+The store has the keys of its items, so it knows the marks of a session even if the transcript is
+gone."""
 
 from __future__ import annotations
 
@@ -40,12 +41,15 @@ def tool_key(entry: int, place: int) -> int:
 
 
 def marks_of(home: str, entry: Entry) -> tuple[str, ...]:
-    """Return the marks of an entry: its key, and its content with its time, since a fork may give it another id."""
+    """Return the marks of an entry: its key, and its content with its time, since a fork may give
+    it another id."""
     when = _milliseconds(entry)
     mark = key_mark(entry_key(home, entry))
     if when is None:
         return (mark,)
-    return mark, content_mark(entry.role, when, "\n".join([entry.text, *[tool.argument for tool in entry.tools]]))
+    return mark, content_mark(
+        entry.role, when, "\n".join([entry.text, *[tool.argument for tool in entry.tools]])
+    )
 
 
 def key_mark(key: int) -> str:

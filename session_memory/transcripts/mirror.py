@@ -1,17 +1,21 @@
-"""Mirrors: transcripts that this program writes for a runtime which stores its sessions in another form.
+"""Mirrors: transcripts that this program writes for a runtime which stores its sessions in another
+form.
 
-The readers of transcripts expect files of lines that only grow. If a runtime changes what it has written (rows of a
-database, rewritten files), a mirror is such a file for one session. Final records are appended once; if the runtime
-withdraws one, a line says so. The form of the lines is the runtime's own.
+The readers of transcripts expect files of lines that only grow. If a runtime changes what it has
+written (rows of a database, rewritten files), a mirror is such a file for one session. Final
+records are appended once; if the runtime withdraws one, a line says so. The form of the lines is
+the runtime's own.
 
-Each addition ends in a mark, a line that says up to where the runtime's data was read. Lines after the last mark were
-being written when a process was killed: they are removed and read again. A deleted mirror is rebuilt with the same ids.
+Each addition ends in a mark, a line that says up to where the runtime's data was read. Lines after
+the last mark were being written when a process was killed: they are removed and read again. A
+deleted mirror is rebuilt with the same ids.
 
-A mirror may also be a copy of a compressed transcript. It has no marks: the state that is kept with the mirrors names
-it (`copied`), and what could not be read (`unread`), by paths relative to their directory.
+A mirror may also be a copy of a compressed transcript. It has no marks: the state that is kept with
+the mirrors names it (`copied`), and what could not be read (`unread`), by paths relative to their
+directory.
 
-No mirror holds a secret, nor what was said in an excluded session: of that it has ids and times alone, by which a
-fork's copies are known."""
+No mirror holds a secret, nor what was said in an excluded session: of that it has ids and times
+alone, by which a fork's copies are known."""
 
 from __future__ import annotations
 
@@ -37,14 +41,37 @@ _IDS = ("id", "Id", "ID", "Hash")  # how the keys end of what is compared, and s
 _LONGEST_NAMED = 200  # characters of a text that may be a secret by its key, such as `password`
 _OF_ROW = ("msg_", "prt_", "ses_")  # how OpenCode's ids begin
 # Further keys whose texts tell nothing of what was said, and titles: a rule may name one.
-_NOT_SAID = frozenset((
-    "type", "role", "kind", "status", "time", "timestamp", "startTime", "finish", "model", "tool", "name", "mime",
-    "cwd", "directory", "$rewindTo", "source", "thread_source", "originator", "cli_version", "server", "title",
-    "summary",
-))  # fmt: skip
+_NOT_SAID = frozenset(
+    (
+        "type",
+        "role",
+        "kind",
+        "status",
+        "time",
+        "timestamp",
+        "startTime",
+        "finish",
+        "model",
+        "tool",
+        "name",
+        "mime",
+        "cwd",
+        "directory",
+        "$rewindTo",
+        "source",
+        "thread_source",
+        "originator",
+        "cli_version",
+        "server",
+        "title",
+        "summary",
+    )
+)
 _MARK = b'{"type": "mirrored", "mark": '
-_COMPLETE = ("watched", "row", "is_whole", "read")  # the keys of a state by which nothing is missing in the mirrors
-_STATE_FILE = ".state/mirrored"  # in a folder: replacing it would change the time of the one that lists the mirrors
+# the keys of a state by which nothing is missing in the mirrors
+_COMPLETE = ("watched", "row", "is_whole", "read")
+# in a folder: replacing it would change the time of the one that lists the mirrors
+_STATE_FILE = ".state/mirrored"
 _LOCK_FILE = ".lock"
 _MARK_BYTES = 4096  # that most marks are shorter than
 LOCK_SECONDS = 10.0
@@ -53,8 +80,8 @@ _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 
 
 def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exception]) -> None:
-    """Call `update`, which updates the mirrors below `root`, unless another process does just now. What raises OSError
-    or one of `errors` is left for the next time."""
+    """Call `update`, which updates the mirrors below `root`, unless another process does just now.
+    What raises OSError or one of `errors` is left for the next time."""
     left_for_later: tuple[type[Exception], ...] = (LockedError, OSError, *errors)
     try:
         files.make_private_dir(root)
@@ -65,25 +92,31 @@ def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exceptio
 
 
 class Exclusion:
-    """The rules of a home: of which sessions a mirror holds nothing that was said. `stamps` change with them."""
+    """The rules of a home: of which sessions a mirror holds nothing that was said. `stamps` change
+    with them."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self.stamps = [files.path_stamp(path) for path in (home.config_file, *home.rules_files)]
 
     def hides(self, directory: str, *names: str) -> bool:
-        """Check if a session is excluded that was started in `directory` and goes by any of `names`."""
+        """Check if a session is excluded that was started in `directory` and goes by any of
+        `names`."""
         from ..settings.homes import environment, settings_above
 
         if not self._home.settings().has_rules and not settings_above(directory, self._home):
             return False
         from ..settings.privacy import Privacy
 
-        return Privacy(environment(), self._home).rule(directory, *[name for name in names if name]).ignore
+        return (
+            Privacy(environment(), self._home)
+            .rule(directory, *[name for name in names if name])
+            .ignore
+        )
 
     def forgotten(self, directory: str, *session_ids: str) -> float:
-        """Return up to when one of these sessions was forgotten, in seconds since the epoch; 0.0 for never. What was
-        said before is in no mirror that is made again."""
+        """Return up to when one of these sessions was forgotten, in seconds since the epoch; 0.0
+        for never. What was said before is in no mirror that is made again."""
         from ..settings.homes import environment, settings_above
 
         if not self._home.has_forgotten() and not settings_above(directory, self._home):
@@ -94,8 +127,8 @@ class Exclusion:
         return max([(privacy.forgotten_until(id, directory) or 0) / 1000 for id in session_ids])
 
     def repeats(self, meaning: Records, directory: str, session_id: str) -> Repeats | None:
-        """Return what tells the records of a session that repeat forgotten messages, by their `meaning`; None if
-        nothing was forgotten."""
+        """Return what tells the records of a session that repeat forgotten messages, by their
+        `meaning`; None if nothing was forgotten."""
         from ..settings.homes import environment, settings_above
 
         if not self._home.has_forgotten() and not settings_above(directory, self._home):
@@ -106,8 +139,9 @@ class Exclusion:
 
 
 class Repeats:
-    """Tells which records, in their order, repeat forgotten messages: these entries, the results and other records that
-    follow them, and titles of a session that begins with one (`has_begun`)."""
+    """Tells which records, in their order, repeat forgotten messages: these entries, the results
+    and other records that follow them, and titles of a session that begins with one
+    (`has_begun`)."""
 
     def __init__(self, meaning: Records, forgotten: ForgottenSessions, session_id: str) -> None:
         self._meaning = meaning
@@ -132,7 +166,8 @@ class Repeats:
 
 
 def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
-    """Return records as a mirror holds them: without secrets, nor what was said if the session `is_excluded`."""
+    """Return records as a mirror holds them: without secrets, nor what was said if the session
+    `is_excluded`."""
     from ..text.secrets import redact, spots  # not loaded by a prompt that has nothing to add
 
     def copied(record: Any) -> Any:
@@ -164,7 +199,8 @@ def _texts(record: Any) -> Iterator[str]:
 
 
 def _may_be_named(value: str, key: str) -> bool:
-    """Check if a text may be a secret by its key alone. That of a path looks like one, but is none."""
+    """Check if a text may be a secret by its key alone. That of a path looks like one, but is
+    none."""
     return len(value) < _LONGEST_NAMED and not key.endswith(("path", "Path"))
 
 
@@ -173,12 +209,17 @@ def _is_kept(value: str, key: str) -> bool:
     return not value or key.endswith(_IDS) or value.startswith(_OF_ROW)
 
 
-def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0) -> Any:
-    """Return the same of a part of a record under `key`; None for what lies deeper than runtimes write."""
+def _changed(
+    value: Any, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0
+) -> Any:
+    """Return the same of a part of a record under `key`; None for what lies deeper than runtimes
+    write."""
     if isinstance(value, (dict, list)) and depth > _DEEPEST_VALUE:
         return None
     if isinstance(value, dict):
-        return {name: _changed(one, name, is_excluded, redact, depth + 1) for name, one in value.items()}
+        return {
+            name: _changed(one, name, is_excluded, redact, depth + 1) for name, one in value.items()
+        }
     if isinstance(value, list):
         return [_changed(one, key, is_excluded, redact, depth + 1) for one in value]
     if not isinstance(value, str) or _is_kept(value, key):
@@ -197,11 +238,14 @@ def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], st
 
 
 class Mirror:
-    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none yet. `is_excluded`
-    says that its session is. If it was not before, all that was said is removed; if it is no more, the mirror begins
-    anew. Use it in a `with` block, in one process at a time (see `lock_path`). Raises OSError."""
+    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none
+    yet. `is_excluded` says that its session is. If it was not before, all that was said is removed;
+    if it is no more, the mirror begins anew. Use it in a `with` block, in one process at a time
+    (see `lock_path`). Raises OSError."""
 
-    def __init__(self, path: str, is_excluded: bool = False, repeats: Repeats | None = None) -> None:
+    def __init__(
+        self, path: str, is_excluded: bool = False, repeats: Repeats | None = None
+    ) -> None:
         """Leave out all records that `repeats` knows as forgotten."""
         self._path = path
         self._is_excluded = is_excluded
@@ -239,13 +283,15 @@ class Mirror:
         self._end = len(content)
 
     def append(self, records: Iterable[Record | bytes], mark: Mark, modified: int) -> int:
-        """Add a line for each of `records` (or a line that cannot be read, as it is), and `mark`. Returns the number of
-        bytes. The session was written to at `modified`, in milliseconds since the epoch, and so is the file. Raises
-        OSError: then nothing was added."""
+        """Add a line for each of `records` (or a line that cannot be read, as it is), and `mark`.
+        Returns the number of bytes. The session was written to at `modified`, in milliseconds since
+        the epoch, and so is the file. Raises OSError: then nothing was added."""
         if self._is_excluded:
             mark["is_excluded"] = True
         given = self._without_forgotten(list(records), mark)
-        kept = iter(copies_of([one for one in given if not isinstance(one, bytes)], self._is_excluded))
+        kept = iter(
+            copies_of([one for one in given if not isinstance(one, bytes)], self._is_excluded)
+        )
         lines = [one if isinstance(one, bytes) else encode(next(kept)).encode() for one in given]
         content = b"\n".join([*lines, _marked(mark), b""])
         self._open()
@@ -275,9 +321,13 @@ class Mirror:
                 repeats.drops(record)
         if repeats.has_begun is not None:
             mark["repeats_forgotten"] = repeats.has_begun
-        kept = [record for record in records if isinstance(record, bytes) or not repeats.drops(record)]
+        kept = [
+            record for record in records if isinstance(record, bytes) or not repeats.drops(record)
+        ]
         if repeats.has_begun:
-            mark.update({key: empty for key, empty in (("title", ""), ("titles", [])) if key in mark})
+            mark.update(
+                {key: empty for key, empty in (("title", ""), ("titles", [])) if key in mark}
+            )
         return kept
 
     def __exit__(self, *_: object) -> None:
@@ -290,22 +340,31 @@ class Mirror:
 
 
 def remove(path: str) -> None:
-    """Delete the mirror at `path` and those of its sub-agents, and have them made again: without what was forgotten.
-    Does nothing for what is no mirror. Raises OSError, LockedError."""
+    """Delete the mirror at `path` and those of its sub-agents, and have them made again: without
+    what was forgotten. Does nothing for what is no mirror. Raises OSError, LockedError."""
     if not is_mirror(path):
         return
     root = _root_of(path)
     with files.Closing(files.lock(lock_path(root), LOCK_SECONDS)):
-        for place in (root, *[f"{root}/{name}" for name in files.names_in(root) if name.startswith(".")]):
+        for place in (
+            root,
+            *[f"{root}/{name}" for name in files.names_in(root) if name.startswith(".")],
+        ):
             if state := read_state(place):
-                keep_state(place, {key: value for key, value in state.items() if key not in _COMPLETE})
+                keep_state(
+                    place, {key: value for key, value in state.items() if key not in _COMPLETE}
+                )
         folder = path.removesuffix(".jsonl")
-        for one in (*[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")], path):
+        for one in (
+            *[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")],
+            path,
+        ):
             files.os.unlink(one)
 
 
 def is_mirror(path: str) -> bool:
-    """Check if a file is a mirror: one with a mark, or a copy that the state of its directory names."""
+    """Check if a file is a mirror: one with a mark, or a copy that the state of its directory
+    names."""
     root = _root_of(path)
     if not root or not files.is_file(path):
         return False
@@ -313,19 +372,22 @@ def is_mirror(path: str) -> bool:
 
 
 def gone(root: str) -> list[str]:
-    """Return the mirrors below `root` of sessions that the runtime has deleted, by relative path."""
+    """Return the mirrors below `root` of sessions that the runtime has deleted, by relative
+    path."""
     found: list[str] = read_state(root).get("gone", [])
     return found
 
 
 def remove_gone(root: str, stored: Mapping[str, int]) -> None:
-    """Delete those that the store has whole: `stored` tells how many bytes it has of the one at a path below `root`.
-    Those of sub-agents go with their session's."""
+    """Delete those that the store has whole: `stored` tells how many bytes it has of the one at a
+    path below `root`. Those of sub-agents go with their session's."""
     for key in gone(root):
         path, session = f"{root}/{key}", f"{root}/{key}".rpartition("/")[0] + ".jsonl"
         try:
             is_done = (
-                not files.is_file(session) if key.count("/") > 1 else stored.get(key, -1) >= files.os.stat(path).st_size
+                not files.is_file(session)
+                if key.count("/") > 1
+                else stored.get(key, -1) >= files.os.stat(path).st_size
             )
             if is_done or mark_of(path).get("is_excluded"):
                 files.os.unlink(path)
@@ -334,7 +396,8 @@ def remove_gone(root: str, stored: Mapping[str, int]) -> None:
 
 
 def unread(root: str) -> list[tuple[str, str]]:
-    """Return the sessions that could not be copied to the mirrors below `root`, by relative path, and why."""
+    """Return the sessions that could not be copied to the mirrors below `root`, by relative path,
+    and why."""
     return [(key, why) for key, (_, why) in read_state(root).get("unread", {}).items()]
 
 
@@ -352,14 +415,15 @@ def read_state(root: str) -> dict[str, Any]:
 
 
 def has_changed(root: str) -> bool:
-    """Check if a file or directory that the mirrors below `root` were made of is not as it was, or none was seen."""
+    """Check if a file or directory that the mirrors below `root` were made of is not as it was, or
+    none was seen."""
     watched = read_state(root).get("watched", [])
     return not watched or any([files.path_stamp(path) != stamp for path, stamp in watched])
 
 
 def keep_state(root: str, state: dict[str, Any]) -> None:
-    """Keep `state` with the mirrors; write nothing if it is the same: the page watches this directory, and each write
-    would make it refresh the mirrors again. Raises OSError."""
+    """Keep `state` with the mirrors; write nothing if it is the same: the page watches this
+    directory, and each write would make it refresh the mirrors again. Raises OSError."""
     path, content = f"{root}/{_STATE_FILE}", sealed(state)
     if files.read_end(path, len(content) + 1) != content:
         files.write_atomically(path, content)
@@ -370,7 +434,8 @@ def is_mark(line: bytes) -> bool:
 
 
 def _root_of(path: str) -> str:
-    """Return the directory of the mirrors that the transcript at `path` is one of; '' where it is none."""
+    """Return the directory of the mirrors that the transcript at `path` is one of; '' where it is
+    none."""
     for _ in range(_DEEPEST):
         path = path.rpartition("/")[0]
         if files.is_file(lock_path(path)):
@@ -387,7 +452,8 @@ def mark_of(path: str) -> Mark:
 
 
 def _state_of(path: str) -> tuple[int, int, Mark]:
-    """Return the size of a mirror, the offset behind its last mark, and what that says. Raises OSError."""
+    """Return the size of a mirror, the offset behind its last mark, and what that says. Raises
+    OSError."""
     try:
         with files.Opened(path) as descriptor:
             size = files.os.fstat(descriptor).st_size
@@ -397,7 +463,8 @@ def _state_of(path: str) -> tuple[int, int, Mark]:
 
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
-    """Return the offset behind the last mark in a file, and what it says; 0 and nothing where there is none."""
+    """Return the offset behind the last mark in a file, and what it says; 0 and nothing where there
+    is none."""
     last = files.read_at(descriptor, max(0, size - _MARK_BYTES), size)
     if last.endswith(b"\n") and is_mark(last[:-1].rpartition(b"\n")[2]):  # as it nearly always is
         mark = _said_by(last[:-1].rpartition(b"\n")[2])

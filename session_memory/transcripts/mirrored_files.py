@@ -1,5 +1,5 @@
-"""Brings mirrors of files up to date that a runtime rewrites or deletes: each file is known by its stamp, and a prompt
-looks at few of them. What a file adds to its mirror is the runtime's own."""
+"""Brings mirrors of files up to date that a runtime rewrites or deletes: each file is known by its
+stamp, and a prompt looks at few of them. What a file adds to its mirror is the runtime's own."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 WATCHED_FILES = 60  # those written to last, of which a prompt asks whether they have changed
 RECENT_NANOSECONDS = 24 * 3600 * 10**9  # for a prompt nothing older is read
-PROMPT_BYTES = 4 * 1024 * 1024  # that a prompt reads at most, of one file and of all: more waits for upkeep
+# that a prompt reads at most, of one file and of all: more waits for upkeep
+PROMPT_BYTES = 4 * 1024 * 1024
 MOST_BYTES = 256 * 1024 * 1024
 _READ = ".read"  # where it is kept which files were read, and as they are: not for prompts
 
 
 class Source:
-    """A file of a session: its stamp, the `key` by which marks name it, the directory of its project ('' if unknown),
-    and the id of the session whose sub-agent's it is ('' for a session's own)."""
+    """A file of a session: its stamp, the `key` by which marks name it, the directory of its
+    project ('' if unknown), and the id of the session whose sub-agent's it is ('' for a session's
+    own)."""
 
     def __init__(self, path: str, key: str, directory: str = "", parent: str = "") -> None:
         self.path = path
@@ -38,20 +40,30 @@ class UnreadableError(ValueError):
 
 
 if TYPE_CHECKING:
-    Listing = tuple[list[str], list[Source]]  # the directories whose listings tell of files, and the files
+    # the directories whose listings tell of files, and the files
+    Listing = tuple[list[str], list[Source]]
 
 
 def refresh_mirrors(
-    root: str, exclusion: Exclusion, everything: bool, find: Callable[[], Listing], add: Callable[[Source, int], int]
+    root: str,
+    exclusion: Exclusion,
+    everything: bool,
+    find: Callable[[], Listing],
+    add: Callable[[Source, int], int],
 ) -> None:
-    """Add what is new in the files that `find` lists to the mirrors below `root`: in those that a prompt may be told
-    of, or in all. `add` is called with a file and how many bytes it may read, and returns how many it has; it raises
-    OSError or ValueError if the file cannot be read yet, and UnreadableError if it never can: ingest then names it."""
+    """Add what is new in the files that `find` lists to the mirrors below `root`: in those that a
+    prompt may be told of, or in all. `add` is called with a file and how many bytes it may read,
+    and returns how many it has; it raises OSError or ValueError if the file cannot be read yet, and
+    UnreadableError if it never can: ingest then names it."""
     update_mirrors(root, lambda: _refresh(root, exclusion, everything, find, add))
 
 
 def _refresh(
-    root: str, exclusion: Exclusion, everything: bool, find: Callable[[], Listing], add: Callable[[Source, int], int]
+    root: str,
+    exclusion: Exclusion,
+    everything: bool,
+    find: Callable[[], Listing],
+    add: Callable[[Source, int], int],
 ) -> None:
     before = read_state(f"{root}/{_READ}")
     known = before.get("read", {}) if before.get("rules") == exclusion.stamps else {}
@@ -61,7 +73,9 @@ def _refresh(
     room = PROMPT_BYTES
     state = read_state(root)
     before_unread = state.get("unread", {})
-    unread = {source.key: before_unread[source.key] for source in sources if source.key in before_unread}
+    unread = {
+        source.key: before_unread[source.key] for source in sources if source.key in before_unread
+    }
     read, left = {}, set()
     for number, source in enumerate(sources):
         if known.get(source.path) == source.stamp:
@@ -77,7 +91,9 @@ def _refresh(
             except Exception:  # whatever is odd in a file costs that one alone, for now
                 left.add(source.path)
     watched = [[path, settled_stamp(path)] for path in listed]
-    watched += [[one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]]
+    watched += [
+        [one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]
+    ]
     if read != known:
         keep_state(f"{root}/{_READ}", {"read": read, "rules": exclusion.stamps})
     gone = _without_source(root, sources) if everything else state.get("gone", [])

@@ -54,7 +54,8 @@ class HistoryEntry(NamedTuple):
 
 
 class SavedSession(NamedTuple):
-    """A session that was replaced: its id in the history (None if it got no name) and the path of its archive."""
+    """A session that was replaced: its id in the history (None if it got no name) and the path of
+    its archive."""
 
     session_id: str
     history_id: int | None
@@ -64,15 +65,19 @@ class SavedSession(NamedTuple):
 class SessionManager:
     """The pointers of all groups in the database at `path`, which is created if missing.
 
-    `group_of` returns a group by its name, and raises for an unknown one. `archive` writes or updates the archive of a
-    session, given the group's name, the session's id and a person's name for it or ''; it returns the archive's path,
-    None if there is nothing to archive, and raises SessionMemoryError or OSError. Reads are cached until another
-    connection has changed the database. Safe for several threads."""
+    `group_of` returns a group by its name, and raises for an unknown one. `archive` writes or
+    updates the archive of a session, given the group's name, the session's id and a person's name
+    for it or ''; it returns the archive's path, None if there is nothing to archive, and raises
+    SessionMemoryError or OSError. Reads are cached until another connection has changed the
+    database. Safe for several threads."""
 
     def __init__(
-        self, path: str | os.PathLike[str], group_of: Callable[[str], SessionGroup],
-        archive: Callable[[str, str, str], str | None], now: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+        self,
+        path: str | os.PathLike[str],
+        group_of: Callable[[str], SessionGroup],
+        archive: Callable[[str, str, str], str | None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._group_of = group_of
         self._archive = archive
         self._now = now
@@ -98,9 +103,10 @@ class SessionManager:
             return dict(self._active)
 
     def usable(self, group: str) -> str | None:
-        """Return the session to continue; None for a new one. A pointer whose transcript is gone is removed, and the
-        history notes it: the group starts a new session instead of failing at every message. Ask only while no session
-        of the group is running: a new one has no transcript yet."""
+        """Return the session to continue; None for a new one. A pointer whose transcript is gone is
+        removed, and the history notes it: the group starts a new session instead of failing at
+        every message. Ask only while no session of the group is running: a new one has no
+        transcript yet."""
         with self._lock:
             session_id = self.get(group)
             if session_id is None or is_file(self._group_of(group).transcript(session_id)):
@@ -129,44 +135,52 @@ class SessionManager:
             self._remove(group)
 
     def archive(self, group: str, name: str) -> int:
-        """Copy the group's pointer into the history as `name`; the entry's id. Raises NoSessionError."""
+        """Copy the group's pointer into the history as `name`; the entry's id. Raises
+        NoSessionError."""
         with self._lock, self._writing():
             session_id = self._require(group)
             return self._keep_row(group, session_id, _checked(name), self._begun(group, session_id))
 
     def restore(self, group: str, history_id: int) -> str:
-        """Make the session of a history entry the active one, and remove the entry; return the session's id. Raises
-        NoSessionError if the group has no such entry, or the transcript is gone."""
+        """Make the session of a history entry the active one, and remove the entry; return the
+        session's id. Raises NoSessionError if the group has no such entry, or the transcript is
+        gone."""
         with self._lock, self._writing():
             return self._restore(group, history_id)
 
     def get_history(self, group: str) -> list[HistoryEntry]:
         """Return the group's earlier sessions, the one last archived first."""
         query = (
-            "SELECT id, group_folder, session_id, name, created_at, archived_at FROM session_history "
+            "SELECT id, group_folder, session_id, name, created_at, archived_at "
+            "FROM session_history "
             "WHERE group_folder = ? ORDER BY id DESC"
         )
         with self._lock:
             return [HistoryEntry._make(row) for row in self._connection.execute(query, (group,))]
 
     def clear(self, group: str, name: str) -> SavedSession:
-        """Save the active session as `name`: write its archive, add it to the history, and leave the group without an
-        active session. Raises NoSessionError, OSError, LockedError; nothing has changed then. The archive is updated
-        first; the rest is one transaction. An interruption leaves the old state and an updated archive."""
+        """Save the active session as `name`: write its archive, add it to the history, and leave
+        the group without an active session. Raises NoSessionError, OSError, LockedError; nothing
+        has changed then. The archive is updated first; the rest is one transaction. An interruption
+        leaves the old state and an updated archive."""
         name = _checked(name)
         while True:
             session_id = self._require(group)
             archive = self._archive(group, session_id, name)
             with self._lock, self._writing():
                 if self._active.get(group) == session_id:
-                    history_id = self._keep_row(group, session_id, name, self._begun(group, session_id))
+                    history_id = self._keep_row(
+                        group, session_id, name, self._begun(group, session_id)
+                    )
                     self._remove(group)
                     return SavedSession(session_id, history_id, archive)
 
-    def resume(self, group: str, history_id: int, save_as: str | None = None) -> SavedSession | None:
-        """Make the session of a history entry the active one; return what became of the former one, None if there was
-        none. The former one is archived; with `save_as` it gets an entry in the history. Raises as `restore` and
-        `clear` do; nothing has changed then."""
+    def resume(
+        self, group: str, history_id: int, save_as: str | None = None
+    ) -> SavedSession | None:
+        """Make the session of a history entry the active one; return what became of the former one,
+        None if there was none. The former one is archived; with `save_as` it gets an entry in the
+        history. Raises as `restore` and `clear` do; nothing has changed then."""
         name = None if save_as is None else _checked(save_as)
         while True:
             before = self.get(group)
@@ -176,7 +190,11 @@ class SessionManager:
                     continue
                 kept = None
                 if before:
-                    entry = self._keep_row(group, before, name, self._begun(group, before)) if name else None
+                    entry = (
+                        self._keep_row(group, before, name, self._begun(group, before))
+                        if name
+                        else None
+                    )
                     kept = SavedSession(before, entry, archive)
                 self._restore(group, history_id)
                 return kept
@@ -185,7 +203,10 @@ class SessionManager:
         query = "SELECT session_id, name FROM session_history WHERE id = ? AND group_folder = ?"
         row = self._connection.execute(query, (history_id, group)).fetchone()
         if row is None:
-            raise NoSessionError(f"{history_id} is no session of {group}", "list_sessions shows the ids that there are")
+            raise NoSessionError(
+                f"{history_id} is no session of {group}",
+                "list_sessions shows the ids that there are",
+            )
         session_id, name = str(row[0]), str(row[1])
         if not is_file(self._group_of(group).transcript(session_id)):
             hint = "it cannot be resumed; its archive in conversations/ may still be read"
@@ -201,7 +222,10 @@ class SessionManager:
         return session_id
 
     def _put(self, group: str, session_id: str) -> None:
-        query = "INSERT INTO sessions VALUES (?, ?) ON CONFLICT (group_folder) DO UPDATE SET session_id = ?"
+        query = (
+            "INSERT INTO sessions VALUES (?, ?) ON CONFLICT (group_folder) DO UPDATE SET "
+            "session_id = ?"
+        )
         self._connection.execute(query, (group, session_id, session_id))
         self._active[group] = session_id
 
@@ -214,11 +238,14 @@ class SessionManager:
             "INSERT INTO session_history (group_folder, session_id, name, created_at, archived_at) "
             "VALUES (?, ?, ?, ?, ?)"
         )
-        self._connection.execute(query, (group, session_id, name, created_at, iso_time(self._now())))
+        self._connection.execute(
+            query, (group, session_id, name, created_at, iso_time(self._now()))
+        )
         return self._connection.last_insert_rowid()
 
     def _begun(self, group: str, session_id: str) -> str:
-        """Return the begin of a session: the time of the first entry in its transcript, else now."""
+        """Return the begin of a session: the time of the first entry in its transcript, else
+        now."""
         found = self._group_of(group)
         try:
             with Opened(found.transcript(session_id)) as descriptor:
@@ -231,7 +258,9 @@ class SessionManager:
         """Read the pointers again if another connection has committed since."""
         version = int(self._connection.pragma("data_version"))
         if version != self._version:
-            self._active = dict(self._connection.execute("SELECT group_folder, session_id FROM sessions"))
+            self._active = dict(
+                self._connection.execute("SELECT group_folder, session_id FROM sessions")
+            )
             self._version = version
 
     @contextmanager
@@ -247,7 +276,8 @@ class SessionManager:
 
 
 def earlier_names(path: str, group: str) -> dict[str, list[str]]:
-    """Return a group's names of earlier sessions by ids, from the database at `path`, if it can be read."""
+    """Return a group's names of earlier sessions by ids, from the database at `path`, if it can be
+    read."""
     import apsw
 
     found: dict[str, list[str]] = {}
@@ -266,7 +296,8 @@ def earlier_names(path: str, group: str) -> dict[str, list[str]]:
 
 def create_sessions(connection: apsw.Connection) -> None:
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS sessions (\n  group_folder TEXT PRIMARY KEY,\n  session_id TEXT NOT NULL\n)"
+        "CREATE TABLE IF NOT EXISTS sessions (\n  group_folder TEXT PRIMARY KEY,\n  session_id "
+        "TEXT NOT NULL\n)"
     )
 
 
@@ -290,5 +321,7 @@ def _checked(name: str) -> str:
     """Return a session's name on one line, redacted. Raises NoSessionError if nothing is left."""
     found = shortened(name, NAME_CHARACTERS)
     if not found:
-        raise NoSessionError("a session that is put by needs a name", "choose one that you will recognise")
+        raise NoSessionError(
+            "a session that is put by needs a name", "choose one that you will recognise"
+        )
     return found

@@ -1,4 +1,5 @@
-"""Finding the folders of transcripts that belong to one project, and writing the index that prompts read them from."""
+"""Finding the folders of transcripts that belong to one project, and writing the index that prompts
+read them from."""
 
 from __future__ import annotations
 
@@ -23,26 +24,32 @@ if TYPE_CHECKING:
 MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions
 
 
-def project_folders(places: Places, start: str, user_dir: str, notes_file: str = "") -> FoldersByRuntime:
-    """Return the folders of the project of sessions started in `start`, by the names of the runtimes, each with the
-    name of its worktree ('' for that of `start`). If `start` is in no repository, it is the project. The runtimes share
-    an index, independent of their order. `user_dir` is the person's home directory; `notes_file` says at which paths
-    the repository was before."""
+def project_folders(
+    places: Places, start: str, user_dir: str, notes_file: str = ""
+) -> FoldersByRuntime:
+    """Return the folders of the project of sessions started in `start`, by the names of the
+    runtimes, each with the name of its worktree ('' for that of `start`). If `start` is in no
+    repository, it is the project. The runtimes share an index, independent of their order.
+    `user_dir` is the person's home directory; `notes_file` says at which paths the repository was
+    before."""
     return _Search(places, start, user_dir, {}, notes_file).folders()
 
 
 def keep_project(
     places: Places, start: str, user_dir: str, index_file: str, notes_file: str = ""
 ) -> tuple[FoldersByRuntime, SubAgents]:
-    """Find the same, and the sub-agents whose transcripts are among those of all sessions; write the index, which also
-    keeps removed worktrees, and the start directory of each transcript outside the project's folders. If it cannot be
-    written, or a directory's name contains a secret, the next prompt searches again. A search cut short by the deadline
-    continues there."""
+    """Find the same, and the sub-agents whose transcripts are among those of all sessions; write
+    the index, which also keeps removed worktrees, and the start directory of each transcript
+    outside the project's folders. If it cannot be written, or a directory's name contains a secret,
+    the next prompt searches again. A search cut short by the deadline continues there."""
     search = _Search(places, start, user_dir, read_index(index_file), notes_file)
     try:
         folders = search.folders()
     except DeadlineError:
-        unfinished = {"common": search.common_dir, "directories": {**search.directories, **search.found}}
+        unfinished = {
+            "common": search.common_dir,
+            "directories": {**search.directories, **search.found},
+        }
         _write(index_file, {"folders": search.known_folders, **unfinished})
         raise
     sub_agents = search.sub_agents()
@@ -71,11 +78,14 @@ def _write(index_file: str, index: dict[str, Any]) -> None:
 
 
 class _Search:
-    """One search; `looked_at` are the paths that its result depends on, `directories` those in which transcripts began
-    that lie in no folder of their project, for a sub-agent's the id of its session in a list. `found` are those of
-    folders, by which a search goes on that was cut short, and `known_folders` the folders in the index of before."""
+    """One search; `looked_at` are the paths that its result depends on, `directories` those in
+    which transcripts began that lie in no folder of their project, for a sub-agent's the id of its
+    session in a list. `found` are those of folders, by which a search goes on that was cut short,
+    and `known_folders` the folders in the index of before."""
 
-    def __init__(self, places: Places, start: str, user_dir: str, before: dict[str, Any], notes_file: str) -> None:
+    def __init__(
+        self, places: Places, start: str, user_dir: str, before: dict[str, Any], notes_file: str
+    ) -> None:
         self._places = places
         self._start = start
         self._user_dir = user_dir
@@ -100,17 +110,26 @@ class _Search:
             self.looked_at = [f"{self._start}/.git"]
         else:
             is_link = own.git_dir != f"{own.root}/.git"
-            self.looked_at = [f"{own.root}/.git" if is_link else f"{own.git_dir}/config", f"{own.common_dir}/worktrees"]
+            self.looked_at = [
+                f"{own.root}/.git" if is_link else f"{own.git_dir}/config",
+                f"{own.common_dir}/worktrees",
+            ]
             earlier = self._earlier.paths if self._earlier else []
             self.looked_at += earlier  # another repository may be made there
             roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)], *earlier} - {""}
-        return {runtime.name: self._folders_of(runtime, config_dir, roots) for runtime, config_dir in self._places}
+        return {
+            runtime.name: self._folders_of(runtime, config_dir, roots)
+            for runtime, config_dir in self._places
+        }
 
-    def _folders_of(self, runtime: Runtime, config_dir: str, roots: set[str]) -> list[tuple[str, str]]:
+    def _folders_of(
+        self, runtime: Runtime, config_dir: str, roots: set[str]
+    ) -> list[tuple[str, str]]:
         self.looked_at += runtime.listed_dirs(config_dir)
         if self._own is None and runtime.HAS_PROJECT_FOLDERS:
             return [(runtime.project_dir(config_dir, self._start), "")]
-        is_same = self._own is not None and self._before.get("common") == self.common_dir  # as the index of before
+        # as the index of before
+        is_same = self._own is not None and self._before.get("common") == self.common_dir
         found: dict[str, str] = dict(self.known_folders.get(runtime.name, ())) if is_same else {}
         if runtime.HAS_PROJECT_FOLDERS:
             self._root_folders = {runtime.project_dir(config_dir, root) for root in roots}
@@ -125,20 +144,24 @@ class _Search:
         return list(found.items())
 
     def _worktree_name(self, directory: str) -> str | None:
-        """Return the project's worktree that a directory is in, '' for that of `start`; None outside."""
+        """Return the project's worktree that a directory is in, '' for that of `start`; None
+        outside."""
         own = self._own
         if own is None:
             return "" if directory == self._start else None
         if directory not in self._worktrees:
             present = self._earlier.present(directory) if self._earlier else directory
-            self._worktrees[directory] = find_worktree(present, self._user_dir, self._worktrees_above)
+            self._worktrees[directory] = find_worktree(
+                present, self._user_dir, self._worktrees_above
+            )
         worktree = self._worktrees[directory]
         if worktree is None or worktree.common_dir != own.common_dir:
             return None
         return "" if worktree.root == own.root else worktree.name
 
     def sub_agents(self) -> SubAgents:
-        """Return the transcripts of sub-agents among those of all sessions, by the ids of their sessions."""
+        """Return the transcripts of sub-agents among those of all sessions, by the ids of their
+        sessions."""
         found: SubAgents = {}
         for path, directory in self.directories.items():
             if isinstance(directory, list):
@@ -146,8 +169,9 @@ class _Search:
         return found
 
     def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | list[str]:
-        """Return the directory that the sessions of a folder, or the one of a transcript, were started in, by what
-        transcripts say; '' where it is not known, a list where the transcript is a sub-agent's."""
+        """Return the directory that the sessions of a folder, or the one of a transcript, were
+        started in, by what transcripts say; '' where it is not known, a list where the transcript
+        is a sub-agent's."""
         is_one = not runtime.HAS_PROJECT_FOLDERS
         found = self.directories if is_one else self.found
         if self._known.get(folder):
@@ -158,11 +182,18 @@ class _Search:
         for session in sessions:
             if directory := _directory_of(runtime, session.path):
                 directories.append(directory)
-                # Another project's directory may have a folder of the same name as one of this project.
-                if folder not in self._root_folders or self._worktree_name(str(directory)) is not None:
+                # Another project's directory may have a folder of the same name as one of this
+                # project.
+                if (
+                    folder not in self._root_folders
+                    or self._worktree_name(str(directory)) is not None
+                ):
                     break
         if directories:
-            is_of_project = folder in self._root_folders and self._worktree_name(str(directories[-1])) is not None
+            is_of_project = (
+                folder in self._root_folders
+                and self._worktree_name(str(directories[-1])) is not None
+            )
             found[folder] = directories[-1] if is_of_project else directories[0]
             return found[folder]
         # No session in it has said anything yet: it is looked at again as soon as one does.
@@ -180,7 +211,8 @@ def _earlier_paths(notes_file: str, worktree: Worktree) -> EarlierPaths | None:
 
 
 def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
-    """Return a session's start directory, '' if unknown; for a sub-agent, a list with its session's id."""
+    """Return a session's start directory, '' if unknown; for a sub-agent, a list with its session's
+    id."""
     try:
         with Opened(path) as descriptor:
             branch = runtime.records.open_transcript(first_line(descriptor))

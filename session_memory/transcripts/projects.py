@@ -1,7 +1,8 @@
 """The folders of transcripts of one project, kept in an index, and the sessions in them.
 
-Runtimes keep a folder of transcripts for each start directory, or sort transcripts by date. `project_folders` finds
-those of one repository once; a prompt only checks that the index is still valid."""
+Runtimes keep a folder of transcripts for each start directory, or sort transcripts by date.
+`project_folders` finds those of one repository once; a prompt only checks that the index is still
+valid."""
 
 from __future__ import annotations
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     SubAgents = dict[str, list[str]]  # the transcripts of sub-agents by the ids of their sessions
 
 
-def kept_project(places: Places, start: str, index_file: str) -> tuple[FoldersByRuntime, SubAgents] | None:
-    """Return the indexed folders of the project of sessions started in `start`, each with the name of its worktree (''
-    for that of `start`), and the sub-agents whose transcripts are among those of all sessions. Return None if the index
-    must be rebuilt."""
+def kept_project(
+    places: Places, start: str, index_file: str
+) -> tuple[FoldersByRuntime, SubAgents] | None:
+    """Return the indexed folders of the project of sessions started in `start`, each with the name
+    of its worktree ('' for that of `start`), and the sub-agents whose transcripts are among those
+    of all sessions. Return None if the index must be rebuilt."""
     index = read_index(index_file)
     try:
         if (
@@ -41,9 +44,10 @@ def kept_project(places: Places, start: str, index_file: str) -> tuple[FoldersBy
 
 def sessions_of(
     runtime: Runtime, config_dir: str, own_path: str | None, scope: str, folders: Folders
-) -> list[Session]:  # fmt: skip
-    """Return the sessions of a runtime in the `folders` of a project. `own_path` is None for another one than that of
-    the session at hand: then each has its runtime, and a key that none of one's own has."""
+) -> list[Session]:
+    """Return the sessions of a runtime in the `folders` of a project. `own_path` is None for
+    another one than that of the session at hand: then each has its runtime, and a key that none of
+    one's own has."""
     found = runtime.other_sessions("", config_dir, own_path or "", scope, folders)
     if own_path is None:
         for session in found:
@@ -53,16 +57,22 @@ def sessions_of(
 
 
 def take_sub_agents(sessions: list[Session], sub_agents: SubAgents) -> None:
-    """Has each of the sessions, which may be of several runtimes, know the transcripts of its sub-agents."""
+    """Has each of the sessions, which may be of several runtimes, know the transcripts of its
+    sub-agents."""
     for session in sessions:
         session.known_sub_agents = sub_agents.get(session.key.rpartition(":")[2], ())
 
 
 def sessions_of_project(
-    own_dir: str, folders: Folders, scope: str, all_folders: Iterable[str], sessions_in: Callable[..., list[Session]]
+    own_dir: str,
+    folders: Folders,
+    scope: str,
+    all_folders: Iterable[str],
+    sessions_in: Callable[..., list[Session]],
 ) -> list[Session]:
-    """Return the sessions in the folder `own_dir` and in `folders`, and with the scope `all` those in the others of
-    `all_folders`, which is not asked before. `sessions_in` tells a runtime's sessions in a folder."""
+    """Return the sessions in the folder `own_dir` and in `folders`, and with the scope `all` those
+    in the others of `all_folders`, which is not asked before. `sessions_in` tells a runtime's
+    sessions in a folder."""
     found = sessions_in(own_dir) if own_dir else []
     for folder, worktree in folders:
         if folder != own_dir:
@@ -76,20 +86,26 @@ def sessions_of_project(
 
 
 def is_of_namesake(runtime: Runtime, path: str, start: str, own_start: str, user_dir: str) -> bool:
-    """Check if the session with the transcript at `path`, started in `start`, is of another project than one started in
-    `own_start`, though they share a folder: a runtime gives `/srv/my-app` and `/srv/my/app` folders of one name."""
+    """Check if the session with the transcript at `path`, started in `start`, is of another project
+    than one started in `own_start`, though they share a folder: a runtime gives `/srv/my-app` and
+    `/srv/my/app` folders of one name."""
     if start == own_start or not (start.startswith("/") and own_start.startswith("/")):
         return False
-    if not runtime.is_folder_of(path.rpartition("/")[0], start):  # the transcript was put there, or has moved
+    # the transcript was put there, or has moved
+    if not runtime.is_folder_of(path.rpartition("/")[0], start):
         return False
     from ..system.git import find_worktree
 
     tree, own_tree = find_worktree(start, user_dir), find_worktree(own_start, user_dir)
     if tree is not None and own_tree is not None:
         return tree.common_dir != own_tree.common_dir
-    if not runtime.is_folder_of(path.rpartition("/")[0], own_start):  # perhaps of a worktree that is gone
+    # perhaps of a worktree that is gone
+    if not runtime.is_folder_of(path.rpartition("/")[0], own_start):
         return False
-    directory, project = f"{real_path(start)}/", f"{real_path(own_tree.root if own_tree else own_start)}/"
+    directory, project = (
+        f"{real_path(start)}/",
+        f"{real_path(own_tree.root if own_tree else own_start)}/",
+    )
     return not (directory.startswith(project) or project.startswith(directory))
 
 

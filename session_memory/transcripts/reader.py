@@ -1,7 +1,8 @@
-"""The one reader of transcripts: backward from the end as far as needed, or forward with constant memory.
+"""The one reader of transcripts: backward from the end as far as needed, or forward with constant
+memory.
 
-Both ways yield entries, note the session's title and count unreadable records. A session without a title has the
-request that says most, the heading of a plan, or when it began."""
+Both ways yield entries, note the session's title and count unreadable records. A session without a
+title has the request that says most, the heading of a plan, or when it began."""
 
 from __future__ import annotations
 
@@ -26,48 +27,60 @@ Title = tuple[int, str]  # with its rank
 
 HEAD_BYTES = 64 * 1024
 FIRST_BYTES = 64  # show how a transcript's JSON is spaced
-FURTHER_BYTES = 4 * 1024 * 1024  # of a file that begins with copies of large files, before the first prompt
+# of a file that begins with copies of large files, before the first prompt
+FURTHER_BYTES = 4 * 1024 * 1024
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
-BRIEF_OWNER_BYTES = 1024 * 1024  # the same for a prompt: .4 x of a bare start for two files of 100 MB
+# the same for a prompt: .4 x of a bare start for two files of 100 MB
+BRIEF_OWNER_BYTES = 1024 * 1024
 NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title: any other title has a higher one
 USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
 
 
 class TitleOwner:
-    """A transcript as the owner of titles: it may also contain those of sessions that it continues."""
+    """A transcript as the owner of titles: it may also contain those of sessions that it
+    continues."""
 
     def __init__(self, session_id: str, descriptor: int, searched: int = OWNER_BYTES) -> None:
-        """`session_id` is the one that its file is called after; `searched` bytes are looked through for a record."""
+        """`session_id` is the one that its file is called after; `searched` bytes are looked
+        through for a record."""
         self._session_id = session_id
         self._descriptor = descriptor
         self._searched = searched
         self._found: dict[bytes, bool] = {}
 
     def has(self, session_id: str = "", within: bytes = b"") -> bool:
-        """Return whether this transcript owns a title with a session's id, and with bytes that must be in the
-        transcript. A file whose name is no id, such as a copy, owns every session's titles."""
+        """Return whether this transcript owns a title with a session's id, and with bytes that must
+        be in the transcript. A file whose name is no id, such as a copy, owns every session's
+        titles."""
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
-            is_spaced = b'": ' in read_at(self._descriptor, 0, FIRST_BYTES)  # as another program writes it
+            # as another program writes it
+            is_spaced = b'": ' in read_at(self._descriptor, 0, FIRST_BYTES)
             wanted = within.replace(b'":"', b'": "') if is_spaced else within
             self._found[within] = holds_bytes(self._descriptor, wanted, self._searched)
         return self._found.get(within, True)
 
 
 class TranscriptReader:
-    """Reads one transcript, in one direction. `title` is the best title found, of equals the last in the file;
-    `unreadable` counts records that could not be decoded, `decoded` the bytes of decoded lines; `reached` is the offset
-    behind the last line read forward, `record` the last record."""
+    """Reads one transcript, in one direction. `title` is the best title found, of equals the last
+    in the file; `unreadable` counts records that could not be decoded, `decoded` the bytes of
+    decoded lines; `reached` is the offset behind the last line read forward, `record` the last
+    record."""
 
     def __init__(
-        self, runtime: Runtime, first_line: bytes, decode: Callable[[bytes], tuple[list[Any], int]] = decode_line, *,
-        owner: TitleOwner | None = None, of_sub_agents: bool = False,
-    ) -> None:  # fmt: skip
-        """`first_line` is that of the transcript; `decode` gives the values in a line, and how many were unreadable.
-        Without an `owner`, titles count that say nothing of theirs. With `of_sub_agents` what counts is what they did,
-        and nothing else; it is read forward."""
+        self,
+        runtime: Runtime,
+        first_line: bytes,
+        decode: Callable[[bytes], tuple[list[Any], int]] = decode_line,
+        *,
+        owner: TitleOwner | None = None,
+        of_sub_agents: bool = False,
+    ) -> None:
+        """`first_line` is that of the transcript; `decode` gives the values in a line, and how many
+        were unreadable. Without an `owner`, titles count that say nothing of theirs. With
+        `of_sub_agents` what counts is what they did, and nothing else; it is read forward."""
         self.title: Title = NO_TITLE
         self.unreadable = 0
         self.decoded = 0
@@ -88,8 +101,8 @@ class TranscriptReader:
         return self._meaning.prefilter(line, MESSAGES | CALLS)
 
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
-        """Yield the entries in `lines`, both from last to first. Entries beside the live branch are omitted: for that,
-        `lines` must begin with the last line of the file."""
+        """Yield the entries in `lines`, both from last to first. Entries beside the live branch are
+        omitted: for that, `lines` must begin with the last line of the file."""
         meaning, branch, is_left_out = self._meaning, self._branch, self.is_of_subagent
         wanted = MESSAGES | CALLS
         for offset, line in lines:
@@ -106,23 +119,30 @@ class TranscriptReader:
                         yield event
 
     def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
-        """Yield the entries of a transcript from the last to the first, within its last `limit` bytes."""
+        """Yield the entries of a transcript from the last to the first, within its last `limit`
+        bytes."""
         size = os.fstat(descriptor).st_size
         end = last_line_end(descriptor, 0, size, size if limit is None else limit) or 0
         for lines in windows_backward(descriptor, 0, end, limit):
             yield from self.backward(reversed(lines))
 
     def forward(
-        self, lines: Iterable[Line], *, with_tools: bool = True, with_results: bool = False,
+        self,
+        lines: Iterable[Line],
+        *,
+        with_tools: bool = True,
+        with_results: bool = False,
         left_out: Collection[int] = (),
-    ) -> Iterator[Entry | CallResult | Compaction]:  # fmt: skip
-        """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the results of calls.
-        Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
-        entries and results in lines at the offsets `left_out` are left out, records that are glued to one lie at the
-        next offset."""
+    ) -> Iterator[Entry | CallResult | Compaction]:
+        """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the
+        results of calls. Without tools the entries are those with text, and lines that show that
+        they hold none are not decoded. The entries and results in lines at the offsets `left_out`
+        are left out, records that are glued to one lie at the next offset."""
         meaning, branch = self._meaning, self._branch
         is_left_out = self.is_of_subagent and not self._whose
-        wanted = MESSAGES | (CALLS if with_tools else 0) | (RESULTS if with_results else 0) | self._whose
+        wanted = (
+            MESSAGES | (CALLS if with_tools else 0) | (RESULTS if with_results else 0) | self._whose
+        )
         for offset, line in lines:
             self.reached = offset + len(line)
             if is_left_out or len(line) < 2 or not meaning.prefilter(line, wanted):
@@ -145,15 +165,20 @@ class TranscriptReader:
                         yield event
                     elif isinstance(event, FoundTitle):
                         self._take_title(event, event.rank >= self.title[0])
-                    elif isinstance(event, Compaction) or (isinstance(event, CallResult) and offset not in left_out):
+                    elif isinstance(event, Compaction) or (
+                        isinstance(event, CallResult) and offset not in left_out
+                    ):
                         yield event
 
     def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
-        """Yield the entries of a whole transcript that count, each id once, in file order; None for each compaction."""
+        """Yield the entries of a whole transcript that count, each id once, in file order; None for
+        each compaction."""
         size = os.fstat(descriptor).st_size
         left_out = self.offsets_off_branch(descriptor, size)
         ids: set[int] = set()
-        for entry in self.forward(lines_forward(descriptor, 0, size), with_tools=with_tools, left_out=left_out):
+        for entry in self.forward(
+            lines_forward(descriptor, 0, size), with_tools=with_tools, left_out=left_out
+        ):
             if isinstance(entry, Entry):
                 known = hash(entry.id)
                 if entry.id and known in ids:
@@ -164,7 +189,8 @@ class TranscriptReader:
                 yield None
 
     def take_titles(self, descriptor: int, start: int, end: int) -> None:
-        """Look through `[start, end)` for titles, by the bytes that lines with one have; no other line is decoded."""
+        """Look through `[start, end)` for titles, by the bytes that lines with one have; no other
+        line is decoded."""
         meaning, marks = self._meaning, self._meaning.TITLE_MARKS
         for _, line in lines_forward(descriptor, start, end) if marks else ():
             for record in self.records(line) if any([mark in line for mark in marks]) else ():
@@ -180,17 +206,20 @@ class TranscriptReader:
             self.title = title.rank, title.text
 
     def records(self, line: bytes) -> list[dict[str, Any]]:
-        """Return the records of a line, several if line feeds are missing; others count as unreadable."""
+        """Return the records of a line, several if line feeds are missing; others count as
+        unreadable."""
         self.decoded += len(line)
         values, unreadable = self._decode(line)
-        if not unreadable and len(values) == 1 and isinstance(values[0], dict):  # as of nearly every line
+        # as of nearly every line
+        if not unreadable and len(values) == 1 and isinstance(values[0], dict):
             return values
         records = [value for value in values if isinstance(value, dict)]
         self.unreadable += unreadable + len(values) - len(records)
         return records
 
     def offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
-        """Return the offsets of the lines beside the branch that is live in the first `size` bytes: of a new reader."""
+        """Return the offsets of the lines beside the branch that is live in the first `size` bytes:
+        of a new reader."""
         branch = self._branch
         if branch is None or not branch.may_leave_out:
             return set()
@@ -199,7 +228,12 @@ class TranscriptReader:
         if is_whole(last):
             branch.holds(last)
         windows = windows_backward(descriptor, 0, end)
-        return {offset for lines in windows for offset, line in reversed(lines) if not branch.holds(line)}
+        return {
+            offset
+            for lines in windows
+            for offset, line in reversed(lines)
+            if not branch.holds(line)
+        }
 
 
 def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:
@@ -213,8 +247,8 @@ def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:
 
 
 def first_directory(runtime: Runtime, descriptor: int) -> str:
-    """Return the directory that the first entry of a transcript names, as TranscriptHead has it, but without reading on
-    to the first prompt; '' for none. Raises OSError."""
+    """Return the directory that the first entry of a transcript names, as TranscriptHead has it,
+    but without reading on to the first prompt; '' for none. Raises OSError."""
     for limit in (HEAD_BYTES, FURTHER_BYTES):
         lines = head_lines(descriptor, limit)
         reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
@@ -225,11 +259,13 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
 
 class TranscriptHead:
-    """The first lines of a transcript: the id of its first entry, the first time, the first directory and the request
-    that says most ('' or None if missing), a title with its rank, and if a compaction precedes all entries."""
+    """The first lines of a transcript: the id of its first entry, the first time, the first
+    directory and the request that says most ('' or None if missing), a title with its rank, and if
+    a compaction precedes all entries."""
 
     def __init__(self, runtime: Runtime, descriptor: int, owner: TitleOwner | None = None) -> None:
-        """Read HEAD_BYTES of a transcript, or, if they hold no prompt, at most FURTHER_BYTES. Raises OSError."""
+        """Read HEAD_BYTES of a transcript, or, if they hold no prompt, at most FURTHER_BYTES.
+        Raises OSError."""
         self.begins_compacted = False
         self.first_id = ""
         self.cwd = ""
@@ -251,12 +287,15 @@ class TranscriptHead:
                 self.first_time = entry.timestamp if self.first_time is None else self.first_time
                 # A rule may hide what was said in another directory.
                 if entry.role == "user" and entry.cwd == self.cwd and is_request(entry.text):
-                    if self.prompt and left is None:  # a better one may be on a branch that was left
+                    # a better one may be on a branch that was left
+                    if self.prompt and left is None:
                         left = TranscriptReader(runtime, lines[0][1]).offsets_off_branch(
                             descriptor, min(limit, os.fstat(descriptor).st_size)
                         )
                     if not left or entry.offset not in left:
-                        self.prompt = telling_request([self.prompt, entry.text] if self.prompt else [entry.text])
+                        self.prompt = telling_request(
+                            [self.prompt, entry.text] if self.prompt else [entry.text]
+                        )
                 if self.first_id and says_enough(self.prompt):
                     break
             elif not self.first_id:
@@ -264,7 +303,8 @@ class TranscriptHead:
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:
-        """Return the session's title with its rank, given the best `later` one: without any, of its request."""
+        """Return the session's title with its rank, given the best `later` one: without any, of its
+        request."""
         title = self.title if self.title[0] > later[0] else later
         return title if title[1] else (FIRST_PROMPT_RANK, title_of(self.prompt))
 
@@ -281,8 +321,8 @@ _HANDOFF = "# Handoff: "  # begins the page of a handoff, before the title of it
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
 _PLAN_LABELS = ("implementation plan:", "plan:")
-# Words that agree, thanks or say to continue, and name nothing. So are single characters and numbers: they answer a
-# question.
+# Words that agree, thanks or say to continue, and name nothing. So are single characters and
+# numbers: they answer a question.
 _AGREED = """
     ahead all alright and as commit continue cool correct do done exactly fine go good great it just keep lgtm
     looks nice no nope now ok okay on perfect please proceed push resume right same sounds sure thank thanks
@@ -300,7 +340,8 @@ _ANSWER_PHRASES = [" ".join(phrase.split()) for phrase in _ANSWERS.split(",")]
 
 
 def is_request(text: str) -> bool:
-    """Check if a prompt is a request, unlike "3", "yes, continue", "commit" or the message of another agent."""
+    """Check if a prompt is a request, unlike "3", "yes, continue", "commit" or the message of
+    another agent."""
     text = _topic(text)
     if text.startswith(FROM_AGENTS) or text.partition(" ")[0] in _SETTINGS:
         return False
@@ -344,8 +385,11 @@ def _telling_words(text: str) -> int:
     for answer in _ANSWER_PHRASES if len(said) <= SHORT_CHARACTERS else ():
         said = said.replace(answer, "")
     words = [word.strip(".,;:!?()'\"*`") for word in said.split()]
-    telling = [word for word in words if len(word) > 1 and word not in _NO_REQUEST and not word.isdigit()]
-    return sum([1 if word.isascii() else (len(word) + 1) // 2 for word in telling])  # some scripts have no spaces
+    telling = [
+        word for word in words if len(word) > 1 and word not in _NO_REQUEST and not word.isdigit()
+    ]
+    # some scripts have no spaces
+    return sum([1 if word.isascii() else (len(word) + 1) // 2 for word in telling])
 
 
 def is_plan(prompt: str) -> bool:
@@ -354,8 +398,8 @@ def is_plan(prompt: str) -> bool:
 
 
 def title_of(request: str) -> str:
-    """Return the title that a request gives a session: its own words, the heading of a plan, or the session that it
-    continues."""
+    """Return the title that a request gives a session: its own words, the heading of a plan, or the
+    session that it continues."""
     if request.startswith(_HANDOFF):
         return _title_of_successor(request)
     return (_heading_of_plan(request) if is_plan(request) else "") or _topic(request)

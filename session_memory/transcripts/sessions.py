@@ -1,4 +1,5 @@
-"""Sessions for people and scripts: find those of a home in every runtime, and choose one by its name or id."""
+"""Sessions for people and scripts: find those of a home in every runtime, and choose one by its
+name or id."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ LATEST = 5  # that are named where none fits
 
 
 class UnknownSessionError(SessionMemoryError):
-    """No session has the name that was asked for, or several have, or there is no home with sessions."""
+    """No session has the name that was asked for, or several have, or there is no home with
+    sessions."""
 
 
 class AmbiguousSessionError(UnknownSessionError):
@@ -38,15 +40,23 @@ class AmbiguousSessionError(UnknownSessionError):
 
 
 class FoundSession:
-    """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes. `gate` says what may
-    be shown of it, None for a participant of the session, who may see all. `described` is what its transcript tells of
-    it. `title` is the part of the title that may be shown, with its rank. `former` is the latest of its former names
-    that no other session has: the session is called by that if it has no name."""
+    """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes.
+    `gate` says what may be shown of it, None for a participant of the session, who may see all.
+    `described` is what its transcript tells of it. `title` is the part of the title that may be
+    shown, with its rank. `former` is the latest of its former names that no other session has: the
+    session is called by that if it has no name."""
 
     def __init__(
-        self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, described: Described,
-        gate: Gate | None = None, title: Title = (USER_RANK, ""), former: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        session: Session,
+        runtime: Runtime,
+        home: Home,
+        status: os.stat_result,
+        described: Described,
+        gate: Gate | None = None,
+        title: Title = (USER_RANK, ""),
+        former: str = "",
+    ) -> None:
         self.session = session
         self.runtime = runtime
         self.home = home
@@ -63,7 +73,8 @@ class FoundSession:
 
     @property
     def project(self) -> str:
-        """Return the name of the directory that it was started in, `-` if that is unknown or may not be shown."""
+        """Return the name of the directory that it was started in, `-` if that is unknown or may
+        not be shown."""
         return (os.path.basename(self.start.rstrip("/")) if self.has_text else "") or "-"
 
     @property
@@ -71,18 +82,24 @@ class FoundSession:
         return self.gate is None or self.gate.rule.quote
 
     def last_entries(self, count: int, *, counts_said: bool = False) -> tuple[list[Entry], int]:
-        """Return the last entries that may be told, and how many records were unreadable. Raises OSError."""
-        return last_entries(self.runtime, self.session.path, count, self.gate, counts_said=counts_said)
+        """Return the last entries that may be told, and how many records were unreadable. Raises
+        OSError."""
+        return last_entries(
+            self.runtime, self.session.path, count, self.gate, counts_said=counts_said
+        )
 
     def is_at_work(self, now: float) -> bool:
         """Return whether a turn of it is running; False if it cannot be read."""
         try:
-            return is_at_work(self.runtime, self.session.path, self.last_entries(1)[0], now - self.modified)
+            return is_at_work(
+                self.runtime, self.session.path, self.last_entries(1)[0], now - self.modified
+            )
         except OSError:
             return False
 
     def message_count(self, most: int) -> int:
-        """Return how many messages it has, as far as its last `most` entries tell; 0 if it cannot be read."""
+        """Return how many messages it has, as far as its last `most` entries tell; 0 if it cannot
+        be read."""
         try:
             entries, _ = self.last_entries(most)
         except OSError:
@@ -90,32 +107,46 @@ class FoundSession:
         return len({entry.message_id or entry.offset for entry in entries})
 
     def described(self) -> str:
-        """Return a line that tells it from others: when and where it was at work, its id and name."""
+        """Return a line that tells it from others: when and where it was at work, its id and
+        name."""
         when = local_time(self.modified)
         id, project, name = map(name_for_people, (self.id, self.project, self.name))
         return f"{id}  {when}  {project}  {self.runtime.TITLE}  {name}"
 
 
 def find_sessions(
-    path: str | None, all_projects: bool, environ: Mapping[str, str], *, own_id: str = "", with_private: bool = False,
-    since: float = 0, most: int | None = None,
+    path: str | None,
+    all_projects: bool,
+    environ: Mapping[str, str],
+    *,
+    own_id: str = "",
+    with_private: bool = False,
+    since: float = 0,
+    most: int | None = None,
     former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
-) -> list[FoundSession]:  # fmt: skip
-    """Return the sessions of the home `path`, else of the current one: an agent home's, the project's, or all.
+) -> list[FoundSession]:
+    """Return the sessions of the home `path`, else of the current one: an agent home's, the
+    project's, or all.
 
-    The latest come first, and with `most` no others are read. Excluded sessions are omitted unless a person asks
-    `with_private`, and so are those that wrote nothing `since` (seconds since the epoch). The session with `own_id`, or
-    the one that the environment names, is the caller's, which may see all of itself. `former_names` returns the former
-    names of a home's sessions, by id; saved sessions are found by them. Raises UnknownSessionError if there is no home
-    with sessions."""
+    The latest come first, and with `most` no others are read. Excluded sessions are omitted unless
+    a person asks `with_private`, and so are those that wrote nothing `since` (seconds since the
+    epoch). The session with `own_id`, or the one that the environment names, is the caller's, which
+    may see all of itself. `former_names` returns the former names of a home's sessions, by id;
+    saved sessions are found by them. Raises UnknownSessionError if there is no home with
+    sessions."""
     former: dict[str, Mapping[str, Sequence[str]]] = {}
     candidates = list(_candidates(path, all_projects, environ))
     if former_names:
-        former = {home.root: former_names(home) for home in {home.root: home for _, _, home in candidates}.values()}
+        former = {
+            home.root: former_names(home)
+            for home in {home.root: home for _, _, home in candidates}.values()
+        }
         candidates += _put_by(candidates, former)
     taken = {session.name for session, _, _ in candidates if session.name}
     latest = _latest(candidates, since)
-    families = _Families(environ, _names(candidates, former), former_names, with_private=with_private)
+    families = _Families(
+        environ, _names(candidates, former), former_names, with_private=with_private
+    )
     start = "" if all_projects else _start(path, environ)
 
     def show(batch: list[tuple[os.stat_result, Candidate]]) -> Iterator[FoundSession]:
@@ -152,9 +183,14 @@ def _names(
 
 
 def _latest(candidates: list[Candidate], since: float) -> list[tuple[os.stat_result, Candidate]]:
-    """Return the candidates that have a transcript and wrote something `since`, the latest first."""
+    """Return the candidates that have a transcript and wrote something `since`, the latest
+    first."""
     statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
-    latest = [(status, one) for status, one in statuses if status and is_regular(status) and status.st_mtime >= since]
+    latest = [
+        (status, one)
+        for status, one in statuses
+        if status and is_regular(status) and status.st_mtime >= since
+    ]
     return sorted(latest, key=lambda pair: -pair[0].st_mtime)
 
 
@@ -164,8 +200,8 @@ def _of_project(
     show: Callable[[list[tuple[os.stat_result, Candidate]]], Iterator[FoundSession]],
     start: str,
 ) -> tuple[list[FoundSession], bool]:
-    """Return the `most` latest sessions of the project at `start`, and whether another project shares its folder; if
-    `start` is '', return the sessions of all projects."""
+    """Return the `most` latest sessions of the project at `start`, and whether another project
+    shares its folder; if `start` is '', return the sessions of all projects."""
     listed: list[FoundSession] = []
     are_others = False
     for at in range(0, len(latest), most or len(latest) or 1):
@@ -187,13 +223,21 @@ def _is_of_namesake(each: FoundSession, start: str) -> bool:
 
 
 def _shown(
-    latest: list[tuple[os.stat_result, Candidate]], families: _Families, own_id: str, environ: Mapping[str, str],
-    taken: set[str], former: Mapping[str, Mapping[str, Sequence[str]]],
-) -> Iterator[FoundSession]:  # fmt: skip
-    """Yield the sessions that may be shown. All are described first: one may be a fork of another."""
+    latest: list[tuple[os.stat_result, Candidate]],
+    families: _Families,
+    own_id: str,
+    environ: Mapping[str, str],
+    taken: set[str],
+    former: Mapping[str, Mapping[str, Sequence[str]]],
+) -> Iterator[FoundSession]:
+    """Yield the sessions that may be shown. All are described first: one may be a fork of
+    another."""
     present = []
     for status, (session, runtime, home) in latest:
-        sees_all = runtime.session_id_of(session.path) in (own_id, environ.get(runtime.OWN_ID_VARIABLE))
+        sees_all = runtime.session_id_of(session.path) in (
+            own_id,
+            environ.get(runtime.OWN_ID_VARIABLE),
+        )
         described = families.described(session, runtime, home)
         is_empty = described is not None and described.is_empty and not (sees_all or session.name)
         if described is not None and not described.is_of_subagent and not is_empty:
@@ -202,23 +246,32 @@ def _shown(
         gate = families.gate((session, runtime, home), described, sees_all=sees_all)
         title: Title = described.rank, described.title
         if gate is not None:
-            if gate.rule.ignore or (gate.hides_forgotten and not has_entries(runtime, session.path, gate)):
+            if gate.rule.ignore or (
+                gate.hides_forgotten and not has_entries(runtime, session.path, gate)
+            ):
                 continue
             title = gate.shown_title(runtime, session.path, title)
         free = [
-            name for name in former.get(home.root, {}).get(runtime.session_id_of(session.path), ()) if name not in taken
+            name
+            for name in former.get(home.root, {}).get(runtime.session_id_of(session.path), ())
+            if name not in taken
         ]
         had = free[-1] if free else ""
         yield FoundSession(session, runtime, home, status, described, gate, title, had)
 
 
 class _Families:
-    """The transcripts among which sessions may be forks of each other, by folder, for each home's rules."""
+    """The transcripts among which sessions may be forks of each other, by folder, for each home's
+    rules."""
 
     def __init__(
-        self, environ: Mapping[str, str], names: dict[str, tuple[str, ...]],
-        former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None, *, with_private: bool,
-    ) -> None:  # fmt: skip
+        self,
+        environ: Mapping[str, str],
+        names: dict[str, tuple[str, ...]],
+        former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None,
+        *,
+        with_private: bool,
+    ) -> None:
         self._environ = environ
         self._names = names
         self._former_names = former_names
@@ -238,7 +291,8 @@ class _Families:
         return self._families[key]
 
     def gate(self, candidate: Candidate, described: Described, *, sees_all: bool) -> Gate | None:
-        """Return the gate of a session; if the caller `sees_all` of it, None unless something may be forgotten."""
+        """Return the gate of a session; if the caller `sees_all` of it, None unless something may
+        be forgotten."""
         session, runtime, home = candidate
         if not sees_all:
             return self.of(session, runtime, home).gate(session.path, described)
@@ -247,7 +301,8 @@ class _Families:
         return gate.look_at(runtime, session.path) if gate.may_forget else None
 
     def described(self, session: Session, runtime: Runtime, home: Home) -> Described | None:
-        """Return what a transcript tells of a session; None if it cannot be read, and a rule may exclude it."""
+        """Return what a transcript tells of a session; None if it cannot be read, and a rule may
+        exclude it."""
         privacy = self._privacy(home)
         if session.name and privacy.is_open(home.root):
             return Described()
@@ -283,8 +338,8 @@ class _Families:
 
 
 def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the unreadable directories of projects, in the home `path` or in each runtime's own, and why:
-    `find_sessions` has none of their sessions."""
+    """Return the unreadable directories of projects, in the home `path` or in each runtime's own,
+    and why: `find_sessions` has none of their sessions."""
     found = []
     for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
         projects = runtime.transcripts_dir(home.root)
@@ -299,13 +354,20 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
 
 
 def choose(found: list[FoundSession], name: str) -> FoundSession:
-    """Return the session that goes by `name`: exactly, else the only one whose id or name begins so, else the only one
-    with these words in its name, else the latest of the runtime that is called so. Raises UnknownSessionError."""
+    """Return the session that goes by `name`: exactly, else the only one whose id or name begins
+    so, else the only one with these words in its name, else the latest of the runtime that is
+    called so. Raises UnknownSessionError."""
     wanted = name.casefold()
     exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
-    begun = [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
+    begun = [
+        one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)
+    ]
     titled = [one for one in found if has_words(one.name, name)]
-    runs_on = [one for one in found if wanted in (one.runtime.name, one.runtime.TITLE.casefold(), one.runtime.PROGRAM)]
+    runs_on = [
+        one
+        for one in found
+        if wanted in (one.runtime.name, one.runtime.TITLE.casefold(), one.runtime.PROGRAM)
+    ]
     fitting = exact or begun or titled or runs_on[:1]
     if len(fitting) == 1:
         return fitting[0]
@@ -313,15 +375,25 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
         raise UnknownSessionError(f"no session goes by {name!r}", "there are none here yet")
     if fitting:
         names = [f"  {one.described()}" for one in fitting[:CANDIDATES]]
-        raise AmbiguousSessionError(f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names))
+        raise AmbiguousSessionError(
+            f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names)
+        )
     from difflib import get_close_matches
 
-    by_name = {name: one for one in found[::-1] for name in (one.id.casefold(), one.name.casefold())}  # the latest
-    near = list(dict.fromkeys([by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)]))  # mistyped
+    # the latest
+    by_name = {
+        name: one for one in found[::-1] for name in (one.id.casefold(), one.name.casefold())
+    }
+    # mistyped
+    near = list(
+        dict.fromkeys([by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)])
+    )
     candidates = near or found
     names = [f"  {one.described()}" for one in candidates[:LATEST]]
     if len(candidates) > LATEST:
-        names.append(f"  and {len(candidates) - LATEST} more: session-memory sessions --all lists them")
+        names.append(
+            f"  and {len(candidates) - LATEST} more: session-memory sessions --all lists them"
+        )
     there_are = "the nearest" if near else "the latest"
     raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
 
@@ -330,9 +402,15 @@ def _start(path: str | None, environ: Mapping[str, str]) -> str:
     return os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
 
 
-def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:
+def _candidates(
+    path: str | None, all_projects: bool, environ: Mapping[str, str]
+) -> Iterator[Candidate]:
     start = _start(path, environ)
-    named = list(_in_agent_home(start, "" if path else user_dir(environ), homes.naming(path and start, environ)))
+    named = list(
+        _in_agent_home(
+            start, "" if path else user_dir(environ), homes.naming(path and start, environ)
+        )
+    )
     if named and not all_projects:
         return iter(named)
     plain = _plain_homes(path and start, environ)
@@ -347,14 +425,23 @@ def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]
     return iter([by_path.get(one[0].path, one) for one in candidates])
 
 
-def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Candidate]:
-    """Return saved sessions whose name no other has since. Their transcripts are beside the others'."""
+def _put_by(
+    candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]
+) -> list[Candidate]:
+    """Return saved sessions whose name no other has since. Their transcripts are beside the
+    others'."""
     ids = {runtime.session_id_of(session.path) for session, runtime, _ in candidates}
     taken = {session.name for session, _, _ in candidates}
-    folders = {os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates}
+    folders = {
+        os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates
+    }
     found = []
     for folder, (runtime, home) in folders.items():
-        put_by = {id for id, names in former[home.root].items() if id not in ids and not taken.issuperset(names)}
+        put_by = {
+            id
+            for id, names in former[home.root].items()
+            if id not in ids and not taken.issuperset(names)
+        }
         for session in runtime.sessions_in(folder) if home.sessions_dir and put_by else ():
             if runtime.session_id_of(session.path) in put_by:
                 found.append((session, runtime, home))
@@ -366,18 +453,22 @@ def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterato
         home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
         if home is not None:
             places = [runtime.config_dir(environ)]
-            own = f"{home.root}/{runtime.USUAL_DIR}"  # of an agent whose runtime is started with this
+            # of an agent whose runtime is started with this
+            own = f"{home.root}/{runtime.USUAL_DIR}"
             if os.path.isdir(runtime.transcripts_dir(own)):
                 places.append(own)
             found = [
-                session for place in places for session in runtime.named_sessions(home.sessions_dir, place, home.root)
+                session
+                for place in places
+                for session in runtime.named_sessions(home.sessions_dir, place, home.root)
             ]
             for session in {session.path: session for session in found}.values():
                 yield session, runtime, home
 
 
 def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Runtime, Home]]:
-    """Return the runtimes' own directories that have sessions: in or at `path`, else each runtime's own."""
+    """Return the runtimes' own directories that have sessions: in or at `path`, else each runtime's
+    own."""
     found = []
     for runtime in all_runtimes():
         places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir(environ)]
@@ -392,10 +483,15 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
 def _in_plain_homes(
     plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
 ) -> Iterator[Candidate]:
-    """Yield the sessions of all runtimes; if the environment names the caller's, of those that share its memory."""
+    """Yield the sessions of all runtimes; if the environment names the caller's, of those that
+    share its memory."""
     asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
-    for runtime, home in [(one, home) for one, home in plain if not asking or home.memory_dir in asking]:
+    for runtime, home in [
+        (one, home) for one, home in plain if not asking or home.memory_dir in asking
+    ]:
         own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
-        folders = project_folders([(runtime, home.root)], start, home.user_dir, home.repositories_file)[runtime.name]
+        folders = project_folders(
+            [(runtime, home.root)], start, home.user_dir, home.repositories_file
+        )[runtime.name]
         for session in runtime.project_sessions(home.root, own_id, start, scope, folders):
             yield session, runtime, home

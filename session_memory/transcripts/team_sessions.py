@@ -1,12 +1,12 @@
-"""The sessions of a team, kept by upkeep on this machine: a folder for each project, a small file for each session,
-read like any transcript.
+"""The sessions of a team, kept by upkeep on this machine: a folder for each project, a small file
+for each session, read like any transcript.
 
-A session's start directory names a file with three lines: the folder's name, the place of the repository here, and the
-directory; before upkeep has asked the team, only the last.
+A session's start directory names a file with three lines: the folder's name, the place of the
+repository here, and the directory; before upkeep has asked the team, only the last.
 
-A session's file has one JSON object a line: `{"title": "...", "branch": "..."}`, then entries: `{"role": "user",
-"text": "...", "at": 1780000000.5, "id": "...", "tools": [["Edit", "edit", "src/a.py"]]}`. File names are relative to
-the repository; directories are not included."""
+A session's file has one JSON object a line: `{"title": "...", "branch": "..."}`, then entries:
+`{"role": "user", "text": "...", "at": 1780000000.5, "id": "...", "tools": [["Edit", "edit",
+"src/a.py"]]}`. File names are relative to the repository; directories are not included."""
 
 from __future__ import annotations
 
@@ -32,9 +32,15 @@ class TeamRecords(Records):
         if not wanted & MESSAGES:
             return []
         if record.get("role") in ("user", "assistant"):
-            tools = tuple([ToolUse(name, argument, kind) for name, kind, argument in record.get("tools", ())])
+            tools = tuple(
+                [ToolUse(name, argument, kind) for name, kind, argument in record.get("tools", ())]
+            )
             text, at = record["text"], record.get("at")
-            return [Entry(record["role"], text, tools=tools, timestamp=at, id=record["id"], offset=offset)]
+            return [
+                Entry(
+                    record["role"], text, tools=tools, timestamp=at, id=record["id"], offset=offset
+                )
+            ]
         return [Title(_TITLE_RANK, record["title"])] if record.get("title") else []
 
 
@@ -67,7 +73,8 @@ def team_sessions(team_dir: str, start_file: str) -> list[Session]:
 
 
 def note_start(start_file: str, start: str) -> None:
-    """Make upkeep ask the team about the project of `start`, in time for its first session. Raises OSError."""
+    """Make upkeep ask the team about the project of `start`, in time for its first session. Raises
+    OSError."""
     if "\n" not in start and not is_file(start_file):
         write_atomically(start_file, start_content("", "", start))
 

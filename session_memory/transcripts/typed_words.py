@@ -1,5 +1,5 @@
-"""Finds a person's words in a prompt: programs put blocks such as `<system_instruction>...` before them, or wrap them
-in `<user_query>`. Only prompts that begin with a tag load this."""
+"""Finds a person's words in a prompt: programs put blocks such as `<system_instruction>...` before
+them, or wrap them in `<user_query>`. Only prompts that begin with a tag load this."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OF_PERSON = frozenset(
         "user-memory-input",
     )
 )
-# A tag of several words is a program's if it has one of these words. Fewer words count in tags with hyphens, since a
-# person may paste components of a page.
+# A tag of several words is a program's if it has one of these words. Fewer words count in tags with
+# hyphens, since a person may paste components of a page.
 _WORDS = """
     system reminder caveat notification instruction instructions hook context stdout stderr subagent mcp git aborted
 """
@@ -28,18 +28,22 @@ _MORE_WORDS = """
     rules runtime selected selection server servers session skill skills snapshot state status terminal tool tools
     workspace
 """
-_ALSO_IN_LINE = frozenset((*_WORDS.split(), "current", "datetime", "ide"))  # where the person's words go on in the line
+# where the person's words go on in the line
+_ALSO_IN_LINE = frozenset((*_WORDS.split(), "current", "datetime", "ide"))
 _WITH_HYPHENS = frozenset(_WORDS.split())
 _WITH_UNDERSCORES = _WITH_HYPHENS.union(_MORE_WORDS.split())
-_FIELD = "[[ ## "  # begins a line that names what follows, in prompts that DSPy makes: `[[ ## user_query ## ]]`
-_TYPED_MEANWHILE = "User hint"  # begins words that were typed during a turn of Gemini CLI, before `<user_input>`
+# begins a line that names what follows, in prompts that DSPy makes: `[[ ## user_query ## ]]`
+_FIELD = "[[ ## "
+# begins words that were typed during a turn of Gemini CLI, before `<user_input>`
+_TYPED_MEANWHILE = "User hint"
 _OPENS_WORDS = tuple([f"<{name}>" for name in sorted(_OF_PERSON)])
 _MARKS = ("[image]", "[document]")
 
 
 def typed_words(text: str) -> str:
-    """Return a prompt without blocks that a program put before it, and without tags around it; '' if nothing is left. A
-    block behind the person's words stays: they may have pasted it. So does a block that their sentence begins with."""
+    """Return a prompt without blocks that a program put before it, and without tags around it; ''
+    if nothing is left. A block behind the person's words stays: they may have pasted it. So does a
+    block that their sentence begins with."""
     text = _of_field(text.strip())
     if text.startswith(_TYPED_MEANWHILE) and "<user_input>" in text[:200]:
         text = text.partition("<user_input>")[2].partition("</user_input>")[0].strip()
@@ -61,8 +65,8 @@ def typed_words(text: str) -> str:
 
 
 def request_words(request: str) -> str:
-    """Return a request without images and blocks between tags before it, whoever put them there, unless nothing would
-    be left."""
+    """Return a request without images and blocks between tags before it, whoever put them there,
+    unless nothing would be left."""
     words = _of_field(request.strip())
     while True:
         mark = next((mark for mark in _MARKS if words.startswith(mark)), "")
@@ -82,8 +86,8 @@ def _of_field(text: str) -> str:
 
 
 def _block(text: str) -> tuple[str, str, str]:
-    """Return the name of the tag at the beginning of a text, the text up to its closing tag, and the text behind. The
-    name is '' without a tag that is closed."""
+    """Return the name of the tag at the beginning of a text, the text up to its closing tag, and
+    the text behind. The name is '' without a tag that is closed."""
     opening, closes, inside = text[1:].partition(">")
     name = opening.split(None, 1)[0].rstrip("/") if opening.strip() else ""
     if not closes or not name.replace("-", "").replace("_", "").isalnum() or len(opening) > 2000:
@@ -96,7 +100,10 @@ def _block(text: str) -> tuple[str, str, str]:
 
 def _goes_on_in_line(text: str, behind: str) -> bool:
     """Check if the text `behind` a block begins in the line that ends the block."""
-    return bool(behind) and "\n" not in text[text.rfind(">", 0, len(text) - len(behind)) : len(text) - len(behind)]
+    return (
+        bool(behind)
+        and "\n" not in text[text.rfind(">", 0, len(text) - len(behind)) : len(text) - len(behind)]
+    )
 
 
 def _is_of_program(name: str, with_underscores: frozenset[str] = _WITH_UNDERSCORES) -> bool:

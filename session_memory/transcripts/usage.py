@@ -1,4 +1,5 @@
-"""The usage of one answer of a model, as a transcript has it. Only code that counts costs loads this."""
+"""The usage of one answer of a model, as a transcript has it. Only code that counts costs loads
+this."""
 
 from typing import NamedTuple
 
@@ -6,11 +7,12 @@ MOST = 10**12  # more tokens than any answer has: a number beyond it is none
 
 
 class ModelUsage(NamedTuple):
-    """Tokens read fresh, written as an answer, read from a cache, and cached for minutes or for an hour. `id` is the
-    same for all records of one answer and its copies, '' if there is none; `dollars` is the cost that the runtime
-    reports; `running_total` is that of the session if reported: a record that does not change it repeats the one
-    before. If `is_sum`, the tokens are the sums of the session so far. A record without tokens names the model of the
-    next ones, and its id names their turn: copies in another session have the same. `searches` on the web have a
+    """Tokens read fresh, written as an answer, read from a cache, and cached for minutes or for an
+    hour. `id` is the same for all records of one answer and its copies, '' if there is none;
+    `dollars` is the cost that the runtime reports; `running_total` is that of the session if
+    reported: a record that does not change it repeats the one before. If `is_sum`, the tokens are
+    the sums of the session so far. A record without tokens names the model of the next ones, and
+    its id names their turn: copies in another session have the same. `searches` on the web have a
     price of their own."""
 
     id: str = ""
@@ -34,4 +36,6 @@ class ModelUsage(NamedTuple):
 def amount(holder: object, key: str) -> int:
     """Return the number of tokens that `holder` has as `key`; 0 if that is not a number."""
     value = holder.get(key) if isinstance(holder, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else 0
+    return (
+        value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else 0
+    )

@@ -1,5 +1,5 @@
-"""Conflicts between the live sessions of a repository, in different worktrees or on different branches, before the
-merge."""
+"""Conflicts between the live sessions of a repository, in different worktrees or on different
+branches, before the merge."""
 
 import hashlib
 import os
@@ -31,13 +31,14 @@ MOST_SESSIONS = 40
 MOST_SIDES = 8  # of a repository, the latest
 SECONDS = 2.0  # for a repository
 NAME_CHARACTERS = 60  # of a session on another machine
-SLACK_SECONDS = 2.0  # between the times of a file and of the call that wrote it: some file systems count in them
+# between the times of a file and of the call that wrote it: some file systems count in them
+SLACK_SECONDS = 2.0
 _ENTRIES = 200  # of a session, for its directory and its edits
 
 
 class Side:
-    """A branch of the repository at `common_dir` with live sessions, the latest first: that of a worktree, or one that
-    no worktree of these is on (None)."""
+    """A branch of the repository at `common_dir` with live sessions, the latest first: that of a
+    worktree, or one that no worktree of these is on (None)."""
 
     def __init__(self, common_dir: str, worktree: Worktree | None, branch: str) -> None:
         self.common_dir = common_dir
@@ -52,10 +53,16 @@ class Side:
         return self.worktree.root if self.worktree else ""
 
     def author_of(self, path: str, lines: Sequence[str]) -> FoundSession | None:
-        """Return the session that provably wrote most of these lines of a file (relative to the root): by edits that
-        have them, else as the only one with edits of the file whose lines are unknown. None if nothing proves it."""
+        """Return the session that provably wrote most of these lines of a file (relative to the
+        root): by edits that have them, else as the only one with edits of the file whose lines are
+        unknown. None if nothing proves it."""
         whole = f"{self.root}/{path}"
-        edits = [(session, edit) for session in self.sessions for edit in self.edits[session.id] if edit.path == whole]
+        edits = [
+            (session, edit)
+            for session in self.sessions
+            for edit in self.edits[session.id]
+            if edit.path == whole
+        ]
         written, by_path = Counter[str](), dict[str, FoundSession]()
         is_by_time = not any(map(str.strip, lines))
         for session, edit in edits:
@@ -67,16 +74,19 @@ class Side:
         for session in self.sessions:
             if 2 * written[session.id] > sum(bool(line.strip()) for line in lines):
                 return session
-        if len(by_path) != 1 or (is_by_time and not _is_last_written_by(whole, [edit for _, edit in edits])):
+        if len(by_path) != 1 or (
+            is_by_time and not _is_last_written_by(whole, [edit for _, edit in edits])
+        ):
             return None
         return next(iter(by_path.values()))
 
 
 class Clash(NamedTuple):
-    """A file that would not merge, as one side sees it: its own side, the other, and the conflict from its view; or so
-    many `commits` of the default branch, which is then the `other_branch`, touch what the own side changed; or
-    the file that `team` changed on another machine. It is certain if a merge says so. `texts` returns the lines of the
-    file on both sides until the next clash is asked for. Raises GitUnavailableError."""
+    """A file that would not merge, as one side sees it: its own side, the other, and the conflict
+    from its view; or so many `commits` of the default branch, which is then the `other_branch`,
+    touch what the own side changed; or the file that `team` changed on another machine. It is
+    certain if a merge says so. `texts` returns the lines of the file on both sides until the next
+    clash is asked for. Raises GitUnavailableError."""
 
     own: Side
     other: Side | None
@@ -88,31 +98,62 @@ class Clash(NamedTuple):
     is_certain: bool = True
 
     def as_kept(self, now: float) -> dict[str, Any]:
-        """Return it as `activity.conflicts` keeps it, judged since the time `now`; texts are sanitized."""
+        """Return it as `activity.conflicts` keeps it, judged since the time `now`; texts are
+        sanitized."""
         own, other, conflict = self.own, self.other, self.conflict
         author = other.author_of(conflict.path, self._lines_of_other()) if other else None
-        given = [author.name if author else "", author.runtime.TITLE if author else "", self.other_branch]
+        given = [
+            author.name if author else "",
+            author.runtime.TITLE if author else "",
+            self.other_branch,
+        ]
         sessions = [one.id for one in other.sessions] if other else []
         root = other.root if other else ""
         path, name, runtime, branch = quotable([conflict.path, *given])
-        at = min(now, _changed_at(other, conflict.path, other.sessions[0].modified)) if other else int(now)
+        at = (
+            min(now, _changed_at(other, conflict.path, other.sessions[0].modified))
+            if other
+            else int(now)
+        )
         if team := self.team:
-            title = next((one.TITLE for one in all_runtimes() if one.name == team.runtime), team.runtime)
-            path, name, runtime, branch = quotable(
-                [conflict.path, shorten(team.title, NAME_CHARACTERS), f"{title}, {team.who}", team.branch]
+            title = next(
+                (one.TITLE for one in all_runtimes() if one.name == team.runtime), team.runtime
             )
-            at, root, sessions = min(now, team.file.at / 1000), team.who, [team.session_id, f"{team.session}"]
+            path, name, runtime, branch = quotable(
+                [
+                    conflict.path,
+                    shorten(team.title, NAME_CHARACTERS),
+                    f"{title}, {team.who}",
+                    team.branch,
+                ]
+            )
+            at, root, sessions = (
+                min(now, team.file.at / 1000),
+                team.who,
+                [team.session_id, f"{team.session}"],
+            )
         pair = (conflict.path, own.root, root, self.other_branch, conflict.objects[1])
         return {
-            "path": path, "file": f"{own.root}/{conflict.path}", "root": own.root, "lines": conflict.lines,
-            "hunks": conflict.hunks, "deleted_by": conflict.deleted_by, "at": at,
-            "name": f'"{name}"' if name else "", "runtime": runtime, "branch": branch, "commits": self.commits,
-            "is_certain": self.is_certain, "sessions": sessions,
-            "key": _hashed(*pair, conflict.objects[0]), "pair": _hashed(*pair),
-        }  # fmt: skip
+            "path": path,
+            "file": f"{own.root}/{conflict.path}",
+            "root": own.root,
+            "lines": conflict.lines,
+            "hunks": conflict.hunks,
+            "deleted_by": conflict.deleted_by,
+            "at": at,
+            "name": f'"{name}"' if name else "",
+            "runtime": runtime,
+            "branch": branch,
+            "commits": self.commits,
+            "is_certain": self.is_certain,
+            "sessions": sessions,
+            "key": _hashed(*pair, conflict.objects[0]),
+            "pair": _hashed(*pair),
+        }
 
     def _lines_of_other(self) -> list[str]:
-        """Return the lines of the first hunk as the other side has them; [] if it has none, or git cannot tell."""
+        """Return the lines of the first hunk as the other side has them; [] if it has none, or git
+        cannot tell."""
         first, last = self.conflict.lines[1]
         try:
             return self.texts()[1][first - 1 : last] if first else []
@@ -121,18 +162,24 @@ class Clash(NamedTuple):
 
 
 def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
-    """Find the conflicts between the live sessions of a home and keep them for its prompts; return how many. Raises
-    SessionMemoryError, OSError."""
+    """Find the conflicts between the live sessions of a home and keep them for its prompts; return
+    how many. Raises SessionMemoryError, OSError."""
     listed = live_sessions(path, environ, now)
     conflicts = [clash.as_kept(now) for clash in find_conflicts(sides_of(listed, home.user_dir))]
     privacy = Privacy(environ, home)
-    keep(home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start)))
+    keep(
+        home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start))
+    )
     return len(conflicts)
 
 
 def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> list[FoundSession]:
     """Return the sessions of the last day of which all may be told, the latest first."""
-    bare = {key: value for key, value in environ.items() if key not in {r.OWN_ID_VARIABLE for r in all_runtimes()}}
+    bare = {
+        key: value
+        for key, value in environ.items()
+        if key not in {r.OWN_ID_VARIABLE for r in all_runtimes()}
+    }
     try:
         found = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
     except UnknownSessionError:  # as in a home whose first session has just begun
@@ -141,8 +188,8 @@ def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> l
 
 
 class Unjudged(NamedTuple):
-    """Two sides whose merge could not be tried, or not for all files (`paths`), and why; without `other`, a side that
-    was compared with none."""
+    """Two sides whose merge could not be tried, or not for all files (`paths`), and why; without
+    `other`, a side that was compared with none."""
 
     own: Side
     other: Side | None
@@ -158,14 +205,17 @@ class Unjudged(NamedTuple):
     def line(self) -> str:
         """The line about it for a person."""
         paths = f" ({', '.join(self.paths)})" if self.paths else ""
-        return for_people(one_line(f"Not judged: {' with '.join(self.names)}{paths}: {self.reason}"))
+        return for_people(
+            one_line(f"Not judged: {' with '.join(self.names)}{paths}: {self.reason}")
+        )
 
 
 def find_conflicts(
     sides: Iterable[Side], seconds: float = SECONDS, unjudged: list[Unjudged] | None = None
 ) -> Iterator[Clash]:
-    """Yield what would not merge between the sides of each repository, from the view of each side that has a worktree.
-    What git cannot judge, in time or at all, is left out, and added to `unjudged`."""
+    """Yield what would not merge between the sides of each repository, from the view of each side
+    that has a worktree. What git cannot judge, in time or at all, is left out, and added to
+    `unjudged`."""
     remove_leftovers()
     repositories: dict[str, list[Side]] = {}
     for side in sides:
@@ -173,10 +223,14 @@ def find_conflicts(
     for common_dir, sides in repositories.items():
         with GitDirectory() as directory:
             merges = Merges(common_dir, Path(directory.path), seconds)
-            yield from _clashes(sides[:MOST_SIDES], merges, common_dir, [] if unjudged is None else unjudged)
+            yield from _clashes(
+                sides[:MOST_SIDES], merges, common_dir, [] if unjudged is None else unjudged
+            )
 
 
-def _clashes(sides: list[Side], merges: Merges, common_dir: str, unjudged: list[Unjudged]) -> Iterator[Clash]:
+def _clashes(
+    sides: list[Side], merges: Merges, common_dir: str, unjudged: list[Unjudged]
+) -> Iterator[Clash]:
     commits = _states(sides, merges, unjudged)
     judged = [side for side in sides if id(side) in commits]
     for one, other in combinations(judged, 2):
@@ -188,7 +242,10 @@ def _clashes(sides: list[Side], merges: Merges, common_dir: str, unjudged: list[
             unjudged.append(Unjudged(one, other, (), str(error)))
             continue
         if merges.left_out:
-            reason = f"this clone is partial and lacks versions of them; {_fetching(one, other)} fetches these"
+            reason = (
+                f"this clone is partial and lacks versions of them; {_fetching(one, other)} "
+                f"fetches these"
+            )
             unjudged.append(Unjudged(one, other, tuple(merges.left_out), reason))
         for conflict in found:
             for own, its, seen in ((one, other, conflict), (other, one, _turned(conflict))):
@@ -207,7 +264,8 @@ def _clashes(sides: list[Side], merges: Merges, common_dir: str, unjudged: list[
 
 
 def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict[int, str]:
-    """Return the commits of the sides by their ids. Uncommitted files are in them if another side changed these."""
+    """Return the commits of the sides by their ids. Uncommitted files are in them if another side
+    changed these."""
     heads: dict[int, tuple[str, set[str]]] = {}
     commits: dict[int, str] = {}
     for side in sides:
@@ -220,7 +278,9 @@ def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict
             commits[id(side)] = heads[id(side)][0]
             if side.worktree:
                 others = [head for key, head in heads.items() if key != id(side)]
-                wanted = merges.wanted(side.worktree, others) | {path for path, _ in others_in(side)}
+                wanted = merges.wanted(side.worktree, others) | {
+                    path for path, _ in others_in(side)
+                }
                 commits[id(side)] = merges.state_of(side.worktree, wanted)
         except (GitUnavailableError, OSError) as error:
             del commits[id(side)]
@@ -229,7 +289,8 @@ def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict
 
 
 def _head(side: Side, merges: Merges) -> tuple[str, set[str]]:
-    """Return the commit that a side is at, and its uncommitted files. Raises GitUnavailableError, OSError."""
+    """Return the commit that a side is at, and its uncommitted files. Raises GitUnavailableError,
+    OSError."""
     if side.worktree is None:
         return merges.commit_of(side.common_dir, f"refs/heads/{side.branch}"), set()
     head = merges.commit_of(side.worktree.git_dir, "HEAD")
@@ -247,20 +308,36 @@ def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
         others = others_in(side) if side.worktree else []
         base = base_of(merges, side.common_dir, commit) if others else ""
         for path, theirs in others:
-            conflict, is_certain = conflict_with(merges, commit, base, path, theirs.file) or (None, True)
+            conflict, is_certain = conflict_with(merges, commit, base, path, theirs.file) or (
+                None,
+                True,
+            )
             if conflict:
                 texts = partial(merges.texts, conflict)
-                yield Clash(side, None, conflict, theirs.branch, texts=texts, team=theirs, is_certain=is_certain)
+                yield Clash(
+                    side,
+                    None,
+                    conflict,
+                    theirs.branch,
+                    texts=texts,
+                    team=theirs,
+                    is_certain=is_certain,
+                )
     except (GitUnavailableError, OSError):
         return
 
 
-def _behind(side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges) -> Iterator[Clash]:
-    """Yield the first file with commits of the default branch that touch what the sessions of a side edited."""
+def _behind(
+    side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges
+) -> Iterator[Clash]:
+    """Yield the first file with commits of the default branch that touch what the sessions of a
+    side edited."""
     edited = {edit.path for edits in side.edits.values() for edit in edits}
     for target in targets.values():
         try:
-            paths = [path for path in merges.changed(commit, target) if f"{side.root}/{path}" in edited]
+            paths = [
+                path for path in merges.changed(commit, target) if f"{side.root}/{path}" in edited
+            ]
             number = merges.commits_since(commit, target, paths) if paths else 0
         except (GitUnavailableError, OSError):
             continue
@@ -289,7 +366,9 @@ def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
         new = Side(worktree.common_dir, None if is_left else worktree, then if is_left else branch)
         side = sides.setdefault(key, new)
         side.sessions.append(one)
-        side.edits[one.id] = edits_of(one.session, one.runtime, entries, one.gate, one.modified - LIVE_SECONDS)
+        side.edits[one.id] = edits_of(
+            one.session, one.runtime, entries, one.gate, one.modified - LIVE_SECONDS
+        )
     return list(sides.values())
 
 
@@ -304,7 +383,8 @@ def _hashed(*parts: str) -> str:
 
 
 def _is_last_written_by(path: str, edits: Iterable[SessionEdit]) -> bool:
-    """Check by the file's time if one of these edits was the last to write it, and nothing unknown did later."""
+    """Check by the file's time if one of these edits was the last to write it, and nothing unknown
+    did later."""
     try:
         at = os.lstat(path).st_mtime
     except OSError:
@@ -313,7 +393,8 @@ def _is_last_written_by(path: str, edits: Iterable[SessionEdit]) -> bool:
 
 
 def _changed_at(side: Side, path: str, otherwise: float) -> float:
-    """Return when a file of a side was changed, in seconds since the epoch: by its time, else `otherwise`."""
+    """Return when a file of a side was changed, in seconds since the epoch: by its time, else
+    `otherwise`."""
     try:
         return os.lstat(f"{side.root}/{path}").st_mtime if side.root else otherwise
     except OSError:

@@ -1,7 +1,7 @@
 """Costs of sessions, from the usage in their transcripts, read on demand.
 
-Each answer counts once, however many records and forks repeat it; a sub-agent's answer counts for its session. Only
-sessions that the store shows to the caller count, so rules apply here too.
+Each answer counts once, however many records and forks repeat it; a sub-agent's answer counts for
+its session. Only sessions that the store shows to the caller count, so rules apply here too.
 """
 
 import marshal
@@ -39,7 +39,8 @@ SEARCH_DOLLARS = 0.01  # for a search on the web by Anthropic's tool: 10 dollars
 
 
 class Expense(NamedTuple):
-    """One answer's usage, session, time (milliseconds since the epoch) and dollars, None if unknown."""
+    """One answer's usage, session, time (milliseconds since the epoch) and dollars, None if
+    unknown."""
 
     session: Conversation
     at: int | None
@@ -48,24 +49,32 @@ class Expense(NamedTuple):
 
 
 class SessionFiles:
-    """The transcripts of the conversations that fit a filter, whatever their time, and those that they may be forks of;
-    the oldest name first, so that a fork follows its origin. Also of their sub-agents in shared folders. `missing`
-    counts the sessions without a transcript."""
+    """The transcripts of the conversations that fit a filter, whatever their time, and those that
+    they may be forks of; the oldest name first, so that a fork follows its origin. Also of their
+    sub-agents in shared folders. `missing` counts the sessions without a transcript."""
 
-    def __init__(self, watched: Sequence[SourceDirectory], store: SqliteStore, filter: Filter) -> None:
+    def __init__(
+        self, watched: Sequence[SourceDirectory], store: SqliteStore, filter: Filter
+    ) -> None:
         self._filter = filter
         at_any_time = filter._replace(since=None, until=None, limit=EVERY)
         self.conversations = conversations = store.conversations(at_any_time)
         self._shown = {(one.home, one.source_file) for one in conversations}
         if conversations and (filter.session or filter.project or filter.directories):
             runtimes = {one.runtime for one in conversations}
-            every = store.conversations(at_any_time._replace(session="", project="", directories=()))
+            every = store.conversations(
+                at_any_time._replace(session="", project="", directories=())
+            )
             conversations = [one for one in every if one.runtime in runtimes]
         wanted = {(one.home, one.source_file): one for one in conversations}
         found: dict[tuple[str, str], SourceFile] = {}
         others: list[SourceFile] = []
         without_folders = {one.name for one in all_runtimes() if not one.HAS_PROJECT_FOLDERS}
-        sessions = {(one.home, one.session_id): one for one in conversations if one.runtime in without_folders}
+        sessions = {
+            (one.home, one.session_id): one
+            for one in conversations
+            if one.runtime in without_folders
+        }
         for directory in watched:
             if directory.is_expected():
                 for file in directory.files([]):
@@ -81,7 +90,8 @@ class SessionFiles:
 
     @property
     def recent(self) -> list[tuple[SourceFile, Conversation]]:
-        """Return the files that may contain answers of the queried time, each with a conversation of its session."""
+        """Return the files that may contain answers of the queried time, each with a conversation
+        of its session."""
         since = self._filter.since
         return [one for one in self.files if since is None or one[0].modified >= since]
 
@@ -101,7 +111,8 @@ class SessionFiles:
 
 
 class KnownAnswers:
-    """Cache of the answers in unchanged files, for a long-running program. Bytes take a quarter of the memory."""
+    """Cache of the answers in unchanged files, for a long-running program. Bytes take a quarter of
+    the memory."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
@@ -112,17 +123,23 @@ class KnownAnswers:
         file, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
         known = self._known.get(file)
         if known is None or known[0] != stamp:
-            known = stamp, marshal.dumps([(*usage, at) for _, usage, at in _answers_in(runtime, descriptor)])
+            known = (
+                stamp,
+                marshal.dumps([(*usage, at) for _, usage, at in _answers_in(runtime, descriptor)]),
+            )
             self._known[file] = known
         for *usage, at in marshal.loads(known[1]):
             yield runtime, ModelUsage._make(usage), at
 
 
 def expenses(
-    files: Sequence[tuple[SourceFile, Conversation]], prices: Prices, advance: Callable[[str, int], None],
+    files: Sequence[tuple[SourceFile, Conversation]],
+    prices: Prices,
+    advance: Callable[[str, int], None],
     known_answers: KnownAnswers | None = None,
-) -> Iterator[Expense]:  # fmt: skip
-    """Yield the expense of each answer in readable `files`. Calls `advance` with each file and its size."""
+) -> Iterator[Expense]:
+    """Yield the expense of each answer in readable `files`. Calls `advance` with each file and its
+    size."""
     read = known_answers.of if known_answers else _answers_in
     known: set[tuple[str, str]] = set()
     copies: list[tuple[tuple[str, str], Expense]] = []
@@ -143,7 +160,8 @@ def expenses(
 
 
 def price_of(usage: ModelUsage, prices: Prices) -> float | None:
-    """Return an answer's cost in dollars: as its runtime reports it, else by the model's price; None without one."""
+    """Return an answer's cost in dollars: as its runtime reports it, else by the model's price;
+    None without one."""
     if usage.dollars is not None:
         return usage.dollars
     plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
@@ -151,18 +169,25 @@ def price_of(usage: ModelUsage, prices: Prices) -> float | None:
     for_an_hour = cost(Usage(usage.written_for_an_hour, 0, 0, usage.model), prices)
     if plain is None or written is None or for_an_hour is None:
         return None
-    return plain + WRITTEN * written + WRITTEN_FOR_AN_HOUR * for_an_hour + SEARCH_DOLLARS * usage.searches
+    return (
+        plain
+        + WRITTEN * written
+        + WRITTEN_FOR_AN_HOUR * for_an_hour
+        + SEARCH_DOLLARS * usage.searches
+    )
 
 
 def _sub_agents_of(
     sessions: dict[tuple[str, str], Conversation], others: Iterable[SourceFile]
 ) -> Iterator[tuple[SourceFile, Conversation]]:
-    """Yield the files of `others` that belong to (nested) sub-agents of `sessions`, by home and id."""
+    """Yield the files of `others` that belong to (nested) sub-agents of `sessions`, by home and
+    id."""
     found: dict[tuple[str, str], tuple[SourceFile, str]] = {}
     for _, files in groupby(others, lambda file: file.directory):
         for file in files:
             runtime, parent = _sub_agent_in(file)
-            if runtime and runtime.HAS_PROJECT_FOLDERS:  # they lie beside their session's: already found
+            # they lie beside their session's: already found
+            if runtime and runtime.HAS_PROJECT_FOLDERS:
                 break
             if runtime and parent:
                 found[file.directory.home, runtime.session_id_of(file.plain_path)] = file, parent
@@ -176,7 +201,8 @@ def _sub_agents_of(
 
 
 def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
-    """Return the runtime of a transcript and, for a sub-agent's, the id of the session that it names as its own."""
+    """Return the runtime of a transcript and, for a sub-agent's, the id of the session that it
+    names as its own."""
     try:
         with Closing(file.open()) as descriptor:
             runtime = runtime_of(descriptor)
@@ -186,16 +212,21 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
         return None, ""
 
 
-def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]) -> Iterator[_Answer]:
+def _answers_of(
+    file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]
+) -> Iterator[_Answer]:
     """Yield the answers in a transcript and in those of its sub-agents, each with its time."""
     runtime, confined_to = None, file.directory.confined_to
-    with suppress(OSError, OutsideGroupError), Closing(file.open()) as descriptor:  # answers read before it fails count
+    # answers read before it fails count
+    with suppress(OSError, OutsideGroupError), Closing(file.open()) as descriptor:
         runtime = runtime_of(descriptor)
         yield from read(runtime, descriptor) if runtime else ()
     for path in runtime.sub_agents(file.path) if runtime else ():
         with suppress(OSError, OutsideGroupError):
             if runtime and path != file.path:  # which is read already
-                with Closing(open_inside(confined_to, path) if confined_to else open_regular(path)) as descriptor:
+                with Closing(
+                    open_inside(confined_to, path) if confined_to else open_regular(path)
+                ) as descriptor:
                     yield from read(runtime, descriptor)
 
 
@@ -205,8 +236,9 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
 
 
 def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUsage, int | None]]:
-    """Yield the answers in one file, each with the offset of its first record and its time. Of several records of one
-    answer, the one with the most tokens counts: earlier ones may have been written while it was streaming."""
+    """Yield the answers in one file, each with the offset of its first record and its time. Of
+    several records of one answer, the one with the most tokens counts: earlier ones may have been
+    written while it was streaming."""
     records = runtime.records
     counts = _Counts(records.open_transcript(first_line(descriptor)))
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
@@ -233,7 +265,8 @@ class _Counts:
         self._sums = (0, 0, 0)
 
     def add(self, usage: ModelUsage, offset: int, place: object, at: float | None) -> None:
-        """Add what a record at `offset` says, unless it repeats the one before or was copied without an id."""
+        """Add what a record at `offset` says, unless it repeats the one before or was copied
+        without an id."""
         self._model = usage.model or self._model
         if usage.is_sum:
             usage = self._difference(usage)
@@ -243,10 +276,12 @@ class _Counts:
         if usage.running_total is not None and usage.running_total == self._total:
             return
         self._total = usage.running_total
-        if usage.running_total is not None and self._turn:  # a copy has the same, whenever it was written
+        # a copy has the same, whenever it was written
+        if usage.running_total is not None and self._turn:
             usage = usage._replace(id=f"{self._turn} {usage.running_total}")
         if self._branch is not None and at is not None and self._branch.is_copied(at):
-            if not self._branch.copies_keep_ids:  # nothing tells which answer of the other session it is
+            # nothing tells which answer of the other session it is
+            if not self._branch.copies_keep_ids:
                 return
             usage = usage._replace(is_copy=True)
         key = usage.id or place
@@ -259,7 +294,9 @@ class _Counts:
     def _difference(self, usage: ModelUsage) -> ModelUsage:
         """Return the tokens since the record before, for sums; a smaller sum begins anew."""
         sums = (usage.input, usage.output, usage.cached)
-        before = self._sums if all(now >= then for now, then in zip(sums, self._sums)) else (0, 0, 0)
+        before = (
+            self._sums if all(now >= then for now, then in zip(sums, self._sums)) else (0, 0, 0)
+        )
         self._sums = sums
         new_input, output, cached = (now - then for now, then in zip(sums, before))
         return usage._replace(input=new_input, output=output, cached=cached)
@@ -270,7 +307,8 @@ BY = ("day", "project", "session", "model", "runtime")
 
 @dataclass
 class CostSum:
-    """The sum of several answers. `unpriced` are models without a price; `dollars` is None if all are."""
+    """The sum of several answers. `unpriced` are models without a price; `dollars` is None if all
+    are."""
 
     name: str = ""
     title: str = ""
@@ -301,8 +339,8 @@ class CostSum:
 
 
 def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
-    """Return the total, and the sums by each requested key of BY: days (local time) from the latest, everything else
-    from the most expensive. Does not keep the expenses in memory."""
+    """Return the total, and the sums by each requested key of BY: days (local time) from the
+    latest, everything else from the most expensive. Does not keep the expenses in memory."""
     total = CostSum()
     sums: list[dict[str, CostSum]] = [{} for _ in by]
     for expense in found:
@@ -316,7 +354,8 @@ def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[Cost
 
 
 def name_of(expense: Expense, kind: str) -> str:
-    """Return the day, project, session, model or runtime of an answer, by a word of BY; '' if it is unknown."""
+    """Return the day, project, session, model or runtime of an answer, by a word of BY; '' if it is
+    unknown."""
     if kind == "day":
         return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
     if kind == "model":

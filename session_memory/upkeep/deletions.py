@@ -1,4 +1,5 @@
-"""Tells which runtimes delete sessions by themselves and when, how many soon, and how these are kept."""
+"""Tells which runtimes delete sessions by themselves and when, how many soon, and how these are
+kept."""
 
 import os
 import time
@@ -21,8 +22,9 @@ CHECK_SECONDS = 20.0  # for all kept transcripts
 
 
 class RuntimeDeletion(NamedTuple):
-    """A runtime that deletes its sessions after `days`, by the setting in the file `source` ('' for its default): how
-    many of `sessions` it deletes `soon`, within SOON_DAYS; and its `traps`, as in runtimes.backup."""
+    """A runtime that deletes its sessions after `days`, by the setting in the file `source` ('' for
+    its default): how many of `sessions` it deletes `soon`, within SOON_DAYS; and its `traps`, as in
+    runtimes.backup."""
 
     runtime: str
     days: float
@@ -33,7 +35,8 @@ class RuntimeDeletion(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The setting `keep` as `form`, and the pack: sessions, those deleted by the runtime, bytes on the disk."""
+    """The setting `keep` as `form`, and the pack: sessions, those deleted by the runtime, bytes on
+    the disk."""
 
     form: str
     sessions: int
@@ -42,7 +45,8 @@ class Kept(NamedTuple):
 
 
 def deletions(location: StoreLocation, directories: Iterable[str]) -> list[RuntimeDeletion]:
-    """Return the runtimes that delete sessions which the store watches; `directories` are where they began."""
+    """Return the runtimes that delete sessions which the store watches; `directories` are where
+    they began."""
     found, now, known = [], time.time(), list(directories)
     for runtime, config_dir in dict.fromkeys(one.origin for one in location.watched if one.origin):
         deletion = runtime.backup.deletion(config_dir, known)
@@ -56,7 +60,11 @@ def deletions(location: StoreLocation, directories: Iterable[str]) -> list[Runti
             until = now - (deletion.days - SOON_DAYS) * DAY_SECONDS
             soon = sum(one < until for one in times)
             traps = deletion.traps
-            found.append(RuntimeDeletion(runtime.TITLE, deletion.days, deletion.source, len(times), soon, traps))
+            found.append(
+                RuntimeDeletion(
+                    runtime.TITLE, deletion.days, deletion.source, len(times), soon, traps
+                )
+            )
     return found
 
 
@@ -65,7 +73,11 @@ def deletion_lines(found: Iterable[RuntimeDeletion]) -> list[str]:
     lines = []
     for one in found:
         days = counted(round(one.days), "day") if one.days >= 1 else "less than a day"
-        soon = f"{counted(one.soon, 'session')} of {one.sessions}" if one.soon else f"none of {one.sessions}"
+        soon = (
+            f"{counted(one.soon, 'session')} of {one.sessions}"
+            if one.soon
+            else f"none of {one.sessions}"
+        )
         why = f" ({one.source})" if one.source else ""
         lines.append(f"{one.runtime} after {days}{why}: {soon} in the next {SOON_DAYS} days")
     return lines
@@ -73,12 +85,16 @@ def deletion_lines(found: Iterable[RuntimeDeletion]) -> list[str]:
 
 def kept_line(how: Kept) -> str:
     """Return how sessions are kept, on one line."""
-    amount = f"{counted(how.sessions, 'session')} in {byte_size(how.bytes)}, {how.gone} of them deleted by the runtime"
+    amount = (
+        f"{counted(how.sessions, 'session')} in {byte_size(how.bytes)}, {how.gone} of them "
+        f"deleted by the runtime"
+    )
     if how.form in FORMS:
         return f"{how.form}: {amount}"
     text = "nothing" if how.form == NONE else "text only"
-    return f"{text}; keep transcripts, so that sessions resume: session-memory config keep whole" + (
-        f"; from before: {amount}" if how.sessions else ""
+    return (
+        f"{text}; keep transcripts, so that sessions resume: session-memory config keep whole"
+        + (f"; from before: {amount}" if how.sessions else "")
     )
 
 
@@ -88,7 +104,8 @@ def problems_of(found: Iterable[RuntimeDeletion]) -> list[str]:
 
 
 def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, list[str]]:
-    """Return how sessions are kept, and why the pack cannot be read, or what of it was damaged and moved away."""
+    """Return how sessions are kept, and why the pack cannot be read, or what of it was damaged and
+    moved away."""
     path = pack_path(location.database)
     found, problems = Kept(settings.keep, 0, 0, 0), []
     try:
@@ -99,10 +116,18 @@ def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, 
             found = Kept(settings.keep, len(sessions), gone, os.stat(path).st_size)
     except (SessionMemoryError, OSError) as error:
         problems = [described(error)]
-    moved = [one for one in glob(f"{escape(path)}.{CorruptDatabaseError.WHY}-*") if not one.endswith(("-wal", "-shm"))]
+    moved = [
+        one
+        for one in glob(f"{escape(path)}.{CorruptDatabaseError.WHY}-*")
+        if not one.endswith(("-wal", "-shm"))
+    ]
     return found, [
         *problems,
-        *[f"{one}: damaged kept transcripts; recover them with sqlite3 .recover, or delete the file" for one in moved],
+        *[
+            f"{one}: damaged kept transcripts; recover them with sqlite3 .recover, "
+            f"or delete the file"
+            for one in moved
+        ],
     ]
 
 

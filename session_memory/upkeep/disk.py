@@ -12,7 +12,8 @@ KEPT = "kept transcripts"
 
 
 def disk_usage(location: StoreLocation) -> dict[str, int]:
-    """Return the bytes on the disk by kind of data. Copies are made of sessions that a runtime keeps in other forms."""
+    """Return the bytes on the disk by kind of data. Copies are made of sessions that a runtime
+    keeps in other forms."""
     home = location.home
     kinds = {
         pack_path(location.database): KEPT,
@@ -26,7 +27,8 @@ def disk_usage(location: StoreLocation) -> dict[str, int]:
     }
     usage = dict.fromkeys(kinds.values(), 0)
     for root in kinds:
-        if not any(root.startswith(f"{other}/") for other in kinds):  # else it is counted with that one
+        # else it is counted with that one
+        if not any(root.startswith(f"{other}/") for other in kinds):
             for path, size in _sizes(root):
                 usage[next(kind for start, kind in kinds.items() if path.startswith(start))] += size
     return usage
@@ -40,19 +42,22 @@ def size_line(usage: dict[str, int], limit: int) -> str:
 
 
 def over_limit(usage: dict[str, int], limit: int) -> str:
-    """Return the problem if the data takes more than `limit` bytes (0 for any number); '' if it does not."""
+    """Return the problem if the data takes more than `limit` bytes (0 for any number); '' if it
+    does not."""
     total = sum(usage.values())
     if not limit or total <= limit:
         return ""
     return (
-        f"the data takes {byte_size(total - limit)} more than disk_bytes allows. Nothing that exists only here is "
+        f"the data takes {byte_size(total - limit)} more than disk_bytes allows. Nothing that "
+        f"exists only here is "
         "deleted without asking: session-memory forget --before DATE lists it first; "
         f"or allow more: session-memory config disk_bytes {2 * total}"
     )
 
 
 def room_for_kept(location: StoreLocation, limit: int) -> int | None:
-    """Return how many bytes kept transcripts may take beside all other data; None for any number."""
+    """Return how many bytes kept transcripts may take beside all other data; None for any
+    number."""
     if not limit:
         return None
     usage = disk_usage(location)

@@ -1,5 +1,5 @@
-"""Due archives: of conversations that ended without a hook to archive them, as if a runtime was killed, and of all that
-ended before the install."""
+"""Due archives: of conversations that ended without a hook to archive them, as if a runtime was
+killed, and of all that ended before the install."""
 
 import math
 import os
@@ -34,18 +34,23 @@ DueArchive = tuple[str, str]  # the id of a session, and its transcript
 def due_archives(
     store: SqliteStore, location: StoreLocation, since: float, environ: Mapping[str, str]
 ) -> Iterator[DueArchive]:
-    """Yield the sessions of a person or an agent whose last conversation has ended and is not archived, if all were
-    archived at `since` (seconds since the epoch). Sessions of an agent home or of a host's group are archived there
-    instead. Raises DatabaseError, OSError."""
+    """Yield the sessions of a person or an agent whose last conversation has ended and is not
+    archived, if all were archived at `since` (seconds since the epoch). Sessions of an agent home
+    or of a host's group are archived there instead. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
     known, directory = KnownArchives(), location.home.conversations_dir
-    for session_id, transcript in _ended(store, round(since * 1000), archived_elsewhere(location, environ)):
+    for session_id, transcript in _ended(
+        store, round(since * 1000), archived_elsewhere(location, environ)
+    ):
         if not _is_archived(known, directory, session_id, os.stat(transcript).st_mtime):
             yield session_id, transcript
 
 
-def archived_elsewhere(location: StoreLocation, environ: Mapping[str, str]) -> Callable[[str], bool]:
-    """Return a function that says if sessions of a directory are archived in an agent home of their own."""
+def archived_elsewhere(
+    location: StoreLocation, environ: Mapping[str, str]
+) -> Callable[[str], bool]:
+    """Return a function that says if sessions of a directory are archived in an agent home of their
+    own."""
 
     def is_elsewhere(directory: str) -> bool:
         stop = user_dir(environ)
@@ -55,9 +60,11 @@ def archived_elsewhere(location: StoreLocation, environ: Mapping[str, str]) -> C
     return (lambda directory: False) if location.home.sessions_dir else is_elsewhere
 
 
-def history(store: SqliteStore, location: StoreLocation, is_elsewhere: Callable[[str], bool]) -> Iterator[DueArchive]:
-    """Yield all such sessions, however old, except those that rules exclude: the sooner their runtime deletes one, the
-    earlier. Raises DatabaseError, OSError."""
+def history(
+    store: SqliteStore, location: StoreLocation, is_elsewhere: Callable[[str], bool]
+) -> Iterator[DueArchive]:
+    """Yield all such sessions, however old, except those that rules exclude: the sooner their
+    runtime deletes one, the earlier. Raises DatabaseError, OSError."""
     hidden = store.excluded_files() | store.files_with_excluded()
     states = store.file_states("").values()
     shown = {f"{state.root}/{state.file_path}" for state in states if state.id not in hidden}
@@ -71,8 +78,11 @@ def history(store: SqliteStore, location: StoreLocation, is_elsewhere: Callable[
     yield from [(session_id, transcript) for _, session_id, transcript in sorted(due)]
 
 
-def _ended(store: SqliteStore, since: int | None, is_elsewhere: Callable[[str], bool]) -> Iterator[DueArchive]:
-    """Yield the sessions with a transcript whose last conversation has ended, at `since` (milliseconds) or later."""
+def _ended(
+    store: SqliteStore, since: int | None, is_elsewhere: Callable[[str], bool]
+) -> Iterator[DueArchive]:
+    """Yield the sessions with a transcript whose last conversation has ended, at `since`
+    (milliseconds) or later."""
     states = store.file_states("")
     seen = set()
     for conversation in store.conversations(Filter(since=since, limit=_EVERY)):
@@ -88,13 +98,16 @@ def _ended(store: SqliteStore, since: int | None, is_elsewhere: Callable[[str], 
 
 
 def _expiry(store: SqliteStore, location: StoreLocation) -> Callable[[str], float]:
-    """Return a function that says when its runtime deletes a transcript, in seconds since the epoch."""
+    """Return a function that says when its runtime deletes a transcript, in seconds since the
+    epoch."""
     known = store.directories()
     places = []
     for directory in location.watched:
         if directory.origin:
             runtime, config_dir = directory.origin
-            places.append((f"{directory.root}/", runtime, runtime.backup.deletion(config_dir, known).days))
+            places.append(
+                (f"{directory.root}/", runtime, runtime.backup.deletion(config_dir, known).days)
+            )
 
     def expiry(transcript: str) -> float:
         for root, runtime, days in places:
@@ -116,11 +129,15 @@ def _archive_times(directory: str) -> dict[str, float]:
 
 
 def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
-    """Return how many sessions are in the store alone: their runtime has deleted them, and no archive or kept copy has
-    them. Raises DatabaseError."""
-    elsewhere = {(session.home, session.session_id) for session in kept_of(location, lambda session: True)}
+    """Return how many sessions are in the store alone: their runtime has deleted them, and no
+    archive or kept copy has them. Raises DatabaseError."""
+    elsewhere = {
+        (session.home, session.session_id) for session in kept_of(location, lambda session: True)
+    }
     for archives in location.archives:
-        elsewhere.update([(archives.home, session) for session in _archive_times(archives.directory)])
+        elsewhere.update(
+            [(archives.home, session) for session in _archive_times(archives.directory)]
+        )
     states = [
         state
         for home in {directory.home for directory in location.watched}
@@ -137,7 +154,10 @@ def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
 
 
 def write_due(
-    due: Iterator[DueArchive], location: StoreLocation, environ: Mapping[str, str], is_over: Callable[[], bool]
+    due: Iterator[DueArchive],
+    location: StoreLocation,
+    environ: Mapping[str, str],
+    is_over: Callable[[], bool],
 ) -> tuple[int, list[str]]:
     """Write archives until `is_over`; return their number, and an error line for each failure."""
     home, settings = location.home, location.home.settings()
@@ -152,9 +172,13 @@ def write_due(
             with Opened(transcript) as descriptor:
                 runtime = runtime_of(descriptor)
             if runtime:
-                source = ArchiveSource(session_id, transcript, runtime, name=names.get(session_id, ""))
+                source = ArchiveSource(
+                    session_id, transcript, runtime, name=names.get(session_id, "")
+                )
                 directory = home.conversations_dir
-                path = archive_session(source, directory, settings, time.time(), privacy=privacy, known=known)
+                path = archive_session(
+                    source, directory, settings, time.time(), privacy=privacy, known=known
+                )
                 written += bool(path)
         except (SessionMemoryError, OSError) as error:
             problems.append(f"{transcript}: it could not be archived: {error}")
@@ -164,7 +188,8 @@ def write_due(
 
 
 def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
-    """Return whether a session's archive is newer than its transcript, written at `modified` (seconds since 1970)."""
+    """Return whether a session's archive is newer than its transcript, written at `modified`
+    (seconds since 1970)."""
     if not os.path.isdir(directory):
         return False
     with private_folder_if_there(directory) as private:

@@ -1,5 +1,5 @@
-"""Export conversations as Markdown or JSON (web/export.py: as HTML) as a stream: only part of a conversation is in
-memory. Pure. docs/inside/store.md documents the JSON."""
+"""Export conversations as Markdown or JSON (web/export.py: as HTML) as a stream: only part of a
+conversation is in memory. Pure. docs/inside/store.md documents the JSON."""
 
 import json
 import re
@@ -23,8 +23,8 @@ _BACKTICKS = re.compile("`+")
 
 
 class ExportHead(NamedTuple):
-    """The time of an export in milliseconds since the epoch, if it is `full`, and the `title` of its one session, ''
-    for several."""
+    """The time of an export in milliseconds since the epoch, if it is `full`, and the `title` of
+    its one session, '' for several."""
 
     now: int
     full: bool
@@ -32,7 +32,8 @@ class ExportHead(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """A conversation to export; unless it `is_told`, its items must not be shown, and there are none."""
+    """A conversation to export; unless it `is_told`, its items must not be shown, and there are
+    none."""
 
     conversation: Conversation
     is_told: bool
@@ -43,16 +44,24 @@ Form = Callable[[Iterable[Exported], ExportHead], Iterator[str]]
 
 
 def export(
-    form: Form, conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]],
-    now: int, *, full: bool, title: str = "",
-) -> Iterator[str]:  # fmt: skip
-    """Yield the export of conversations. `entries` returns a conversation's items by its id: messages and, if `full`,
-    tool calls with their outcome. `title` is the session's, if all conversations are of one."""
+    form: Form,
+    conversations: Iterable[Conversation],
+    entries: Callable[[int], Iterator[StoredEntry]],
+    now: int,
+    *,
+    full: bool,
+    title: str = "",
+) -> Iterator[str]:
+    """Yield the export of conversations. `entries` returns a conversation's items by its id:
+    messages and, if `full`, tool calls with their outcome. `title` is the session's, if all
+    conversations are of one."""
     return form(_exported(conversations, entries, full), ExportHead(now, full, for_people(title)))
 
 
 def _exported(
-    conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]], full: bool
+    conversations: Iterable[Conversation],
+    entries: Callable[[int], Iterator[StoredEntry]],
+    full: bool,
 ) -> Iterator[Exported]:
     for conversation in conversations:
         items = entries(conversation.id)
@@ -62,7 +71,9 @@ def _exported(
             title=for_people(conversation.title),
             cwd=for_people(conversation.cwd),
         )
-        wanted = (one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE)
+        wanted = (
+            one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE
+        )
         batches = in_batches(map(_redacted, _joined(wanted)), lambda one: len(one.text))
         yield Exported(safe, first is not None, batches)
 
@@ -76,7 +87,12 @@ def _joined(items: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
     """Yield the items, joining consecutive texts of one API message."""
     last: StoredEntry | None = None
     for item in items:
-        if last and item.message and (item.message, item.role) == (last.message, last.role) and item.role != TOOL_ROLE:
+        if (
+            last
+            and item.message
+            and (item.message, item.role) == (last.message, last.role)
+            and item.role != TOOL_ROLE
+        ):
             last = last._replace(text=f"{last.text}\n\n{item.text}")
             continue
         if last:
@@ -101,7 +117,9 @@ def title_of(conversation: Conversation) -> str:
 
 def facts_of(conversation: Conversation) -> dict[str, str]:
     """Return a conversation's known properties, by their labels for people."""
-    times = [at for at in (conversation.first_message_at, conversation.last_message_at) if at is not None]
+    times = [
+        at for at in (conversation.first_message_at, conversation.last_message_at) if at is not None
+    ]
     return {
         "Session": f"{conversation.session_id} ({conversation.runtime})",
         "Directory": one_line(conversation.cwd) or "-",
@@ -113,7 +131,10 @@ def facts_of(conversation: Conversation) -> dict[str, str]:
 def as_markdown(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield each conversation under its own heading, with messages as in archives."""
     for conversation, is_told, batches in found:
-        facts = {name: escape(fact) if "`" in fact else f"`{fact}`" for name, fact in facts_of(conversation).items()}
+        facts = {
+            name: escape(fact) if "`" in fact else f"`{fact}`"
+            for name, fact in facts_of(conversation).items()
+        }
         listed = "\n".join([f"- {name}: {fact}" for name, fact in facts.items()])
         withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
         yield f"# {escape(title_of(conversation))}\n\n{listed}\n\n---\n{withheld}"
@@ -137,14 +158,20 @@ def _tool_text(item: StoredEntry) -> str:
     outcome = _outcome(item)
     if "\n" in argument or longest:
         fence = "`" * max(3, longest + 1)
-        return "\n\n".join([item.tool, f"{fence}\n{argument}\n{fence}", *([outcome] if outcome else [])])
+        return "\n\n".join(
+            [item.tool, f"{fence}\n{argument}\n{fence}", *([outcome] if outcome else [])]
+        )
     shown = f"{item.tool} `{argument}`" if argument.strip() else item.tool
     return f"{shown}: {outcome}" if outcome else shown
 
 
 def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield one JSON object; each conversation, and each item, begins a line."""
-    about = {"format": "session-memory export", "version": JSON_VERSION, "exported_at": _iso(head.now)}
+    about = {
+        "format": "session-memory export",
+        "version": JSON_VERSION,
+        "exported_at": _iso(head.now),
+    }
     yield f'{_opened({**about, "full": head.full})}, "conversations": ['
     for number, (conversation, is_told, batches) in enumerate(found):
         facts = {
@@ -163,7 +190,9 @@ def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
         yield f'{"," if number else ""}\n{_opened(facts)}, "items": ['
         separator = ""
         for items in batches:
-            yield separator + ",".join([f"\n{json.dumps(_item(one), ensure_ascii=False)}" for one in items])
+            yield separator + ",".join(
+                [f"\n{json.dumps(_item(one), ensure_ascii=False)}" for one in items]
+            )
             separator = ","
         yield "\n]}"
     yield "\n]}\n"
@@ -175,7 +204,9 @@ def as_filtered(found: Iterable[Exported], head: ExportHead, filtering: Filterin
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"
         for items in batches:
-            yield "".join([f"{line}\n" for one in items if (line := filtered_entry(one, filtering))])
+            yield "".join(
+                [f"{line}\n" for one in items if (line := filtered_entry(one, filtering))]
+            )
         yield "\n"
 
 
@@ -185,7 +216,12 @@ def _opened(value: dict[str, Any]) -> str:
 
 
 def _item(item: StoredEntry) -> dict[str, Any]:
-    common = {"number": item.number, "role": item.role, "time": _iso(item.timestamp), "directory": item.cwd}
+    common = {
+        "number": item.number,
+        "role": item.role,
+        "time": _iso(item.timestamp),
+        "directory": item.cwd,
+    }
     if item.role != TOOL_ROLE:
         return {**common, "text": item.text}
     return {

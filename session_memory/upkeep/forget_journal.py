@@ -1,7 +1,7 @@
 """Forgets sessions for good, step by step.
 
-A journal beside the tombstones, `<database>.forgetting.json`, lists the steps that are left: if one fails or the
-process is killed, the next `forget`, `ingest` or upkeep finishes them."""
+A journal beside the tombstones, `<database>.forgetting.json`, lists the steps that are left: if one
+fails or the process is killed, the next `forget`, `ingest` or upkeep finishes them."""
 
 import os
 import time
@@ -51,15 +51,18 @@ class StepError(SessionMemoryError):
 
 
 def begin(location: StoreLocation, steps: Steps) -> None:
-    """Write steps (see `Forgetting`) into the journal, before any is done. Raises OSError, SessionMemoryError."""
+    """Write steps (see `Forgetting`) into the journal, before any is done. Raises OSError,
+    SessionMemoryError."""
     path = location.database + FORGETTING
     with Closing(lock(f"{path}.lock", LOCK_SECONDS)):
         _write(path, [*_read(path), steps])
 
 
-def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note) -> list[str]:
-    """Do the steps that are left, and return the problem of each that failed and stays in the journal. Raises OSError,
-    SessionMemoryError if the journal cannot be read or written."""
+def finish(
+    location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note
+) -> list[str]:
+    """Do the steps that are left, and return the problem of each that failed and stays in the
+    journal. Raises OSError, SessionMemoryError if the journal cannot be read or written."""
     if not forgotten.is_unfinished(location.database):
         return []
     path = location.database + FORGETTING
@@ -68,7 +71,9 @@ def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, st
         forgetting = Forgetting(location, store, environ, note)
         for steps in journal:
             for name in list(steps):
-                if name == "free_pages" and not steps.keys().isdisjoint(("memories", "conversations")):
+                if name == "free_pages" and not steps.keys().isdisjoint(
+                    ("memories", "conversations")
+                ):
                     break  # more is going to be deleted
                 try:
                     getattr(forgetting, name)(steps[name])
@@ -76,7 +81,8 @@ def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, st
                     raise  # the store is rebuilt, and the caller called again
                 except (SessionMemoryError, OSError) as error:
                     problems.append(f"{UNFINISHED[name]}: {described(error)}")
-                    if name in ("messages", "tombstones"):  # without them, the next ingest brings back what is deleted
+                    # without them, the next ingest brings back what is deleted
+                    if name in ("messages", "tombstones"):
                         break
                 else:
                     del steps[name]
@@ -105,15 +111,17 @@ UNFINISHED = {
 class Forgetting:
     """The steps, in the order of UNFINISHED. Each may be done again, and takes JSON."""
 
-    def __init__(self, location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note) -> None:
+    def __init__(
+        self, location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note
+    ) -> None:
         self._location = location
         self._store = store
         self._environ = environ
         self._note = note
 
     def messages(self, given: dict[str, list[list[Any]]]) -> None:
-        """Note the messages of `conversations`, each as (id, group, session id), and of `transcripts`, each as (path,
-        group, until when). Copies and forks are known by them."""
+        """Note the messages of `conversations`, each as (id, group, session id), and of
+        `transcripts`, each as (path, group, until when). Copies and forks are known by them."""
         marks = set(self._store.marks(self._stored(given["conversations"])))
         for path, group, until in given["transcripts"]:
             marks.update(marks_in(path, group, until))
@@ -121,10 +129,13 @@ class Forgetting:
 
     def tombstones(self, given: list[list[Any]]) -> None:
         """Add tombstones, so that nothing comes back."""
-        forgotten.add(self._location.database, [(home, id, path, at) for home, id, path, at in given])
+        forgotten.add(
+            self._location.database, [(home, id, path, at) for home, id, path, at in given]
+        )
 
     def memories(self, by_group: dict[str, list[str]]) -> None:
-        """Forget the memories of these ids, by group, and all that a person could still take back."""
+        """Forget the memories of these ids, by group, and all that a person could still take
+        back."""
         with open_index(self._location, self._note) as index:
             for group, ids in by_group.items():
                 if ids:
@@ -138,8 +149,8 @@ class Forgetting:
                 os.unlink(path)
 
     def rewritten(self, archives: list[list[str]]) -> None:
-        """Write archives of sessions that went on once more, each as (path, session id, transcript, group): neither
-        text nor file name keeps what is forgotten."""
+        """Write archives of sessions that went on once more, each as (path, session id, transcript,
+        group): neither text nor file name keeps what is forgotten."""
         gone, due, problems = [], [], []
         for path, session, transcript, group in archives:
             if not os.path.isfile(transcript):
@@ -151,23 +162,29 @@ class Forgetting:
                 due.append((session, transcript))
                 continue
             try:
-                archive_group_session(Layout(self._location.home.root).group(group), session, time.time(), title)
+                archive_group_session(
+                    Layout(self._location.home.root).group(group), session, time.time(), title
+                )
             except (SessionMemoryError, OSError) as error:
                 problems.append(f"{transcript}: it could not be archived: {described(error)}")
         problems += write_due(iter(due), self._location, self._environ, lambda: False)[1]
         if gone:
-            problems.append(f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}")
+            problems.append(
+                f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}"
+            )
         if problems:
             raise StepError("; ".join(problems))
 
     def conversations(self, chosen: list[list[Any]]) -> None:
-        """Delete conversations, each as (id, group, session id), from the store, and the copies that forks have."""
+        """Delete conversations, each as (id, group, session id), from the store, and the copies
+        that forks have."""
         stored = self._stored(chosen)
         self._store.forget_copies(stored)
         self._store.forget_conversations(stored)
 
     def _stored(self, chosen: list[list[Any]]) -> list[Conversation]:
-        """Return the conversations, each given as (id, group, session id), that the store still has."""
+        """Return the conversations, each given as (id, group, session id), that the store still
+        has."""
         wanted = {tuple(one) for one in chosen}
         every = self._store.all_conversations(None, [id for id, *_ in chosen])
         return [one for one in every if (one.id, one.home, one.session_id) in wanted]
@@ -177,12 +194,14 @@ class Forgetting:
         forget_kept(self._location, sessions)
 
     def copies(self, paths: list[str]) -> None:
-        """Delete our copies of sessions that a runtime keeps in another form: they are made again without it."""
+        """Delete our copies of sessions that a runtime keeps in another form: they are made again
+        without it."""
         for path in paths:
             mirror.remove(path)
 
     def cursors(self, by_group: dict[str, list[str]]) -> None:
-        """Delete the state of sessions with these ids and names, by group, and their titles from that of others."""
+        """Delete the state of sessions with these ids and names, by group, and their titles from
+        that of others."""
         for names, path in self._state_files(by_group):
             with closing(StateFile(path)) as file:
                 file.forget(names)
@@ -190,7 +209,8 @@ class Forgetting:
             forget_line(path)
 
     def titles(self, by_group: dict[str, list[str]]) -> None:
-        """Delete the titles of sessions with these ids and names, by group, from the state of others."""
+        """Delete the titles of sessions with these ids and names, by group, from the state of
+        others."""
         for names, path in self._state_files(by_group):
             with closing(StateFile(path)) as file:
                 file.forget_titles(names)
@@ -203,7 +223,8 @@ class Forgetting:
                 yield set(names), path
 
     def graph(self, until: list[list[Any]]) -> None:
-        """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is one."""
+        """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is
+        one."""
         settings = self._location.home.settings().memories.get("graphiti", {})
         embedded = f"{strategies_directory(self._location)}/graphiti"
         if not settings.get("url") and not os.path.isdir(embedded):
@@ -212,14 +233,19 @@ class Forgetting:
 
         try:
             for group in {one[0] for one in until}:
-                forget_in_graph(self._location, group, {session: at for home, session, at in until if home == group})
+                forget_in_graph(
+                    self._location,
+                    group,
+                    {session: at for home, session, at in until if home == group},
+                )
         except SessionMemoryError as error:
             if settings.get("url"):
                 raise
             raise StepError(f"{error}; rm -r {embedded} deletes the whole graph") from error
 
     def team(self, given: dict[str, Any]) -> None:
-        """Delete `sessions`, each as (group, id), and `memories`, by group, from the team that the home has joined."""
+        """Delete `sessions`, each as (group, id), and `memories`, by group, from the team that the
+        home has joined."""
         if self._location.home.settings().team.get("url"):
             from .team import withdraw_forgotten
 
@@ -229,7 +255,10 @@ class Forgetting:
     def set_aside(self, _: object) -> None:
         """Delete the corrupt stores that were set aside, and name what else was."""
         left = delete_set_aside(self._store)
-        for path in (queue_file.path_of(self._location.database), pack_path(self._location.database)):
+        for path in (
+            queue_file.path_of(self._location.database),
+            pack_path(self._location.database),
+        ):
             left += set_aside(path)
         if left:
             raise StepError(f"delete them by hand: {', '.join(left)}")
@@ -245,8 +274,12 @@ def _read(path: str) -> list[Steps]:
     except FileNotFoundError:
         return []
     except ValueError as error:
-        raise JournalError(f"{path}: not JSON: {error}", "delete it, and forget the sessions again") from error
-    if isinstance(found, list) and all(isinstance(one, dict) and one.keys() <= UNFINISHED.keys() for one in found):
+        raise JournalError(
+            f"{path}: not JSON: {error}", "delete it, and forget the sessions again"
+        ) from error
+    if isinstance(found, list) and all(
+        isinstance(one, dict) and one.keys() <= UNFINISHED.keys() for one in found
+    ):
         return found
     raise JournalError(f"{path}: written by a newer version", "update session-memory")
 

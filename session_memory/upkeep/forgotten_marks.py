@@ -1,4 +1,5 @@
-"""Reads the marks of all messages in a transcript and its sub-agents' transcripts, to forget them or find copies."""
+"""Reads the marks of all messages in a transcript and its sub-agents' transcripts, to forget them
+or find copies."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from ..transcripts.reader import TranscriptReader
 
 
 def marks_in(transcript: str, home: str, until: int) -> Iterator[str]:
-    """Yield the marks of the messages in a transcript of the group `home`, up to a time in milliseconds.
+    """Yield the marks of the messages in a transcript of the group `home`, up to a time in
+    milliseconds.
 
     Messages on branches that were left count too. An unreadable transcript has no marks."""
     with suppress(OSError):
@@ -35,7 +37,8 @@ def marks_in(transcript: str, home: str, until: int) -> Iterator[str]:
 
 
 def repeats(transcript: str, forgotten: ForgottenSessions, session_id: str) -> bool:
-    """Check if a transcript, or the session that a mirror is made from, repeats a forgotten message. Raises OSError."""
+    """Check if a transcript, or the session that a mirror is made from, repeats a forgotten
+    message. Raises OSError."""
     if not forgotten:
         return False
     with Opened(transcript) as descriptor:

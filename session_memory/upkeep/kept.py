@@ -1,8 +1,9 @@
-"""Keeps transcripts whole or redacted, if the person has turned that on: what is new in each, session by session.
+"""Keeps transcripts whole or redacted, if the person has turned that on: what is new in each,
+session by session.
 
-A session is kept once the store has it, since the store knows what rules exclude and what was forgotten: nothing is
-kept of which a part is excluded or forgotten. If the pack is full, sessions that will be deleted later make room for
-those that will be deleted sooner."""
+A session is kept once the store has it, since the store knows what rules exclude and what was
+forgotten: nothing is kept of which a part is excluded or forgotten. If the pack is full, sessions
+that will be deleted later make room for those that will be deleted sooner."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +36,8 @@ class _FullError(SessionMemoryError):
 
 
 class Candidate(NamedTuple):
-    """A session that a runtime has, with what the store knows of it. Below `confined_to` no symlink is followed."""
+    """A session that a runtime has, with what the store knows of it. Below `confined_to` no symlink
+    is followed."""
 
     runtime: Runtime
     config_dir: str
@@ -70,7 +72,10 @@ class KeepReport(NamedTuple):
 
 
 def keep_sessions(
-    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], is_over: Callable[[], bool]
+    store: SqliteStore,
+    location: StoreLocation,
+    environ: Mapping[str, str],
+    is_over: Callable[[], bool],
 ) -> KeepReport:
     """Keep what is new until `is_over`. Raises DatabaseError, OSError."""
     settings = location.home.settings()
@@ -79,7 +84,9 @@ def keep_sessions(
     with closing(Pack(pack_path(location.database))) as pack:
         if pack.obstacle:
             raise pack.obstacle
-        problems = [f"{pack.path} was damaged: it is {pack.quarantined} now"] if pack.quarantined else []
+        problems = (
+            [f"{pack.path} was damaged: it is {pack.quarantined} now"] if pack.quarantined else []
+        )
         found, excluded = _candidates(store, location, environ, problems)
         known = {one.key: one for one in pack.sessions() if not one.is_earlier}
         has = {one.key for one in (*found, *excluded)}
@@ -90,7 +97,9 @@ def keep_sessions(
                 pack.drop([one.id for one in dropped])
             pack.shrink()
         room = room_for_kept(location, settings.disk_bytes)
-        keeping = _Keeping(pack, settings, room, known, partial(_repeats_forgotten, environ, location))
+        keeping = _Keeping(
+            pack, settings, room, known, partial(_repeats_forgotten, environ, location)
+        )
         done = keeping.keep(found, is_over) if settings.keep in FORMS else KeepReport(0, [])
         return KeepReport(done.kept, problems + done.problems)
 
@@ -98,7 +107,8 @@ def keep_sessions(
 def _candidates(
     store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], problems: list[str]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the sessions that may be kept, and those that may not since a part is excluded or forgotten."""
+    """Return the sessions that may be kept, and those that may not since a part is excluded or
+    forgotten."""
     may: list[Candidate] = []
     may_not: list[Candidate] = []
     with_excluded = store.files_with_excluded()
@@ -125,11 +135,15 @@ def _candidates(
     return sorted(may, key=lambda one: one.modified), may_not
 
 
-def _repeats_forgotten(environ: Mapping[str, str], location: StoreLocation, candidate: Candidate) -> bool:
+def _repeats_forgotten(
+    environ: Mapping[str, str], location: StoreLocation, candidate: Candidate
+) -> bool:
     """Check if a session is a fork or copy of a forgotten one. Raises OSError."""
     state = candidate.state
     privacy = Privacy(environ, location.home, location.home_for(state.home))
-    return repeats(f"{state.root}/{state.file_path}", privacy.forgotten(state.cwd), state.session_id)
+    return repeats(
+        f"{state.root}/{state.file_path}", privacy.forgotten(state.cwd), state.session_id
+    )
 
 
 class _Keeping:
@@ -161,14 +175,24 @@ class _Keeping:
             except _FullError:
                 left = len(found) - at
                 break
-            except (LineTooLongError, OutsideGroupError, NoLibraryError, DamagedFileError, OSError) as error:
-                problems.append(f"{candidate.files.files[0].source}: it could not be kept: {described(error)}")
+            except (
+                LineTooLongError,
+                OutsideGroupError,
+                NoLibraryError,
+                DamagedFileError,
+                OSError,
+            ) as error:
+                problems.append(
+                    f"{candidate.files.files[0].source}: it could not be kept: {described(error)}"
+                )
             if is_over():
                 break
         self._drop_beyond_room()
         if left:
             more = f"session-memory config disk_bytes {2 * self._limit}"
-            problems.append(f"disk_bytes is reached: {counted(left, 'session')} not kept; raise it: {more}")
+            problems.append(
+                f"disk_bytes is reached: {counted(left, 'session')} not kept; raise it: {more}"
+            )
         return KeepReport(kept, problems)
 
     def _keep(self, candidate: Candidate, is_over: Callable[[], bool]) -> bool:
@@ -176,9 +200,10 @@ class _Keeping:
         known = self._known.get(candidate.key)
         before = {file.path: file for file in self._pack.files(known.id)} if known else {}
         changed = [
-            one for one in candidate.files.files
+            one
+            for one in candidate.files.files
             if one.path not in before or before[one.path].stamp != encode(one.stamp)
-        ]  # fmt: skip
+        ]
         if known and known.form != self._form:
             changed = list(candidate.files.files)
         elif not changed:
@@ -192,7 +217,10 @@ class _Keeping:
         for file in changed:
             is_whole = False
             while not is_whole:
-                with Closing(file.open(candidate.confined_to)) as descriptor, self._pack.transaction():
+                with (
+                    Closing(file.open(candidate.confined_to)) as descriptor,
+                    self._pack.transaction(),
+                ):
                     if is_first:
                         self._make_way(candidate, known, before, descriptor, file.path)
                     session = self._pack.begin(candidate.as_kept(self._form))
@@ -203,7 +231,8 @@ class _Keeping:
         return True
 
     def _drop_beyond_room(self) -> None:
-        """Drop sessions that the runtime has, the latest first, until the pack fits beside all other data."""
+        """Drop sessions that the runtime has, the latest first, until the pack fits beside all
+        other data."""
         for session in self._pack.sessions() if self._room is not None else ():
             if self._pack.size() <= (self._room or 0):
                 return
@@ -212,19 +241,30 @@ class _Keeping:
                     self._pack.drop([session.id])
 
     def _make_way(
-        self, candidate: Candidate, known: KeptSession | None, before: dict[str, KeptFile], descriptor: int, path: str
+        self,
+        candidate: Candidate,
+        known: KeptSession | None,
+        before: dict[str, KeptFile],
+        descriptor: int,
+        path: str,
     ) -> None:
-        """Drop what is kept of a session in another form; set it aside if the transcript no longer begins so."""
+        """Drop what is kept of a session in another form; set it aside if the transcript no longer
+        begins so."""
         if known and known.form != self._form:
             self._pack.drop([known.id])
             return
         is_transcript = path == candidate.files.files[0].path and candidate.only_grows
-        if known and path in before and is_transcript and not self._pack.is_continued(before[path], descriptor):
+        if (
+            known
+            and path in before
+            and is_transcript
+            and not self._pack.is_continued(before[path], descriptor)
+        ):
             self._pack.set_earlier(known)
 
     def _make_room(self, candidate: Candidate) -> None:
-        """Drop sessions that the runtime has, the latest first, until the pack is as small as it has to be; raise
-        _FullError if none is left that changed later than this one."""
+        """Drop sessions that the runtime has, the latest first, until the pack is as small as it
+        has to be; raise _FullError if none is left that changed later than this one."""
         if self._room is None or self._pack.size() <= self._room:
             return
         for one in self._pack.sessions():

@@ -1,6 +1,7 @@
-"""Upkeep's deletion of obsolete files: temporary files of killed processes after an hour; the state of a session's
-prompts (cursors and the files beside them) and the index of a project after 90 days without a change. If that session
-continues after all, its next update is that of a new session; an index is made again."""
+"""Upkeep's deletion of obsolete files: temporary files of killed processes after an hour; the state
+of a session's prompts (cursors and the files beside them) and the index of a project after 90 days
+without a change. If that session continues after all, its next update is that of a new session; an
+index is made again."""
 
 import os
 import re
@@ -25,7 +26,8 @@ from ..system.sqlite import CorruptDatabaseError, Patience
 
 UNFINISHED_SECONDS = 3600.0
 CURSOR_SECONDS = 90 * 86_400.0
-_NAME = re.compile(r".\.\d+(-\d+)?\.tmp$")  # as files.write_atomically names them: with the process id
+# as files.write_atomically names them: with the process id
+_NAME = re.compile(r".\.\d+(-\d+)?\.tmp$")
 _ARCHIVE = re.compile(r"^\..+\.tmp$")  # as archives.writer names them, only among archives
 _STATE = re.compile(r"(?<!\.lock)$")
 _LOCK = re.compile(r"\.lock$")
@@ -52,8 +54,11 @@ def _leftovers(location: StoreLocation) -> Iterator[tuple[str, re.Pattern[str], 
         yield from ((one, names, UNFINISHED_SECONDS) for one in (folder, private_beside(folder)))
 
 
-def _files_below(directory: str, names: re.Pattern[str]) -> Iterator[tuple[Iterator[str], int | None]]:
-    """Yield, for each directory below this one, its files with such names and its descriptor (None on Windows)."""
+def _files_below(
+    directory: str, names: re.Pattern[str]
+) -> Iterator[tuple[Iterator[str], int | None]]:
+    """Yield, for each directory below this one, its files with such names and its descriptor (None
+    on Windows)."""
     if hasattr(os, "fwalk"):
         for _, _, files, descriptor in os.fwalk(directory):
             yield filter(names.search, files), descriptor
@@ -73,21 +78,25 @@ def _remove(name: str, directory: int | None, until: float) -> None:
 
 
 def _remove_lock(name: str, directory: int | None) -> None:
-    """Delete a lock file that nobody holds, if what it locks is gone; files.lock notices. Raises OSError."""
+    """Delete a lock file that nobody holds, if what it locks is gone; files.lock notices. Raises
+    OSError."""
     with suppress(FileNotFoundError):
         os.stat(name.removesuffix(".lock"), dir_fd=directory, follow_symlinks=False)
         return
-    with Closing(os.open(name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), dir_fd=directory)) as descriptor:
+    with Closing(
+        os.open(name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), dir_fd=directory)
+    ) as descriptor:
         if try_lock(descriptor):
             os.unlink(name, dir_fd=directory)
 
 
 def state_files(location: StoreLocation, group: str) -> Iterator[str]:
-    """Yield the files of state of a group's sessions, also those not yet made where calls are noted already; delete
-    those that could not be read."""
+    """Yield the files of state of a group's sessions, also those not yet made where calls are noted
+    already; delete those that could not be read."""
     home = location.home
     held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
-    with suppress(FileNotFoundError), held as place:  # there is none for a group without transcripts
+    # there is none for a group without transcripts
+    with suppress(FileNotFoundError), held as place:
         folder = os.path.dirname(place.cursor_file("x"))
         paths = [f"{folder}/{name}" for name in names_in(folder)]
         for path in paths:
@@ -101,7 +110,8 @@ def state_files(location: StoreLocation, group: str) -> Iterator[str]:
 
 
 def drop_excluded_titles(location: StoreLocation, environ: Mapping[str, str]) -> None:
-    """Delete the titles of excluded sessions from the state of all others. State in use waits for the next run."""
+    """Delete the titles of excluded sessions from the state of all others. State in use waits for
+    the next run."""
     for group in ("", *filter(None, groups_of(location))):
         privacy = Privacy(environ, location.home, location.home_for(group))
         for path in state_files(location, group):
@@ -117,8 +127,8 @@ def drop_excluded_titles(location: StoreLocation, environ: Mapping[str, str]) ->
 
 
 def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:
-    """Move files that rules exclude to private folders, and others back. A host does this for its groups' archives.
-    Calls `note` with any obstacle. Raises CorruptDatabaseError."""
+    """Move files that rules exclude to private folders, and others back. A host does this for its
+    groups' archives. Calls `note` with any obstacle. Raises CorruptDatabaseError."""
     try:
         for archives in location.archives:
             if not archives.confined_to and os.path.isdir(archives.directory):

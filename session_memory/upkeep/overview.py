@@ -23,9 +23,9 @@ _DAY_MILLISECONDS = 24 * 3600 * 1000
 
 
 class Waiting(NamedTuple):
-    """Pending work: the files with new content and its bytes; the number of pending conversations by strategy; the
-    strategies whose conversations wait for a retry, and why; the files that cannot be ingested, each with the
-    reason."""
+    """Pending work: the files with new content and its bytes; the number of pending conversations
+    by strategy; the strategies whose conversations wait for a retry, and why; the files that cannot
+    be ingested, each with the reason."""
 
     files: int
     bytes: int
@@ -35,8 +35,8 @@ class Waiting(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The strategies' spending: tokens today (UTC) and in the last seven days, and dollars for the latter as far as
-    prices are known; `unpriced` are the models without a price."""
+    """The strategies' spending: tokens today (UTC) and in the last seven days, and dollars for the
+    latter as far as prices are known; `unpriced` are the models without a price."""
 
     tokens_today: int
     tokens: int
@@ -46,8 +46,8 @@ class Spent(NamedTuple):
 
 
 def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent | None, list[str]]:
-    """Return what is not done yet and what the strategies spent, as far as the queue can be read; and why it cannot.
-    Raises DatabaseError."""
+    """Return what is not done yet and what the strategies spent, as far as the queue can be read;
+    and why it cannot. Raises DatabaseError."""
     new = pending(store, [one for one in location.watched if one.is_expected()])
     unread = {
         f"{one.root}/{key}": one.problem
@@ -67,7 +67,11 @@ def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent
     with closing(StoredQueue(location.database, location.rules)) as queue:
         strategies = settings_of(location).strategies
         each = {id: len(queue.waiting(id, now, location.homes)) for id in strategies}
-        retries = [line for id in strategies for line in retry_lines(queue.retries(id, now, location.homes))]
+        retries = [
+            line
+            for id in strategies
+            for line in retry_lines(queue.retries(id, now, location.homes))
+        ]
         week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
         today = queue.accounts.by_model(day_of(now))
     prices = all_prices(settings_of(location).prices)
@@ -83,11 +87,14 @@ def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent
 
 
 def retry_lines(retries: list[Retry]) -> list[str]:
-    """Return a line for each strategy with conversations to retry: how many, when the next is due, why."""
+    """Return a line for each strategy with conversations to retry: how many, when the next is due,
+    why."""
     lines = []
     for strategy, waiting in groupby(retries, key=lambda one: one.strategy):
         first, *others = waiting
         wait = counted(len(others) + 1, "conversation waits", "conversations wait")
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(first.at / 1000))
-        lines.append(f"{strategy}: {wait} for a retry, the next at {when}: {for_prompt(first.problem)}")
+        lines.append(
+            f"{strategy}: {wait} for a retry, the next at {when}: {for_prompt(first.problem)}"
+        )
     return lines

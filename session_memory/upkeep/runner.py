@@ -1,7 +1,9 @@
-"""One run of upkeep: ingests new content, writes due archives, keeps transcripts, makes memories, pushes to the team.
+"""One run of upkeep: ingests new content, writes due archives, keeps transcripts, makes memories,
+pushes to the team.
 
-In its own process, at low priority, or in that of `session-memory watch`; at most one at a time per store, at most
-every ten minutes, with at most a minute of CPU time. It may be killed at any moment: the next run resumes."""
+In its own process, at low priority, or in that of `session-memory watch`; at most one at a time per
+store, at most every ten minutes, with at most a minute of CPU time. It may be killed at any moment:
+the next run resumes."""
 
 import os
 import subprocess
@@ -50,7 +52,11 @@ class TimeBudget:
 
     def is_spent(self) -> bool:
         """Return whether the run must end."""
-        return self._is_stopped() or cpu_seconds() >= self._cpu_end or time.monotonic() >= self._deadline
+        return (
+            self._is_stopped()
+            or cpu_seconds() >= self._cpu_end
+            or time.monotonic() >= self._deadline
+        )
 
 
 class _SpentError(Exception):
@@ -58,8 +64,8 @@ class _SpentError(Exception):
 
 
 def main(words: list[str]) -> None:
-    """Run upkeep for the home whose path is the first argument; if a second one says so, only its search
-    for conflicts. Errors go to the home's log."""
+    """Run upkeep for the home whose path is the first argument; if a second one says so, only its
+    search for conflicts. Errors go to the home's log."""
     _lower_priority()
     stay_with_version()
     for runtime in all_runtimes():  # a child process belongs to no session
@@ -72,7 +78,8 @@ def main(words: list[str]) -> None:
 
 
 def judge(path: str, environ: Mapping[str, str]) -> None:
-    """Find the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError, LockedError, OSError."""
+    """Find the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError,
+    LockedError, OSError."""
     location = find_location(path, environ)
     with Closing(lock(judgement_file(location.home), 0)) as held:
         os.utime(held)
@@ -82,8 +89,8 @@ def judge(path: str, environ: Mapping[str, str]) -> None:
 def do_upkeep(
     path: str, environ: Mapping[str, str], is_stopped: Callable[[], bool] = lambda: False
 ) -> UpkeepRun | None:
-    """Run upkeep for the store of the home at `path` if it is due, until it `is_stopped`; return the run. Raises
-    NoStoreError, LockedError."""
+    """Run upkeep for the store of the home at `path` if it is due, until it `is_stopped`; return
+    the run. Raises NoStoreError, LockedError."""
     location = find_location(path, environ)
     home = location.home
     try:
@@ -92,12 +99,16 @@ def do_upkeep(
         HookLog(home).write_fault(EVENT, error)
         return None
     with Closing(held):
-        return _run(location, environ, held, TimeBudget(is_stopped)) if is_due(home, time.time()) else None
+        return (
+            _run(location, environ, held, TimeBudget(is_stopped))
+            if is_due(home, time.time())
+            else None
+        )
 
 
 def _run(
     location: StoreLocation, environ: Mapping[str, str], held: int, allowance: TimeBudget
-) -> UpkeepRun | None:  # fmt: skip
+) -> UpkeepRun | None:
     log, runs = HookLog(location.home), RunLog(location.home)
     before = runs.runs[-1].problem if runs.runs else ""
     runs.note_broken_off()
@@ -125,9 +136,13 @@ def _run(
 
 
 def _work(
-    location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog,
+    location: StoreLocation,
+    environ: Mapping[str, str],
+    run: UpkeepRun,
+    runs: RunLog,
+    log: HookLog,
     allowance: TimeBudget,
-) -> None:  # fmt: skip
+) -> None:
     """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
     from ..store.sqlite.unread_lines import add_missing
@@ -167,7 +182,9 @@ def _work(
     run.is_cut_short = allowance.is_spent()
 
 
-def _ingest(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowance: TimeBudget) -> None:
+def _ingest(
+    store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowance: TimeBudget
+) -> None:
     from ..store.ingest.intake import take_in
 
     changed: set[str] = set()
@@ -184,16 +201,22 @@ def _ingest(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowan
 
 
 def _archive(
-    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog,
-    allowance: TimeBudget, log: HookLog,
-) -> None:  # fmt: skip
+    store: SqliteStore,
+    location: StoreLocation,
+    environ: Mapping[str, str],
+    run: UpkeepRun,
+    runs: RunLog,
+    allowance: TimeBudget,
+    log: HookLog,
+) -> None:
     from .due_archives import archived_elsewhere, due_archives, history, write_due
 
     due = due_archives(store, location, runs.archived_until or run.began, environ)
     run.archived, problems = write_due(due, location, environ, allowance.is_spent)
     if not allowance.is_spent():
         runs.archived_until = run.began
-        is_due = run.began - runs.history_archived_at >= HISTORY_SECONDS  # once all is archived, look again after a day
+        # once all is archived, look again after a day
+        is_due = run.began - runs.history_archived_at >= HISTORY_SECONDS
         if is_due and location.home.settings().archive_history:
             end = cpu_seconds() + HISTORY_CPU_SECONDS
 
@@ -201,7 +224,10 @@ def _archive(
                 return allowance.is_spent() or cpu_seconds() >= end
 
             written, more = write_due(
-                history(store, location, archived_elsewhere(location, environ)), location, environ, is_over
+                history(store, location, archived_elsewhere(location, environ)),
+                location,
+                environ,
+                is_over,
             )
             run.archived += written
             problems += more
@@ -211,7 +237,11 @@ def _archive(
 
 
 def _keep(
-    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, allowance: TimeBudget
+    store: SqliteStore,
+    location: StoreLocation,
+    environ: Mapping[str, str],
+    run: UpkeepRun,
+    allowance: TimeBudget,
 ) -> None:
     """Keep what is new in transcripts, if that is on. What fails is the problem of the run."""
     from .kept import keep_sessions
@@ -243,7 +273,9 @@ def _find_conflicts(location: StoreLocation, environ: Mapping[str, str], log: Ho
         log.write(EVENT, f"conflicts: {_said(error)}")
 
 
-def _push_to_team(location: StoreLocation, environ: Mapping[str, str], allowance: TimeBudget, log: HookLog) -> None:
+def _push_to_team(
+    location: StoreLocation, environ: Mapping[str, str], allowance: TimeBudget, log: HookLog
+) -> None:
     """Push new content. On failure it waits; each problem is logged once."""
     from ..store.refresh import open_store
     from .team import note_problem, push_to_team
@@ -261,7 +293,9 @@ def _lower_priority() -> None:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(OSError):  # exists only on Linux
-        subprocess.run(["ionice", "-c", "3", "-p", str(os.getpid())], check=False, capture_output=True)
+        subprocess.run(
+            ["ionice", "-c", "3", "-p", str(os.getpid())], check=False, capture_output=True
+        )
     with suppress(ImportError, OSError, ValueError):
         from resource import RLIMIT_CPU, getrlimit, setrlimit
 
@@ -271,4 +305,6 @@ def _lower_priority() -> None:
 def _said(error: Exception) -> str:
     """Return an error on one line, with its type unless it is ours."""
     is_foreseen = isinstance(error, SessionMemoryError | OSError)
-    return one_line(for_people(described(error) if is_foreseen else f"{type(error).__name__}: {error}"))
+    return one_line(
+        for_people(described(error) if is_foreseen else f"{type(error).__name__}: {error}")
+    )

@@ -20,10 +20,11 @@ BROKEN_OFF = "it was ended before it was done"
 
 @dataclass
 class UpkeepRun:
-    """One run: `began` and `ended` (0.0 for not yet) in seconds since the epoch; `cpu_seconds`; the number of `files`
-    with new content and its `bytes`; the number of `archived` conversations, of `kept` sessions with something new and
-    of `memories` made. `is_cut_short`: the limit left work undone. `stopped` maps strategies that could not continue to
-    the reason; `problem` is the run's error ('' for none)."""
+    """One run: `began` and `ended` (0.0 for not yet) in seconds since the epoch; `cpu_seconds`; the
+    number of `files` with new content and its `bytes`; the number of `archived` conversations, of
+    `kept` sessions with something new and of `memories` made. `is_cut_short`: the limit left work
+    undone. `stopped` maps strategies that could not continue to the reason; `problem` is the run's
+    error ('' for none)."""
 
     began: float
     ended: float = 0.0
@@ -39,8 +40,9 @@ class UpkeepRun:
 
 
 class RunLog:
-    """The last runs of a home, the oldest first. All new sessions were archived at `archived_until`, all of the history
-    at `history_archived_at`, in seconds since the epoch. A corrupt file is empty."""
+    """The last runs of a home, the oldest first. All new sessions were archived at
+    `archived_until`, all of the history at `history_archived_at`, in seconds since the epoch. A
+    corrupt file is empty."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.state_dir + FILE
@@ -73,8 +75,8 @@ class RunLog:
 
 
 class UpkeepRuns(NamedTuple):
-    """The `mode` of upkeep, the process id of the watcher (0 for none), the past runs, the oldest first, and the
-    earliest time of the next in seconds since the epoch (0.0 for now)."""
+    """The `mode` of upkeep, the process id of the watcher (0 for none), the past runs, the oldest
+    first, and the earliest time of the next in seconds since the epoch (0.0 for now)."""
 
     mode: str
     watcher: int
@@ -98,7 +100,9 @@ def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
         not_before = status.st_mtime + INTERVAL_SECONDS if status.st_size else 0.0
     except OSError:
         not_before = 0.0
-    return UpkeepRuns(home.settings().upkeep, watcher_of(location.database), past_runs(home), not_before)
+    return UpkeepRuns(
+        home.settings().upkeep, watcher_of(location.database), past_runs(home), not_before
+    )
 
 
 def _run_of(values: dict[str, Any]) -> UpkeepRun:
@@ -125,14 +129,17 @@ def watch_lock(database: str) -> Iterator[None]:
     try:
         held = lock(_lock_file(database), WAIT_SECONDS)
     except LockedError:
-        raise LockedError(f"{database}: process {watcher_of(database)} watches it already") from None
+        raise LockedError(
+            f"{database}: process {watcher_of(database)} watches it already"
+        ) from None
     with Closing(held):
         write_atomically(_process_file(database), str(os.getpid()).encode())
         yield
 
 
 def watcher_of(database: str) -> int:
-    """Return the id of the process that watches a store; UNKNOWN if it does not say, 0 if there is none."""
+    """Return the id of the process that watches a store; UNKNOWN if it does not say, 0 if there is
+    none."""
     if not os.path.lexists(_lock_file(database)) or not is_locked(_lock_file(database)):
         return 0
     try:

@@ -1,5 +1,5 @@
-"""Store what others of a team did lately in this machine's projects, and the sessions that they handed over, so that a
-prompt reports both without a network."""
+"""Store what others of a team did lately in this machine's projects, and the sessions that they
+handed over, so that a prompt reports both without a network."""
 
 import json
 import os
@@ -26,11 +26,15 @@ NAME_CHARACTERS = 60
 
 
 def keep_activity(
-    home: Home, sessions: list[RecentSession], starts: Mapping[str, tuple[str, str]], own_ids: Collection[str]
+    home: Home,
+    sessions: list[RecentSession],
+    starts: Mapping[str, tuple[str, str]],
+    own_ids: Collection[str],
 ) -> int:
-    """Write a file per session and delete the files of other sessions; return the number kept. `starts` maps start
-    directories to projects with their local roots. Leaves out sessions with one of `own_ids`: they are on this machine
-    too. Changes only files with new content, and deletes those of other projects. Raises OSError."""
+    """Write a file per session and delete the files of other sessions; return the number kept.
+    `starts` maps start directories to projects with their local roots. Leaves out sessions with one
+    of `own_ids`: they are on this machine too. Changes only files with new content, and deletes
+    those of other projects. Raises OSError."""
     wanted: dict[str, dict[str, bytes]] = {project: {} for project, _ in starts.values()}
     for session in sessions:
         if session.session_id not in own_ids and session.project in wanted:
@@ -44,7 +48,9 @@ def keep_activity(
         for name, content in files.items():
             _update(f"{folder}/{name}", content)
     folders = {_folder(project) for project in wanted}
-    for path in {f"{home.team_dir}/{name}" for name in names_in(home.team_dir) if name not in folders}:
+    for path in {
+        f"{home.team_dir}/{name}" for name in names_in(home.team_dir) if name not in folders
+    }:
         if path != home.team_starts:
             shutil.rmtree(path, ignore_errors=True)
     for start, (project, root) in starts.items():
@@ -72,7 +78,8 @@ def drop_activity(home: Home) -> None:
 
 
 def _content(session: RecentSession) -> bytes:
-    """Return the lines of a session's file. A message's tool calls belong to the entry before them, or form one."""
+    """Return the lines of a session's file. A message's tool calls belong to the entry before them,
+    or form one."""
     records: list[dict[str, object]] = [{"title": session.title, "branch": session.branch}]
     for message, items in groupby(session.items, key=lambda item: item.message):
         records.append(_record(message, list(items)))
@@ -104,37 +111,51 @@ def _update(path: str, content: bytes) -> None:
 
 
 def keep_handoffs(
-    home: Home, handoffs: Sequence[OthersHandoff], roots: Mapping[str, tuple[str, str]], own_ids: set[str]
+    home: Home,
+    handoffs: Sequence[OthersHandoff],
+    roots: Mapping[str, tuple[str, str]],
+    own_ids: set[str],
 ) -> None:
-    """Keep what others handed over, for `activity.handoffs`. `roots` maps directories to projects with their local
-    roots. Raises OSError."""
+    """Keep what others handed over, for `activity.handoffs`. `roots` maps directories to projects
+    with their local roots. Raises OSError."""
     repositories: dict[str, set[str]] = {}
     for project, root in set(roots.values()):
         if worktree := find_worktree(root, home.user_dir):
             repositories.setdefault(project, set()).add(worktree.common_dir)
     kept = [
-        {"repository": repository, "branch": one.branch, "session": one.session_id, "page": _safe(one.page),
-         "line": _line(one)}
+        {
+            "repository": repository,
+            "branch": one.branch,
+            "session": one.session_id,
+            "page": _safe(one.page),
+            "line": _line(one),
+        }
         for one in handoffs
         if one.session_id not in own_ids
         for repository in sorted(repositories.get(one.project, ()))
-    ]  # fmt: skip
+    ]
     if kept or os.path.exists(home.handoffs_file):
         write_atomically(home.handoffs_file, json.dumps(kept).encode())
 
 
 def _safe(page: str) -> str:
     """Return a page of another member without markup, but for the marks of quotations."""
-    lines = [line.partition("> ") if line.startswith("> ") else (line, "", "") for line in page.split("\n")]
+    lines = [
+        line.partition("> ") if line.startswith("> ") else (line, "", "")
+        for line in page.split("\n")
+    ]
     return "\n".join(
-        line if line == ">" else for_prompt(line) + mark + for_prompt(quoted) for line, mark, quoted in lines
+        line if line == ">" else for_prompt(line) + mark + for_prompt(quoted)
+        for line, mark, quoted in lines
     )
 
 
 def _line(one: OthersHandoff) -> str:
     titles = {runtime.name: runtime.TITLE for runtime in all_runtimes()}
     given = one.title, one.who, titles.get(one.runtime, one.runtime), one.branch
-    title, who, runtime, branch = [shorten(one_line(for_prompt(part)), NAME_CHARACTERS) for part in given]
+    title, who, runtime, branch = [
+        shorten(one_line(for_prompt(part)), NAME_CHARACTERS) for part in given
+    ]
     session = "".join(c for c in one.session_id if c.isalnum() or c in "._-")[:NAME_CHARACTERS]
     return (
         f'{who} ({runtime}) handed over "{title}" on branch {branch}, {local_time(one.at / 1000)}: '

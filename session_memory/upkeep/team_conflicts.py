@@ -1,5 +1,5 @@
-"""Conflicts with other machines: a team is told which lines live sessions changed; what it tells of others is kept for
-this machine's own search for conflicts, which asks no server."""
+"""Conflicts with other machines: a team is told which lines live sessions changed; what it tells of
+others is kept for this machine's own search for conflicts, which asks no server."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ MOST_FILES = 200  # of a side
 
 
 def changed_by_session(
-    sides: Iterable[Side], root_of: Callable[[str], str], shared: Callable[[str], set[str]], now: float
+    sides: Iterable[Side],
+    root_of: Callable[[str], str],
+    shared: Callable[[str], set[str]],
+    now: float,
 ) -> dict[str, list[UnmergedFile]]:
-    """Return, by the id of a session, the files that it edited and that its side changed since it left the default
-    branch. `root_of` returns the root of a worktree's project, '' without one; `shared`, the files of a session whose
-    edits may be known."""
+    """Return, by the id of a session, the files that it edited and that its side changed since it
+    left the default branch. `root_of` returns the root of a worktree's project, '' without one;
+    `shared`, the files of a session whose edits may be known."""
     found: dict[str, list[UnmergedFile]] = {}
     for side in sides:
         root = root_of(side.root) if side.worktree else ""
@@ -49,12 +52,21 @@ def changed_by_session(
     return found
 
 
-def _changed(side: Side, root: str, merges: Merges, edited: set[str], now: float) -> Iterator[UnmergedFile]:
-    """Yield how the `edited` files of a project at `root` differ from the default branch. Raises GitUnavailableError,
-    OSError."""
+def _changed(
+    side: Side, root: str, merges: Merges, edited: set[str], now: float
+) -> Iterator[UnmergedFile]:
+    """Yield how the `edited` files of a project at `root` differ from the default branch. Raises
+    GitUnavailableError, OSError."""
     assert side.worktree is not None
-    wanted = {f"{root}/{path}"[len(side.root) + 1 :]: path for path in edited if f"{root}/".startswith(f"{side.root}/")}
-    state, head = merges.state_of(side.worktree, wanted), merges.commit_of(side.worktree.git_dir, "HEAD")
+    wanted = {
+        f"{root}/{path}"[len(side.root) + 1 :]: path
+        for path in edited
+        if f"{root}/".startswith(f"{side.root}/")
+    }
+    state, head = (
+        merges.state_of(side.worktree, wanted),
+        merges.commit_of(side.worktree.git_dir, "HEAD"),
+    )
     base = base_of(merges, side.common_dir, state) or head
     changed = [one for one in merges.changed_files(base, state) if one[0] in wanted]
     for path, before, after in changed[:MOST_FILES]:
@@ -71,8 +83,11 @@ def base_of(merges: Merges, common_dir: str, commit: str) -> str:
     return merges.base_of(commit, merges.commit_of(common_dir, refs[-1])) if refs else ""
 
 
-def keep_others(home: Home, files: Sequence[OthersFile], roots: Mapping[str, str], own_ids: set[str]) -> None:
-    """Keep what others changed, by the local root of their project, for `others_in`. Raises OSError."""
+def keep_others(
+    home: Home, files: Sequence[OthersFile], roots: Mapping[str, str], own_ids: set[str]
+) -> None:
+    """Keep what others changed, by the local root of their project, for `others_in`. Raises
+    OSError."""
     kept = {
         root: [one for one in files if one.project == project and one.session_id not in own_ids]
         for root, project in roots.items()
@@ -93,7 +108,8 @@ def others_in(side: Side) -> list[tuple[str, OthersFile]]:
     found: dict[tuple[str, int], OthersFile] = {}
     oldest = (time.time() - LIVE_HOURS * 3600) * 1000
     for home in {one.home.state_dir: one.home for one in side.sessions}.values():
-        # Nothing is known without the file, or if it is damaged or of another version: the next push writes it.
+        # Nothing is known without the file, or if it is damaged or of another version: the next
+        # push writes it.
         with suppress(FileNotFoundError, ValueError, TypeError, AttributeError):
             for root, files in json.loads(read_whole(_file(home))).items():
                 for *session, file in files:
@@ -107,14 +123,17 @@ def others_in(side: Side) -> list[tuple[str, OthersFile]]:
 def conflict_with(
     merges: Merges, commit: str, base: str, path: str, theirs: UnmergedFile
 ) -> tuple[Conflict | None, bool] | None:
-    """Return what does not merge of a file that others changed, in the `commit` that left the default branch at `base`,
-    and whether a merge says so: if their state is not here, changes of the same lines of the same file only may not
-    merge. None if that cannot be judged either. Raises GitUnavailableError."""
+    """Return what does not merge of a file that others changed, in the `commit` that left the
+    default branch at `base`, and whether a merge says so: if their state is not here, changes of
+    the same lines of the same file only may not merge. None if that cannot be judged either. Raises
+    GitUnavailableError."""
     own, before = merges.blob_at(commit, path), merges.blob_at(base, path) if base else ""
     if own in (before, theirs.blob):
         return None, True
     if theirs.blob and merges.blob_at(theirs.head, path) == theirs.blob:
-        return next((one for one in merges.conflicts(commit, theirs.head) if one.path == path), None), True
+        return next(
+            (one for one in merges.conflicts(commit, theirs.head) if one.path == path), None
+        ), True
     if before != theirs.base:
         return None
     objects = own, theirs.blob

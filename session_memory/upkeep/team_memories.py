@@ -34,17 +34,29 @@ class MemoryPushReport(NamedTuple):
 
 
 def push_memories(
-    location: StoreLocation, team: TeamPush, shared_as: AsWhat, note: Note, is_spent: Callable[[], bool]
+    location: StoreLocation,
+    team: TeamPush,
+    shared_as: AsWhat,
+    note: Note,
+    is_spent: Callable[[], bool],
 ) -> MemoryPushReport:
-    """Push new and changed memories in batches until `is_spent`; withdraw those that are no longer shared, are
-    superseded, or were forgotten. Raises SessionMemoryError, OSError."""
+    """Push new and changed memories in batches until `is_spent`; withdraw those that are no longer
+    shared, are superseded, or were forgotten. Raises SessionMemoryError, OSError."""
     pushed = team_memories.pushed_memories(team)
     shared, known = _shared(location, shared_as, note)
     keys = {(memory.home, memory.id) for memory, _ in shared}
-    # If a group has no memories at all, its folder was lost or moved: then only forgotten ones are withdrawn.
-    lost = {group: forgotten.read(folder_of(location, group)) for group in {group for group, _ in pushed} - known}
+    # If a group has no memories at all, its folder was lost or moved: then only forgotten ones are
+    # withdrawn.
+    lost = {
+        group: forgotten.read(folder_of(location, group))
+        for group in {group for group, _ in pushed} - known
+    }
     ended = {(group, one.id) for group, tombstones in lost.items() for one in tombstones}
-    gone = [one.number for key, one in pushed.items() if key not in keys and (key[0] in known or key in ended)]
+    gone = [
+        one.number
+        for key, one in pushed.items()
+        if key not in keys and (key[0] in known or key in ended)
+    ]
     team_memories.withdraw_memories(team, gone)
     count = 0
     for at in range(0, len(shared), BATCH):
@@ -71,11 +83,15 @@ def _shared(
 
 
 def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
-    """Return the form in which a memory is shared: in the project of its latest source session, as strictly as the
-    strictest of its sources. A person's own memory has no source and is not shared."""
+    """Return the form in which a memory is shared: in the project of its latest source session, as
+    strictly as the strictest of its sources. A person's own memory has no source and is not
+    shared."""
     if any(origin.strategy == BY_PERSON for origin in memory.origins):
         return None
-    found = [shared_as(memory.home, one.session, one.directory) for one in sorted(memory.origins, key=_time)]
+    found = [
+        shared_as(memory.home, one.session, one.directory)
+        for one in sorted(memory.origins, key=_time)
+    ]
     shared = [one for one in found if one]
     if not found or len(shared) < len(found):
         return None
@@ -90,7 +106,19 @@ def _made(memory: IndexedMemory, shared: SharedAs) -> MemoryPush:
     """Return a memory in the team's form: redacted by the current rules."""
     at, session, _, strategy, message, directory = max(memory.origins, key=_time)
     return MemoryPush(
-        memory.home, memory.id, shared.project, shared.share, memory.kind, for_storage(memory.title),
-        for_storage(memory.text), for_storage(memory.subject), for_storage(memory.quote), at, session, message,
-        strategy, shared.directory(directory), memory.doubts,
-    )  # fmt: skip
+        memory.home,
+        memory.id,
+        shared.project,
+        shared.share,
+        memory.kind,
+        for_storage(memory.title),
+        for_storage(memory.text),
+        for_storage(memory.subject),
+        for_storage(memory.quote),
+        at,
+        session,
+        message,
+        strategy,
+        shared.directory(directory),
+        memory.doubts,
+    )

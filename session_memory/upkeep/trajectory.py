@@ -1,5 +1,5 @@
-"""A session as a trajectory in ATIF 1.7, the format of Harbor: from its transcript through the gate, or, if that is
-gone, from what the store has of it."""
+"""A session as a trajectory in ATIF 1.7, the format of Harbor: from its transcript through the
+gate, or, if that is gone, from what the store has of it."""
 
 import os
 import re
@@ -33,15 +33,20 @@ _AGENT_VERSION = re.compile(rb'"(?:version|cli_version|copilotVersion)":\s?"(\d[
 
 
 def trajectory_of(
-    location: StoreLocation, store: SqliteStore, conversations: list[Conversation], with_private: bool = False
+    location: StoreLocation,
+    store: SqliteStore,
+    conversations: list[Conversation],
+    with_private: bool = False,
 ) -> Record | None:
-    """Return the trajectory of the session with these conversations; None if the rules hide its text. Raises OSError,
-    SessionMemoryError."""
+    """Return the trajectory of the session with these conversations; None if the rules hide its
+    text. Raises OSError, SessionMemoryError."""
     last = conversations[-1]
     runtime = next((one for one in all_runtimes() if one.name == last.runtime), None)
     file = location.transcript_of(last)
     if runtime is None or file is None:
-        document = _from_store(last, [item for one in conversations for item in store.entries(one.id)])
+        document = _from_store(
+            last, [item for one in conversations for item in store.entries(one.id)]
+        )
         return document if document["steps"] else None
     rules = location.rules(with_private)
     subject = RuleSubject(0, last.home, last.session_id, last.title, last.cwd, last.source_file)
@@ -51,9 +56,11 @@ def trajectory_of(
     return document if document["steps"] else None
 
 
-def from_transcript(conversation: Conversation, runtime: Runtime, descriptor: int, path: str, gate: Gate) -> Record:
-    """Return the trajectory of a session whose transcript is open and lies at `path`, with those of its sub-agents.
-    Raises OSError."""
+def from_transcript(
+    conversation: Conversation, runtime: Runtime, descriptor: int, path: str, gate: Gate
+) -> Record:
+    """Return the trajectory of a session whose transcript is open and lies at `path`, with those of
+    its sub-agents. Raises OSError."""
     found = _Steps(runtime, descriptor, gate)
     document = _document(conversation, found.steps, read_at(descriptor, 0, HEAD_BYTES))
     inner = []
@@ -68,16 +75,25 @@ def from_transcript(conversation: Conversation, runtime: Runtime, descriptor: in
 
 
 def _from_store(conversation: Conversation, items: Iterable[StoredEntry]) -> Record:
-    """Return the trajectory of a session without a transcript: calls with their main argument, and the line of the
-    result that names the error."""
+    """Return the trajectory of a session without a transcript: calls with their main argument, and
+    the line of the result that names the error."""
     steps: list[Record] = []
     for item in items:
         step = _step(item.role, item.timestamp and item.timestamp / 1000, for_people(item.text))
         if item.role == TOOL_ROLE:
-            call = {"tool_call_id": f"item-{item.number}", "function_name": item.tool, "arguments": {}}
-            step["message"], step["tool_calls"] = "", [{**call, "extra": _told(item.kind, item.text)}]
+            call = {
+                "tool_call_id": f"item-{item.number}",
+                "function_name": item.tool,
+                "arguments": {},
+            }
+            step["message"], step["tool_calls"] = (
+                "",
+                [{**call, "extra": _told(item.kind, item.text)}],
+            )
             result = {"source_call_id": call["tool_call_id"], "content": for_people(item.error)}
-            step["observation"] = {"results": [{**result, "extra": {"is_error": item.outcome == "error"}}]}
+            step["observation"] = {
+                "results": [{**result, "extra": {"is_error": item.outcome == "error"}}]
+            }
         steps.append(step)
     notes = "The transcript is gone: arguments and results are what the store keeps of them."
     return {**_document(conversation, steps, b""), "notes": notes}
@@ -101,10 +117,12 @@ def _document(conversation: Conversation, steps: list[Record], head: bytes) -> R
 
 
 class _Steps:
-    """The `steps` of a transcript: one for each entry, with the results of its calls, what the model thought before it,
-    and the usage of an answer in its first."""
+    """The `steps` of a transcript: one for each entry, with the results of its calls, what the
+    model thought before it, and the usage of an answer in its first."""
 
-    def __init__(self, runtime: Runtime, descriptor: int, gate: Gate, *, of_sub_agents: bool = False) -> None:
+    def __init__(
+        self, runtime: Runtime, descriptor: int, gate: Gate, *, of_sub_agents: bool = False
+    ) -> None:
         self.steps: list[Record] = []
         self._runtime = runtime
         self._gate = gate
@@ -112,7 +130,9 @@ class _Steps:
         self._offsets: list[int] = []
         self._by_call: dict[str, tuple[str, Record]] = {}  # the id here of a call, and its step
         size = os.fstat(descriptor).st_size
-        reader = TranscriptReader(runtime, first_line(descriptor), decode_line, of_sub_agents=of_sub_agents)
+        reader = TranscriptReader(
+            runtime, first_line(descriptor), decode_line, of_sub_agents=of_sub_agents
+        )
         left_out = reader.offsets_off_branch(descriptor, size)
         lines = self._noted(lines_forward(descriptor, 0, size), left_out)
         ids = set[str]()
@@ -120,19 +140,27 @@ class _Steps:
             if isinstance(one, CallResult):
                 self._add_result(one)
             elif isinstance(one, Compaction):
-                self._append(_step("system", None, "The conversation was compacted."), reader.reached)
-                self.steps[-1]["extra"] = {"context_management": {"type": "compaction", "boundary": "replace"}}
+                self._append(
+                    _step("system", None, "The conversation was compacted."), reader.reached
+                )
+                self.steps[-1]["extra"] = {
+                    "context_management": {"type": "compaction", "boundary": "replace"}
+                }
             elif isinstance(one, Entry) and not (one.id and one.id in ids):
                 ids.add(one.id)
                 self._add(one, reader.record)
         self._add_usage(descriptor)
 
-    def _noted(self, lines: Iterable[tuple[int, bytes]], left_out: set[int]) -> Iterator[tuple[int, bytes]]:
+    def _noted(
+        self, lines: Iterable[tuple[int, bytes]], left_out: set[int]
+    ) -> Iterator[tuple[int, bytes]]:
         """Yield the lines, and note what the model thought in them."""
         for offset, line in lines:
             if self._runtime.records.THINKING in line and offset not in left_out:
                 records = [one for one in decode_line(line)[0] if isinstance(one, dict)]
-                self._thoughts += [thought for one in records if (thought := self._runtime.records.thinking(one))]
+                self._thoughts += [
+                    thought for one in records if (thought := self._runtime.records.thinking(one))
+                ]
             yield offset, line
 
     def _append(self, step: Record, offset: int) -> None:
@@ -157,7 +185,11 @@ class _Steps:
                 call_id = tool.call_id or f"unnamed-{len(self.steps)}-{number}"
                 given = self._runtime.records.arguments(record, call_id)
                 key = next((key for key, value in given.items() if value == tool.argument), "")
-                told = {"kind": tool.kind, "argument_key": key} if key else _told(tool.kind, tool.argument)
+                told = (
+                    {"kind": tool.kind, "argument_key": key}
+                    if key
+                    else _told(tool.kind, tool.argument)
+                )
                 call = {"tool_call_id": call_id, "function_name": for_people(tool.name)}
                 call["arguments"] = copies_of([given], False)[0]
                 step.setdefault("tool_calls", []).append({**call, "extra": told})
@@ -170,12 +202,16 @@ class _Steps:
             return
         call_id, step = self._by_call[result.call_id]
         extra = {"is_error": result.has_failed, **({} if result.has_run else {"has_run": False})}
-        found = {"source_call_id": call_id, "content": for_people(result_text(result.content)), "extra": extra}
+        found = {
+            "source_call_id": call_id,
+            "content": for_people(result_text(result.content)),
+            "extra": extra,
+        }
         step.setdefault("observation", {"results": []})["results"].append(found)
 
     def _add_usage(self, descriptor: int) -> None:
-        """Add the usage of each answer to the agent's step that is nearest to its record; if that has one, a step of
-        its own."""
+        """Add the usage of each answer to the agent's step that is nearest to its record; if that
+        has one, a step of its own."""
         agents = [number for number, step in enumerate(self.steps) if step["source"] == "agent"]
         offsets = [self._offsets[number] for number in agents]
         further: list[tuple[int, Record]] = []
@@ -198,15 +234,26 @@ class _Steps:
 def _metrics(usage: ModelUsage) -> Record:
     written = usage.written + usage.written_for_an_hour
     prompt = usage.input + usage.cached + written
-    found: Record = {"prompt_tokens": prompt, "completion_tokens": usage.output, "cached_tokens": usage.cached}
+    found: Record = {
+        "prompt_tokens": prompt,
+        "completion_tokens": usage.output,
+        "cached_tokens": usage.cached,
+    }
     found |= {} if usage.dollars is None else {"cost_usd": usage.dollars}
-    caches = {"cache_creation_input_tokens": written, "cache_creation_1h_tokens": usage.written_for_an_hour}
+    caches = {
+        "cache_creation_input_tokens": written,
+        "cache_creation_1h_tokens": usage.written_for_an_hour,
+    }
     return {**found, "extra": {"answer_id": usage.id, **caches}}
 
 
 def _step(role: str, at: float | None, text: str) -> Record:
     source = role if role in ("user", "system") else "agent"
-    return {**({"timestamp": iso_time(at)} if at is not None else {}), "source": source, "message": text}
+    return {
+        **({"timestamp": iso_time(at)} if at is not None else {}),
+        "source": source,
+        "message": text,
+    }
 
 
 def _told(kind: str, argument: str) -> Record:

@@ -1,8 +1,8 @@
-"""Keep a store up to date while sessions run: ingest what is new once the files are quiet, and now and then. Nothing
-depends on it: every query ingests new content first.
+"""Keep a store up to date while sessions run: ingest what is new once the files are quiet, and now
+and then. Nothing depends on it: every query ingests new content first.
 
-The kernel drops events when too many come at once, and `watchfiles` does not report that. The next look finds any
-missed change, also on a file system without events."""
+The kernel drops events when too many come at once, and `watchfiles` does not report that. The next
+look finds any missed change, also on a file system without events."""
 
 import os
 import time
@@ -28,20 +28,27 @@ BATCH_BYTES = 8 * 1024 * 1024  # a stop waits for no more than this
 
 
 def wake_ups(
-    find_roots: Callable[[], list[str]], stop: Event, seconds: Callable[[], float], note: Callable[[str], None],
-    quiet_milliseconds: int = QUIET_MILLISECONDS, longest_milliseconds: int = LONGEST_MILLISECONDS,
-) -> Iterator[bool]:  # fmt: skip
-    """Yield whenever something may be new below the roots, until `stop` is set: True if the kernel reports a change,
-    False if the roots became others, also at the same paths, or if so many `seconds` have passed. `note` is told why
-    changes cannot be watched."""
+    find_roots: Callable[[], list[str]],
+    stop: Event,
+    seconds: Callable[[], float],
+    note: Callable[[str], None],
+    quiet_milliseconds: int = QUIET_MILLISECONDS,
+    longest_milliseconds: int = LONGEST_MILLISECONDS,
+) -> Iterator[bool]:
+    """Yield whenever something may be new below the roots, until `stop` is set: True if the kernel
+    reports a change, False if the roots became others, also at the same paths, or if so many
+    `seconds` have passed. `note` is told why changes cannot be watched."""
     from watchfiles._rust_notify import WatchfilesRustInternalError
 
     while not stop.is_set():
-        roots, until = find_roots(), 0.0  # so the first wake-up comes at once, when changes are watched
+        # so the first wake-up comes at once, when changes are watched
+        roots, until = find_roots(), 0.0
         watched = _identities(roots)
         try:
             for has_changed in (
-                _changes(roots, stop, quiet_milliseconds, longest_milliseconds) if roots else _ticks(stop)
+                _changes(roots, stop, quiet_milliseconds, longest_milliseconds)
+                if roots
+                else _ticks(stop)
             ):
                 there = find_roots()
                 now, is_same = time.monotonic(), there == roots and _identities(there) == watched
@@ -58,7 +65,8 @@ def wake_ups(
 
 
 def _identities(roots: list[str]) -> list[tuple[int, int]]:
-    """Return the device and inode of each root: another directory at the same path is not watched yet."""
+    """Return the device and inode of each root: another directory at the same path is not watched
+    yet."""
     identities = []
     for root in roots:
         try:
@@ -69,14 +77,23 @@ def _identities(roots: list[str]) -> list[tuple[int, int]]:
     return identities
 
 
-def _changes(roots: list[str], stop: Event, quiet_milliseconds: int, longest_milliseconds: int) -> Iterator[bool]:
+def _changes(
+    roots: list[str], stop: Event, quiet_milliseconds: int, longest_milliseconds: int
+) -> Iterator[bool]:
     """Yield True for changes below the roots, False after a while without any."""
     from watchfiles import watch
 
     for changes in watch(
-        *roots, watch_filter=None, debounce=longest_milliseconds, step=quiet_milliseconds, stop_event=stop,
-        rust_timeout=TICK_MILLISECONDS, yield_on_timeout=True, ignore_permission_denied=True, raise_interrupt=False,
-    ):  # fmt: skip
+        *roots,
+        watch_filter=None,
+        debounce=longest_milliseconds,
+        step=quiet_milliseconds,
+        stop_event=stop,
+        rust_timeout=TICK_MILLISECONDS,
+        yield_on_timeout=True,
+        ignore_permission_denied=True,
+        raise_interrupt=False,
+    ):
         yield bool(changes)
 
 
@@ -90,14 +107,18 @@ class StoppedError(Exception):
 
 
 class Watcher:
-    """Keeps one store up to date. `find_location` returns the location to watch and is called at every poll; `note`
-    receives lines for the log, `tell` what was ingested; `steps` run after every poll; `stop` ends the watcher within a
-    moment, whatever it is doing."""
+    """Keeps one store up to date. `find_location` returns the location to watch and is called at
+    every poll; `note` receives lines for the log, `tell` what was ingested; `steps` run after every
+    poll; `stop` ends the watcher within a moment, whatever it is doing."""
 
     def __init__(
-        self, find_location: Callable[[], StoreLocation], stop: Event, note: Callable[[str], None],
-        tell: Callable[[IngestReport], None], steps: Sequence[Step] = (),
-    ) -> None:  # fmt: skip
+        self,
+        find_location: Callable[[], StoreLocation],
+        stop: Event,
+        note: Callable[[str], None],
+        tell: Callable[[IngestReport], None],
+        steps: Sequence[Step] = (),
+    ) -> None:
         self._find_location = find_location
         self._stop = stop
         self._note = note
@@ -108,15 +129,18 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until told to stop. Raises SessionMemoryError if a newer version made the store."""
-        for _ in wake_ups(self._roots, self._stop, lambda: self._location.settings.poll_seconds, self._note):
+        for _ in wake_ups(
+            self._roots, self._stop, lambda: self._location.settings.poll_seconds, self._note
+        ):
             if time.monotonic() >= self._poll_at:
                 self.poll()
             else:
                 self._use(self._take)
 
     def poll(self) -> bool:
-        """Ingest new content, mark ended conversations, run the other steps. Return False if something could not be
-        ingested. Raises SessionMemoryError if a newer version made the store."""
+        """Ingest new content, mark ended conversations, run the other steps. Return False if
+        something could not be ingested. Raises SessionMemoryError if a newer version made the
+        store."""
         try:
             self._location = self._find_location()  # groups, named sessions and settings may be new
         except (SessionMemoryError, OSError) as error:  # invalid settings change nothing
@@ -125,7 +149,8 @@ class Watcher:
         return self._use(self._work)
 
     def _use(self, work: Callable[[SqliteStore], bool]) -> bool:
-        """Return what `work` returns; False after an error, which is logged. The next poll tries again."""
+        """Return what `work` returns; False after an error, which is logged. The next poll tries
+        again."""
         try:
             return use_store(self._location, lambda store, _: work(_writable(store)), self._note)
         except StoppedError:
@@ -161,7 +186,8 @@ class Watcher:
 
 
 def _writable(store: SqliteStore) -> SqliteStore:
-    """Return the store. Raises SessionMemoryError if a newer version made it, DatabaseError if it can only be read."""
+    """Return the store. Raises SessionMemoryError if a newer version made it, DatabaseError if it
+    can only be read."""
     if store.is_newer:
         raise SessionMemoryError(f"{store.path}: {NEWER}")
     if store.obstacle:

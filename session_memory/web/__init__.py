@@ -1,1 +1,2 @@
-"""The page: all agents' activity, the updates they received, and the memories, in a browser on this machine."""
+"""The page: all agents' activity, the updates they received, and the memories, in a browser on this
+machine."""

@@ -1,7 +1,9 @@
-"""Access control of the page: only for visitors with a link that the terminal shows or that started the browser.
+"""Access control of the page: only for visitors with a link that the terminal shows or that started
+the browser.
 
-Cookies ignore ports. To keep them from another server on 127.0.0.1, they are limited to an unguessable path, and the
-whole page is below it. Checks of Host (DNS rebinding) and Origin keep out other sites.
+Cookies ignore ports. To keep them from another server on 127.0.0.1, they are limited to an
+unguessable path, and the whole page is below it. Checks of Host (DNS rebinding) and Origin keep out
+other sites.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ ENTRANCE = "/enter"
 MOST_BODY_BYTES = 64 * 1024
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "no-referrer",
@@ -30,13 +33,19 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-_NO_ENTRY = "This page is private to its user: open the link that `session-memory page` shows in its terminal.\n"
-_USED = "This link was used before, or is not whole: open the one that `session-memory page` shows in its terminal.\n"
+_NO_ENTRY = (
+    "This page is private to its user: open the link that `session-memory page` shows in "
+    "its terminal.\n"
+)
+_USED = (
+    "This link was used before, or is not whole: open the one that `session-memory page` "
+    "shows in its terminal.\n"
+)
 
 
 class Access:
-    """The secrets of one run of the page. `root` is the path that contains all of it; `form_token` is in each of our
-    forms, and nowhere else."""
+    """The secrets of one run of the page. `root` is the path that contains all of it; `form_token`
+    is in each of our forms, and nowhere else."""
 
     def __init__(self, port: int) -> None:
         self.root = "/" + secrets.token_urlsafe(16)
@@ -48,11 +57,13 @@ class Access:
 
     @property
     def link(self) -> str:
-        """The link for the terminal. Only its user reads that, so the link is valid as long as the page runs."""
+        """The link for the terminal. Only its user reads that, so the link is valid as long as the
+        page runs."""
         return self._link(self._token)
 
     def single_use_link(self) -> str:
-        """Return a link that works once: to start a browser, whose arguments any user of the machine can read."""
+        """Return a link that works once: to start a browser, whose arguments any user of the
+        machine can read."""
         token = secrets.token_urlsafe(24)
         self._single_use.add(token)
         return self._link(token)
@@ -61,7 +72,8 @@ class Access:
         return f"http://{self._hosts[0]}{self.root}{ENTRANCE}?token={token}"
 
     def refusal(self, scope: Scope) -> Response | None:
-        """Return the response to a request from elsewhere or for something outside the root; None if it is allowed."""
+        """Return the response to a request from elsewhere or for something outside the root; None
+        if it is allowed."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host, path = headers.get(b"host", ""), scope["path"]
         if host not in self._hosts:
@@ -75,26 +87,32 @@ class Access:
         is_change = scope["method"] not in ("GET", "HEAD")
         site, own = headers.get(b"sec-fetch-site", "none"), f"http://{host}"
         origin = headers.get(b"origin", "" if is_change else own)
-        # A form of a page without referrers has the origin `null`. Only a browser states that it comes from the same
-        # page.
-        if not (origin == own or (origin == "null" and site == "same-origin")) or site not in ("same-origin", "none"):
+        # A form of a page without referrers has the origin `null`. Only a browser states that it
+        # comes from the same page.
+        if not (origin == own or (origin == "null" and site == "same-origin")) or site not in (
+            "same-origin",
+            "none",
+        ):
             return PlainTextResponse("Cross-site request refused.\n", 403)
         return None
 
     def _enter(self, scope: Scope) -> Response:
-        """Admit a visitor with a token. The next request comes from our own page: a browser withholds the cookie while
-        it follows a link from another site or a file."""
+        """Admit a visitor with a token. The next request comes from our own page: a browser
+        withholds the cookie while it follows a link from another site or a file."""
         token = "".join(parse_qs(scope["query_string"].decode("latin-1")).get("token", [])[:1])
         if token in self._single_use:
             self._single_use.remove(token)
         elif not hmac.compare_digest(token.encode(), self._token.encode()):
             return PlainTextResponse(_USED, 403)
         response = HTMLResponse(
-            '<!DOCTYPE html><meta charset="utf-8"><title>Session memory</title><link rel="icon" href="data:,">'
+            '<!DOCTYPE html><meta charset="utf-8"><title>Session memory</title><link rel="icon" '
+            'href="data:,">'
             f'<meta http-equiv="refresh" content="0;url={self.root}/">'
             f'<p><a href="{self.root}/">Session memory</a></p>'
         )
-        response.set_cookie(COOKIE, self._cookie, path=self.root + "/", httponly=True, samesite="strict")
+        response.set_cookie(
+            COOKIE, self._cookie, path=self.root + "/", httponly=True, samesite="strict"
+        )
         return response
 
     def _knows(self, cookies: str) -> bool:
@@ -117,7 +135,10 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in _HEADERS if pair[0] not in own)]
+                message["headers"] = [
+                    *message["headers"],
+                    *(pair for pair in _HEADERS if pair[0] not in own),
+                ]
             await send(message)
 
         answer = self._access.refusal(scope) or self._app

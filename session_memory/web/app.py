@@ -1,4 +1,5 @@
-"""The application: turns a request into a value, a view turns that into values, a template turns these into HTML."""
+"""The application: turns a request into a value, a view turns that into values, a template turns
+these into HTML."""
 
 from __future__ import annotations
 
@@ -50,9 +51,15 @@ class PageApp:
     """State shared by all requests. `say` is called with unexpected errors."""
 
     def __init__(
-        self, pool: StorePool, live: Live, access: Access, environ: Mapping[str, str],
-        active: ActiveSessions, alarms: Alarms, say: Callable[[str], None],
-    ) -> None:  # fmt: skip
+        self,
+        pool: StorePool,
+        live: Live,
+        access: Access,
+        environ: Mapping[str, str],
+        active: ActiveSessions,
+        alarms: Alarms,
+        say: Callable[[str], None],
+    ) -> None:
         self._pool = pool
         self._teams = TeamPool()
         self._live = live
@@ -69,7 +76,9 @@ class PageApp:
         routes += [Route("/changes", self._changes, methods=["GET"])]
         static = Mount("/static", _Assets(directory=TEMPLATES.with_name("static")))
         mount = Mount(self._access.root, routes=[*routes, static])
-        return Guard(Starlette(routes=[mount], exception_handlers={404: self._not_found}), self._access)
+        return Guard(
+            Starlette(routes=[mount], exception_handlers={404: self._not_found}), self._access
+        )
 
     def close(self) -> None:
         self._teams.close()
@@ -78,7 +87,9 @@ class PageApp:
         async def endpoint(request: Request) -> Response:
             is_part = PART in request.headers
             gone = threading.Event()
-            answer = asyncio.ensure_future(run_in_threadpool(self._answer, view, request, is_part, gone.is_set))
+            answer = asyncio.ensure_future(
+                run_in_threadpool(self._answer, view, request, is_part, gone.is_set)
+            )
             try:
                 while not (await asyncio.wait({answer}, timeout=LEFT_SECONDS))[0]:
                     if await request.is_disconnected():
@@ -89,7 +100,9 @@ class PageApp:
 
         return endpoint
 
-    def _answer(self, view: View, request: Request, is_part: bool, is_gone: Callable[[], bool]) -> Response:
+    def _answer(
+        self, view: View, request: Request, is_part: bool, is_gone: Callable[[], bool]
+    ) -> Response:
         status = 200
         template, values = view.name, {}
         try:
@@ -102,16 +115,24 @@ class PageApp:
             status = 404 if isinstance(error, NotFoundError) else 503
         except Exception as error:  # an error of ours affects only this view, and is logged
             self._say(f"{request.url.path}: {error!r}")
-            template, values = "state", {"title": "This view failed", "text": repr(error), "hint": "", "kind": "fault"}
+            template, values = (
+                "state",
+                {"title": "This view failed", "text": repr(error), "hint": "", "kind": "fault"},
+            )
             status = 500
         html = self._rendered(f"{template}.html", view, values, is_part)
         return HTMLResponse(html.encode("utf-8", "replace"), status)
 
     def _rendered(self, name: str, view: View | None, values: dict[str, Any], is_part: bool) -> str:
         around = {
-            "views": [one for one in VIEWS if one.label], "view": view, "is_part": is_part, "version": __version__,
-            "intake": self._live.intake, "live_version": self._live.version, "is_live": False,
-        }  # fmt: skip
+            "views": [one for one in VIEWS if one.label],
+            "view": view,
+            "is_part": is_part,
+            "version": __version__,
+            "intake": self._live.intake,
+            "live_version": self._live.version,
+            "is_live": False,
+        }
         html: str = self._templates.get_template(name).render({**around, **values})
         return html
 
@@ -124,7 +145,11 @@ class PageApp:
             kind, title = "empty", "No store yet"
         elif isinstance(error, CorruptDatabaseError):
             kind, title = "rebuilt", "The store is being rebuilt"
-            hint = hint or "it was damaged; all of it is read from the transcripts again, and this page shows it then"
+            hint = (
+                hint
+                or "it was damaged; all of it is read from the transcripts again, and this page "
+                "shows it then"
+            )
         elif isinstance(error, NewerDatabaseError):
             kind, title = "newer", "The store is of a newer version"
         elif isinstance(error, TeamError):
@@ -136,9 +161,17 @@ class PageApp:
     def _page_request(self, store: Any, request: Request) -> PageRequest:
         self._live.catch_up()
         return PageRequest(
-            store, self._teams, self._pool.location, self._environ, self._active.sessions, self._alarms.found,
-            self._access.root, time.time(), request.path_params, parse_qs(request.url.query, keep_blank_values=True),
-        )  # fmt: skip
+            store,
+            self._teams,
+            self._pool.location,
+            self._environ,
+            self._active.sessions,
+            self._alarms.found,
+            self._access.root,
+            time.time(),
+            request.path_params,
+            parse_qs(request.url.query, keep_blank_values=True),
+        )
 
     def _done(self, action: Action) -> Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -147,8 +180,13 @@ class PageApp:
                 body += piece
                 if len(body) > MOST_BODY_BYTES:
                     return Response("Request body too large.\n", 413)
-            fields = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
-            if not hmac.compare_digest(fields.pop("form_token", "").encode(), self._access.form_token.encode()):
+            fields = {
+                name: values[0]
+                for name, values in parse_qs(body.decode("utf-8", "replace")).items()
+            }
+            if not hmac.compare_digest(
+                fields.pop("form_token", "").encode(), self._access.form_token.encode()
+            ):
                 return Response("Invalid form token: reload the page.\n", 403)
             return await run_in_threadpool(self._do, action, request, fields)
 
@@ -174,5 +212,10 @@ class PageApp:
         return StreamingResponse(events(), media_type="text/event-stream")
 
     async def _not_found(self, request: Request, error: Exception) -> Response:
-        values = {"kind": "missing", "title": "Not here", "text": "There is no such page.", "hint": ""}
+        values = {
+            "kind": "missing",
+            "title": "Not here",
+            "text": "There is no such page.",
+            "hint": "",
+        }
         return HTMLResponse(self._rendered("state.html", None, values, is_part=False), 404)

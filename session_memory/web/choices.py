@@ -1,5 +1,5 @@
-"""Filters shared by several views: time, project, runtime; this machine or the joined team, which is queried for each
-request and never for a list."""
+"""Filters shared by several views: time, project, runtime; this machine or the joined team, which
+is queried for each request and never for a list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from .labels import project_of, shown_runtime
 from .page_request import PageRequest
 
 TEAM = "team"  # as the value of `whose`
-PERIODS = (("today", "Today"), ("7d", "7 days"), ("30d", "30 days"), ("365d", "A year"), ("all", "Any time"))
+PERIODS = (
+    ("today", "Today"),
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+    ("365d", "A year"),
+    ("all", "Any time"),
+)
 
 
 class Choice(NamedTuple):
@@ -28,8 +34,8 @@ class Choice(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The projects and runtimes to choose from; `directories` are those of the chosen project, empty if any project
-    fits."""
+    """The projects and runtimes to choose from; `directories` are those of the chosen project,
+    empty if any project fits."""
 
     projects: list[Choice]
     runtimes: list[Choice]
@@ -41,18 +47,23 @@ def chosen_of(pairs: Iterable[tuple[str, str]], chosen: str) -> list[Choice]:
 
 
 def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None]:
-    """Return the periods, and the beginning of the one chosen by `since`, in milliseconds since the epoch; None for any
-    time."""
+    """Return the periods, and the beginning of the one chosen by `since`, in milliseconds since the
+    epoch; None for any time."""
     chosen = request.one("since", default)
     if chosen not in dict(PERIODS):
         chosen = default
-    return chosen_of(PERIODS, chosen), None if chosen == "all" else milliseconds_at(chosen, request.now)
+    return chosen_of(PERIODS, chosen), None if chosen == "all" else milliseconds_at(
+        chosen, request.now
+    )
 
 
 def places(request: PageRequest) -> Places:
-    """Return the projects, the latest first, and the runtimes; `project` and `runtime` hold the choice. An unknown
-    project gets a directory without sessions."""
-    found = [(project_of(place.directory), place) for place in work_places(request.store, request.location.homes)]
+    """Return the projects, the latest first, and the runtimes; `project` and `runtime` hold the
+    choice. An unknown project gets a directory without sessions."""
+    found = [
+        (project_of(place.directory), place)
+        for place in work_places(request.store, request.location.homes)
+    ]
     names = dict.fromkeys(name for name, place in found if place.directory)
     kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in found}
     project = request.one("project")
@@ -67,7 +78,11 @@ def places(request: PageRequest) -> Places:
 def filters(request: PageRequest, default: str) -> dict[str, Any]:
     """Return the filters of a view whose content is requested on its own."""
     asked = {name: request.one(name) for name in ("since", "project")}
-    return {"times": period(request, default)[0], "projects": places(request).projects, "asked": asked}
+    return {
+        "times": period(request, default)[0],
+        "projects": places(request).projects,
+        "asked": asked,
+    }
 
 
 def whose(request: PageRequest) -> list[Choice]:
@@ -93,4 +108,11 @@ def directories_of(request: PageRequest, directories: Iterable[str]) -> tuple[st
     """Return the team's names for the projects of local directories."""
     home = request.location.home
     names = team_of(home).projects
-    return tuple(sorted({shared_project(directory, names, home.user_dir)[0] or directory for directory in directories}))
+    return tuple(
+        sorted(
+            {
+                shared_project(directory, names, home.user_dir)[0] or directory
+                for directory in directories
+            }
+        )
+    )

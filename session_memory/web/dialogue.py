@@ -1,7 +1,9 @@
-"""A session as a dialogue: its chunks, the content of each, and a tool call in full, as values for a template.
+"""A session as a dialogue: its chunks, the content of each, and a tool call in full, as values for
+a template.
 
-The store has only the main argument and the outcome of a call, so the transcript is read at the call. What only the
-transcript has stands between the items: updates, where they were delivered, and the model's thinking."""
+The store has only the main argument and the outcome of a call, so the transcript is read at the
+call. What only the transcript has stands between the items: updates, where they were delivered, and
+the model's thinking."""
 
 from __future__ import annotations
 
@@ -46,8 +48,9 @@ _WITHHELD = "Withheld: rules have changed since, or something was forgotten."
 
 
 class DialoguePart(NamedTuple):
-    """A part of a session: the items of a conversation with the numbers from `first` to `last`. The very last chunk
-    `is_open`: new items go into it. `silence` is the pause before it, in seconds."""
+    """A part of a session: the items of a conversation with the numbers from `first` to `last`. The
+    very last chunk `is_open`: new items go into it. `silence` is the pause before it, in
+    seconds."""
 
     conversation: int
     first: int
@@ -57,7 +60,8 @@ class DialoguePart(NamedTuple):
 
 
 class ShownCall(NamedTuple):
-    """A tool call in one line; `text` is its whole argument. `outcome` is ok, error, or '' if unknown."""
+    """A tool call in one line; `text` is its whole argument. `outcome` is ok, error, or '' if
+    unknown."""
 
     number: int
     tool: str
@@ -70,9 +74,10 @@ class ShownCall(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One message (`text`), consecutive tool calls and thoughts (`calls`), or what the session was told (role TOLD),
-    with what it `did_next`. `number` is that of the first item, `key` is unique. `day` is set on the first block of a
-    day; `goes_on` means the previous block has the same speaker."""
+    """One message (`text`), consecutive tool calls and thoughts (`calls`), or what the session was
+    told (role TOLD), with what it `did_next`. `number` is that of the first item, `key` is unique.
+    `day` is set on the first block of a day; `goes_on` means the previous block has the same
+    speaker."""
 
     number: int
     role: str
@@ -88,8 +93,8 @@ class Block(NamedTuple):
 
 
 class CallDetail(NamedTuple):
-    """A call: its `argument`, the `diff` of an edit, the `result`, the number of characters left out of it, and the
-    reason if there is no more to see."""
+    """A call: its `argument`, the `diff` of an edit, the `result`, the number of characters left
+    out of it, and the reason if there is no more to see."""
 
     argument: str
     diff: Diff | None = None
@@ -120,7 +125,9 @@ def chunks_of(store: SqliteStore, conversations: Iterable[Conversation]) -> list
 def items_of(store: SqliteStore, chunk: DialoguePart) -> list[StoredEntry]:
     first, _ = store.item_ids(chunk.conversation)
     base = first >> ITEM_BITS << ITEM_BITS
-    return store.items(base + chunk.first - 1, base + (NUMBERS if chunk.is_open else chunk.last - 1))
+    return store.items(
+        base + chunk.first - 1, base + (NUMBERS if chunk.is_open else chunk.last - 1)
+    )
 
 
 def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]:
@@ -134,7 +141,12 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
         if block is not None and block.role == item.role == TOOL_ROLE:
             block = block._replace(calls=(*block.calls, _call(item, text, error)))
             continue
-        if block is not None and block.role == item.role and item.message and item.message == message:
+        if (
+            block is not None
+            and block.role == item.role
+            and item.message
+            and item.message == message
+        ):
             block = block._replace(text=f"{block.text}\n\n{text}")
             continue
         if block is not None:
@@ -152,7 +164,9 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
         elif calls and speaker == "user":  # an agent's calls end a user's block
             speaker = ""
         said = "" if calls else text
-        block = Block(item.number, item.role, at, shown_day, said, goes_on=goes_on, calls=calls, key=key)
+        block = Block(
+            item.number, item.role, at, shown_day, said, goes_on=goes_on, calls=calls, key=key
+        )
     if block is not None:
         yield _finished(block)
 
@@ -169,14 +183,18 @@ def _call(item: StoredEntry, argument: str, error: str) -> ShownCall:
     if item.kind == THOUGHT:
         shown = quoted(argument, ARGUMENT_CHARACTERS)
     number, tool = 0 if item.id == NOTE_ID else item.number, for_people(item.tool)
-    return ShownCall(number, tool, item.kind, argument, shown, item.outcome, one_line(error), item.result_lines)
+    return ShownCall(
+        number, tool, item.kind, argument, shown, item.outcome, one_line(error), item.result_lines
+    )
 
 
 def _number(item: int) -> int:
     return (item & NUMBERS) + 1
 
 
-def call_detail(location: StoreLocation, conversation: Conversation, item: StoredEntry) -> CallDetail:
+def call_detail(
+    location: StoreLocation, conversation: Conversation, item: StoredEntry
+) -> CallDetail:
     """Return the call behind an item of a conversation."""
     found = CallDetail(for_people(item.text))
     runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
@@ -191,7 +209,9 @@ def call_detail(location: StoreLocation, conversation: Conversation, item: Store
 
 
 def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntry) -> CallDetail:
-    lines = lines_forward(descriptor, item.offset, min(item.offset + RESULT_BYTES, os.fstat(descriptor).st_size))
+    lines = lines_forward(
+        descriptor, item.offset, min(item.offset + RESULT_BYTES, os.fstat(descriptor).st_size)
+    )
     reader = TranscriptReader(runtime, first_line(descriptor))
     call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
     if call is None:
@@ -199,7 +219,9 @@ def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntr
     hunks = _hunks(descriptor, runtime, reader, item.offset, call.call_id) if edits else []
     result = _result(lines, reader, call.call_id)
     text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]
-    return found._replace(diff=diff_of(edits, hunks), result=text, left_out=max(0, len(result) - RESULT_CHARACTERS))
+    return found._replace(
+        diff=diff_of(edits, hunks), result=text, left_out=max(0, len(result) - RESULT_CHARACTERS)
+    )
 
 
 def _call_in(
@@ -216,10 +238,13 @@ def _call_in(
 
 def _hunks(
     descriptor: int, runtime: Runtime, reader: TranscriptReader, offset: int, call_id: str
-) -> list[Hunk]:  # fmt: skip
-    """Return where an edit changed its file, as the call's record or that of its result says; [] if none does."""
+) -> list[Hunk]:
+    """Return where an edit changed its file, as the call's record or that of its result says; [] if
+    none does."""
     named = call_id.partition(":")[0].encode()
-    for at, line in lines_forward(descriptor, offset, min(offset + RESULT_BYTES, os.fstat(descriptor).st_size)):
+    for at, line in lines_forward(
+        descriptor, offset, min(offset + RESULT_BYTES, os.fstat(descriptor).st_size)
+    ):
         for record in reader.records(line) if named and (at == offset or named in line) else ():
             hunks = runtime.records.hunks(record, call_id)
             if hunks:
@@ -237,7 +262,8 @@ def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_i
 
 @dataclass
 class AnnotatedSession:
-    """A session of the store at `location`. What it was told before `hidden_at` is withheld, as in delivery_state."""
+    """A session of the store at `location`. What it was told before `hidden_at` is withheld, as in
+    delivery_state."""
 
     store: SqliteStore
     location: StoreLocation
@@ -245,7 +271,9 @@ class AnnotatedSession:
 
     def blocks(self, conversation: Conversation, chunk: DialoguePart) -> list[Block]:
         """Return the blocks of a chunk with the notes between its items."""
-        before = items_of(self.store, chunk._replace(first=chunk.first - 1, last=chunk.first - 1, is_open=False))
+        before = items_of(
+            self.store, chunk._replace(first=chunk.first - 1, last=chunk.first - 1, is_open=False)
+        )
         items = items_of(self.store, chunk)
         begin = before[-1].offset if before and chunk.first > 1 else -1
         end = None if chunk.is_open or not items else items[-1].offset
@@ -255,11 +283,15 @@ class AnnotatedSession:
             notes = []
         blocks = list(blocks_of(list(merge(items, notes, key=lambda one: one.offset))))
         return [
-            one._replace(did_next=tuple(islice(_did_next(blocks[at + 1 :]), DID_NEXT))) if one.role == TOLD else one
+            one._replace(did_next=tuple(islice(_did_next(blocks[at + 1 :]), DID_NEXT)))
+            if one.role == TOLD
+            else one
             for at, one in enumerate(blocks)
         ]
 
-    def _notes(self, conversation: Conversation, begin: int, end: int | None) -> Iterator[StoredEntry]:
+    def _notes(
+        self, conversation: Conversation, begin: int, end: int | None
+    ) -> Iterator[StoredEntry]:
         """Yield the notes behind the record at `begin` and before that at `end`. Raises OSError."""
         runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
         file = self.location.transcript_of(conversation)
@@ -271,17 +303,23 @@ class AnnotatedSession:
             reader = TranscriptReader(runtime, first_line(descriptor))
             start = max(0, begin)
             for offset, line in lines_forward(descriptor, start, min(until, start + MOST_BYTES)):
-                may_hold = runtime.records.THINKING in line or runtime.records.prefilter(line, INJECTED)
+                may_hold = runtime.records.THINKING in line or runtime.records.prefilter(
+                    line, INJECTED
+                )
                 if offset > begin and may_hold:
                     yield from self._notes_in(runtime, reader, offset, line)
 
-    def _notes_in(self, runtime: Runtime, reader: TranscriptReader, offset: int, line: bytes) -> Iterator[StoredEntry]:
+    def _notes_in(
+        self, runtime: Runtime, reader: TranscriptReader, offset: int, line: bytes
+    ) -> Iterator[StoredEntry]:
         for record in reader.records(line):
             at = runtime.records.time(record)
             time = None if at is None else round(at * 1000)
             thought = runtime.records.thinking(record) if runtime.records.THINKING in line else ""
             if thought:
-                yield StoredEntry(NOTE_ID, TOOL_ROLE, thought, time, "", offset, tool="Thinking", kind=THOUGHT)
+                yield StoredEntry(
+                    NOTE_ID, TOOL_ROLE, thought, time, "", offset, tool="Thinking", kind=THOUGHT
+                )
             for event in runtime.records.events(record, offset, INJECTED):
                 for text in told_in(event) if isinstance(event, Injected) else ():
                     shown = _WITHHELD if at is None or at < self.hidden_at else text

@@ -1,6 +1,6 @@
-"""The environment of the templates: escapes all values; a missing one is an error. Its filters render times, numbers,
-Markdown and code. markdown-it-py renders with HTML off, so every tag is text; images become links, since the page loads
-nothing external."""
+"""The environment of the templates: escapes all values; a missing one is an error. Its filters
+render times, numbers, Markdown and code. markdown-it-py renders with HTML off, so every tag is
+text; images become links, since the page loads nothing external."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from .diffs import FOLDED_CHARACTERS, Diff, DiffLine
 from .labels import project_of, shown_runtime
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_HIGHLIGHTED = 20_000  # characters of one piece of code: pygments takes about a second for a million
+# characters of one piece of code: pygments takes about a second for a million
+MOST_HIGHLIGHTED = 20_000
 MOST_RENDERED = 200_000  # characters of one text; a longer one is shown unrendered
 _FORMATTER = HtmlFormatter(nowrap=True)
 _WEB = ("http://", "https://", "mailto:")
@@ -48,14 +49,30 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def environment() -> Environment:
     """Return the templates' environment, with the functions that they call."""
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, auto_reload=False,
-    )  # fmt: skip
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
     made.filters.update(
-        ago=_ago, when=_when, clock=_clock, time=local_time, number=_number, short=_short, bytes=byte_size,
-        markdown=markdown, code=code, counted=counted, tail=_tail, seconds=_seconds, runtime=shown_runtime,
-        project=project_of, highlighted=highlighted,
-    )  # fmt: skip
+        ago=_ago,
+        when=_when,
+        clock=_clock,
+        time=local_time,
+        number=_number,
+        short=_short,
+        bytes=byte_size,
+        markdown=markdown,
+        code=code,
+        counted=counted,
+        tail=_tail,
+        seconds=_seconds,
+        runtime=shown_runtime,
+        project=project_of,
+        highlighted=highlighted,
+    )
     made.filters.update(axis=axis, busy=busy, calendar=calendar, level=level)
     made.globals["charts"] = made.get_template("charts.html").module
     return made
@@ -64,16 +81,25 @@ def environment() -> Environment:
 def page_environment(access: Access) -> Environment:
     """Return the environment with the page's addresses and forms."""
     made = environment()
-    made.globals.update(root=access.root, form_token=access.form_token, link=partial(link, access.root))
+    made.globals.update(
+        root=access.root, form_token=access.form_token, link=partial(link, access.root)
+    )
     for name in made.list_templates():  # an upgrade may replace the files; all take 0.15 s
         made.get_template(name)
     return made
 
 
 def link(root: str, *parts: object, **query: object) -> str:
-    """Return an address below the root: `link('session', id, q='x')`, without parameters that have no value."""
+    """Return an address below the root: `link('session', id, q='x')`, without parameters that have
+    no value."""
     path = "/".join([root, *[_quoted(str(part)) for part in parts]]) if parts else f"{root}/"
-    given = "&".join([f"{name}={_quoted(str(value))}" for name, value in query.items() if value not in ("", None)])
+    given = "&".join(
+        [
+            f"{name}={_quoted(str(value))}"
+            for name, value in query.items()
+            if value not in ("", None)
+        ]
+    )
     return f"{path}?{given}" if given else path
 
 
@@ -87,7 +113,9 @@ def _ago(seconds: float | None) -> Markup:
     """Return the age of a time; the script keeps it current."""
     if not seconds:
         return Markup("")
-    return _time(seconds, age(max(0, time.time() - seconds)), f' title="{local_time(seconds)}" data-ago')
+    return _time(
+        seconds, age(max(0, time.time() - seconds)), f' title="{local_time(seconds)}" data-ago'
+    )
 
 
 def _when(seconds: float | None) -> Markup:
@@ -135,20 +163,26 @@ def markdown(text: str) -> Markup:
 
 
 def code(text: str, name: str = "", path: str = "") -> Markup:
-    """Highlight code of the language `name`, or of the file `path`; unhighlighted if both are unknown."""
-    lexer = (_lexer_named(name) if name else _lexer_of(path)) if len(text) <= MOST_HIGHLIGHTED else None
+    """Highlight code of the language `name`, or of the file `path`; unhighlighted if both are
+    unknown."""
+    lexer = (
+        (_lexer_named(name) if name else _lexer_of(path)) if len(text) <= MOST_HIGHLIGHTED else None
+    )
     return escape(text) if lexer is None else Markup(highlight(text, lexer, _FORMATTER))
 
 
 def highlighted(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
-    """Return the lines of a diff, each with its highlighted text and the rest of a long line. Each side is highlighted
-    as a whole, so that a string or comment of several lines keeps its colour."""
+    """Return the lines of a diff, each with its highlighted text and the rest of a long line. Each
+    side is highlighted as a whole, so that a string or comment of several lines keeps its
+    colour."""
     sides: dict[str, list[Markup]] = {}
     for other in ("add", "del"):
         texts = [one.text[:FOLDED_CHARACTERS] for one in diff.lines if one.kind != other]
         found = str(code("\n".join(texts), path=path)).split("\n")
         is_whole = len(found) - len(texts) in (0, 1)  # a lexer ends the last line
-        sides[other] = [Markup(one) for one in found] if is_whole else [escape(one) for one in texts]
+        sides[other] = (
+            [Markup(one) for one in found] if is_whole else [escape(one) for one in texts]
+        )
     old, new = iter(sides["add"]), iter(sides["del"])
     shown = []
     for line in diff.lines:
@@ -173,9 +207,11 @@ def _highlighted(text: str, name: str, _: str) -> str:
     return str(code(text, name or "text"))
 
 
-def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Render a link to another site without referrer and opener. Other targets, such as a file, are not links: the
-    title names them."""
+def _link_open(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
+    """Render a link to another site without referrer and opener. Other targets, such as a file, are
+    not links: the title names them."""
     href = str(tokens[index].attrs.get("href", ""))
     if not _is_web(href):
         return str(Markup('<span class="aim" title="{}">').format(unquote(href)))
@@ -183,7 +219,9 @@ def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options:
     return self.renderToken(tokens, index, options, env)
 
 
-def _link_close(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+def _link_close(
+    self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
+) -> str:
     opened = next(tokens[at] for at in range(index, -1, -1) if tokens[at].type == "link_open")
     return "</a>" if _is_web(str(opened.attrs.get("href", ""))) else "</span>"
 
@@ -196,7 +234,11 @@ def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any
     source, label = str(tokens[index].attrs.get("src", "")), f"[{tokens[index].content or 'image'}]"
     if not _is_web(source):
         return str(Markup('<span class="aim" title="{}">{}</span>').format(unquote(source), label))
-    return str(Markup('<a href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(source, label))
+    return str(
+        Markup('<a href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(
+            source, label
+        )
+    )
 
 
 @lru_cache(maxsize=64)
@@ -216,7 +258,8 @@ def _lexer_of(path: str) -> Lexer | None:
 
 
 class Calendar(NamedTuple):
-    """The squares of a year: the days (`2026-02-21`) and the names of the months, each with its place."""
+    """The squares of a year: the days (`2026-02-21`) and the names of the months, each with its
+    place."""
 
     days: list[tuple[str, int, int]]
     months: list[tuple[str, int]]
@@ -224,7 +267,8 @@ class Calendar(NamedTuple):
 
 
 def calendar(until: float) -> Calendar:
-    """Return the squares up to the day of `until` (seconds since 1970), a column per week from Monday."""
+    """Return the squares up to the day of `until` (seconds since 1970), a column per week from
+    Monday."""
     last = date.fromtimestamp(until)
     first = last.toordinal() - last.weekday() - 7 * (WEEKS - 1)
     found = Calendar([], [])
@@ -241,7 +285,8 @@ def calendar(until: float) -> Calendar:
 
 
 def level(value: float, top: float) -> int:
-    """Return the strength of a colour from 0 for nothing to 4, by the square root, so that few differs from none."""
+    """Return the strength of a colour from 0 for nothing to 4, by the square root, so that few
+    differs from none."""
     return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
 
 

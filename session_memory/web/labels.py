@@ -1,5 +1,5 @@
-"""Labels as the page shows them: runtimes, projects, and quotations on one line, without Markdown, which only a whole
-text can render."""
+"""Labels as the page shows them: runtimes, projects, and quotations on one line, without Markdown,
+which only a whole text can render."""
 
 from __future__ import annotations
 
@@ -43,12 +43,17 @@ def shown_runtime(name: str) -> ShownRuntime:
 
 
 def shown(value: Value) -> Value:
-    """Return a value with all texts in it for people, also those in tuples, lists and dictionaries."""
+    """Return a value with all texts in it for people, also those in tuples, lists and
+    dictionaries."""
     made: Any = value
     if isinstance(value, str):
         made = for_people(value)
     elif isinstance(value, tuple):
-        made = type(value)(*map(shown, value)) if hasattr(value, "_fields") else tuple(map(shown, value))
+        made = (
+            type(value)(*map(shown, value))
+            if hasattr(value, "_fields")
+            else tuple(map(shown, value))
+        )
     elif isinstance(value, list):
         made = [shown(one) for one in value]
     elif isinstance(value, dict):
@@ -58,14 +63,16 @@ def shown(value: Value) -> Value:
 
 @lru_cache(maxsize=2000)
 def project_of(cwd: str) -> str:
-    """Return a directory's project name: the name of the repository's directory, wherever it has moved, else its
-    own."""
+    """Return a directory's project name: the name of the repository's directory, wherever it has
+    moved, else its own."""
     found = None
     if cwd.startswith("/"):
         present = present_directory(person_home(os.environ).repositories_file, cwd)
         found = find_worktree(present, user_dir(os.environ))
     if found is not None:
-        top = os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
+        top = (
+            os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
+        )
         return for_people(os.path.basename(top) or top)
     return for_people(os.path.basename(cwd.rstrip("/")) or cwd)
 

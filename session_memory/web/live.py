@@ -1,5 +1,5 @@
-"""Live changes while the page is open: ingests transcripts at once, watches delivered updates, and checks for failures
-that need the person. Notifies listeners that something changed; they fetch it.
+"""Live changes while the page is open: ingests transcripts at once, watches delivered updates, and
+checks for failures that need the person. Notifies listeners that something changed; they fetch it.
 
 The kernel drops events when too many come at once, so there is also a periodic poll.
 """
@@ -35,7 +35,8 @@ STAMP_SECONDS = 1.0  # between two looks at the times of the files that may caus
 
 
 class Intake(NamedTuple):
-    """The progress of an ingest: `done` of `total` bytes (0 if none is running), and the last attempt's `problem`."""
+    """The progress of an ingest: `done` of `total` bytes (0 if none is running), and the last
+    attempt's `problem`."""
 
     done: int = 0
     total: int = 0
@@ -49,13 +50,13 @@ class _StoppedError(Exception):
 class Live:
     """Keeps the store of `pool` up to date in its own thread. `version` counts the changes.
 
-    `then` is called after each poll and returns whether it changed anything. Without listeners it is called only when a
-    visitor comes (`catch_up`): it reads the sessions of today, 3 ms for each.
+    `then` is called after each poll and returns whether it changed anything. Without listeners it
+    is called only when a visitor comes (`catch_up`): it reads the sessions of today, 3 ms for each.
     """
 
     def __init__(
         self, pool: StorePool, find_location: Callable[[], StoreLocation], then: Callable[[], bool]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.version = 0
         self.intake = Intake()
         self._pool = pool
@@ -78,8 +79,8 @@ class Live:
         self._thread.join(seconds)
 
     async def versions(self) -> AsyncIterator[int | None]:
-        """Yield the version whenever it changes, and None now and then, to find out whether the client is still
-        there."""
+        """Yield the version whenever it changes, and None now and then, to find out whether the
+        client is still there."""
         event = asyncio.Event()
         listener = (asyncio.get_running_loop(), event)
         self._listeners.add(listener)
@@ -120,11 +121,17 @@ class Live:
     def _run(self) -> None:
         self._look()
         for has_changed in wake_ups(
-            self._roots, self._stop, lambda: LOOK_SECONDS, lambda _: None, QUIET_MILLISECONDS, LONGEST_MILLISECONDS
+            self._roots,
+            self._stop,
+            lambda: LOOK_SECONDS,
+            lambda _: None,
+            QUIET_MILLISECONDS,
+            LONGEST_MILLISECONDS,
         ):
             try:
                 self._pool.location = self._pool.location if has_changed else self._find_location()
-            except (SessionMemoryError, OSError) as error:  # broken settings: the last valid ones stay
+            # broken settings: the last valid ones stay
+            except (SessionMemoryError, OSError) as error:
                 self.intake = Intake(problem=described(error))
                 continue
             self._look(is_certain=has_changed)
@@ -134,9 +141,12 @@ class Live:
         before = self.intake
         try:
             is_new = use_store(
-                self._pool.location, lambda store, _: self._take_in(store), lambda _: None, self._shown,
+                self._pool.location,
+                lambda store, _: self._take_in(store),
+                lambda _: None,
+                self._shown,
                 patience=Patience(PATIENCE_SECONDS),
-            )  # fmt: skip
+            )
             self.intake = Intake(problem=NEWER if is_new is None else "")
         except _StoppedError:
             return
@@ -182,9 +192,18 @@ class Live:
 
     def _roots(self) -> list[str]:
         location = self._pool.location
-        homes = [location.home, *(location.home_for(one.home) for one in location.watched if one.home)]
+        homes = [
+            location.home,
+            *(location.home_for(one.home) for one in location.watched if one.home),
+        ]
         own = [*(f"{home.state_dir}/cursors" for home in homes), location.home.memories_dir]
-        return sorted({path for path in [*(one.root for one in location.watched), *own] if os.path.isdir(path)})
+        return sorted(
+            {
+                path
+                for path in [*(one.root for one in location.watched), *own]
+                if os.path.isdir(path)
+            }
+        )
 
 
 class Alarm(NamedTuple):
@@ -196,12 +215,16 @@ class Alarm(NamedTuple):
 
 
 class Alarms:
-    """Failures that need the person, such as a dead hook or a broken setting: the last result of `find`, in `found`;
-    `tell` is called when it changes. `watched` returns the paths of the relevant files."""
+    """Failures that need the person, such as a dead hook or a broken setting: the last result of
+    `find`, in `found`; `tell` is called when it changes. `watched` returns the paths of the
+    relevant files."""
 
     def __init__(
-        self, find: Callable[[], list[Alarm]], watched: Callable[[], list[str]], tell: Callable[[], None]
-    ) -> None:  # fmt: skip
+        self,
+        find: Callable[[], list[Alarm]],
+        watched: Callable[[], list[str]],
+        tell: Callable[[], None],
+    ) -> None:
         self.found: list[Alarm] = []
         self._find = find
         self._watched = watched

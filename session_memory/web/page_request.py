@@ -25,10 +25,10 @@ class VisitorGoneError(Exception):
 
 
 class PageRequest(NamedTuple):
-    """One request. `path` maps the {names} in the view's path, `query` has the parameters with all their values;
-    `teams` opens the store of the team; `now` is in seconds since the epoch; `root` begins every link; `active` are the
-    sessions of today, `alarms` the problems for the user to fix; `is_gone` tells whether the client has
-    disconnected."""
+    """One request. `path` maps the {names} in the view's path, `query` has the parameters with all
+    their values; `teams` opens the store of the team; `now` is in seconds since the epoch; `root`
+    begins every link; `active` are the sessions of today, `alarms` the problems for the user to
+    fix; `is_gone` tells whether the client has disconnected."""
 
     store: SqliteStore
     teams: TeamPool
@@ -53,11 +53,16 @@ class PageRequest(NamedTuple):
         return next(iter(self.query.get(name, ())), default)
 
     def last_at(self, session: Conversation) -> float:
-        """Return when a session was last active, in seconds since the epoch: the same in every view."""
+        """Return when a session was last active, in seconds since the epoch: the same in every
+        view."""
         active = next((one for one in self.active if one.id == session.session_id), None)
         return active.last_at if active else (session.last_message_at or 0) / 1000
 
     def number(self, name: str, default: int, most: int) -> int:
         """Return a parameter as a number from 0 to `most`, or the default if it is not one."""
         text = self.one(name)
-        return min(int(text), most) if text.isascii() and text.isdecimal() and len(text) < 20 else default
+        return (
+            min(int(text), most)
+            if text.isascii() and text.isdecimal() and len(text) < 20
+            else default
+        )

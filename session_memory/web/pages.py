@@ -1,4 +1,5 @@
-"""The table of the page's views: a new view is a line here, a function in `views/`, and a template."""
+"""The table of the page's views: a new view is a line here, a function in `views/`, and a
+template."""
 
 from __future__ import annotations
 
@@ -6,12 +7,25 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .page_request import PageRequest
-from .views import branches, costs, files, memories, patterns, proof, search, session, sessions, timeline, why
+from .views import (
+    branches,
+    costs,
+    files,
+    memories,
+    patterns,
+    proof,
+    search,
+    session,
+    sessions,
+    timeline,
+    why,
+)
 
 
 class View(NamedTuple):
-    """A view: `values` makes the values for the template `<name>.html`. `path` is below the root; `{name}` in it
-    matches anything. A view with a `label` is in the navigation; `g` and its `key` open it."""
+    """A view: `values` makes the values for the template `<name>.html`. `path` is below the root;
+    `{name}` in it matches anything. A view with a `label` is in the navigation; `g` and its `key`
+    open it."""
 
     name: str
     path: str
@@ -21,7 +35,8 @@ class View(NamedTuple):
 
 
 class Action(NamedTuple):
-    """A form's action: `work` gets its fields and returns the path, below the root, to show next."""
+    """A form's action: `work` gets its fields and returns the path, below the root, to show
+    next."""
 
     path: str
     work: Callable[[PageRequest, Mapping[str, str]], str]

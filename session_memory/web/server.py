@@ -1,4 +1,5 @@
-"""The server: one process on the loopback interface that ends within a second of Ctrl-C and leaves nothing running."""
+"""The server: one process on the loopback interface that ends within a second of Ctrl-C and leaves
+nothing running."""
 
 from __future__ import annotations
 
@@ -24,17 +25,24 @@ from .live import Alarm, Alarms, Live
 from .store_pool import StorePool
 
 END_SECONDS = 0.5
-SWITCH_SECONDS = 0.0005  # a request may wait for a thread that counts a year: by default each step waits 5 ms
+# a request may wait for a thread that counts a year: by default each step waits 5 ms
+SWITCH_SECONDS = 0.0005
 THREADS = 4  # for requests: each has a connection to the store, with a cache
 
 
 def serve(
-    find_location: Callable[[], StoreLocation], environ: Mapping[str, str], alarms: Callable[[], list[Alarm]],
-    watched: Callable[[], list[str]], say: Callable[[str], None], *, port: int = 0, with_browser: bool = True,
-) -> None:  # fmt: skip
-    """Serve the page until SIGINT or SIGTERM. `port` 0 means any free port. `say` receives lines for the terminal,
-    `alarms` returns the problems of the installation, `watched` the files that may cause one. Raises
-    SessionMemoryError."""
+    find_location: Callable[[], StoreLocation],
+    environ: Mapping[str, str],
+    alarms: Callable[[], list[Alarm]],
+    watched: Callable[[], list[str]],
+    say: Callable[[str], None],
+    *,
+    port: int = 0,
+    with_browser: bool = True,
+) -> None:
+    """Serve the page until SIGINT or SIGTERM. `port` 0 means any free port. `say` receives lines
+    for the terminal, `alarms` returns the problems of the installation, `watched` the files that
+    may cause one. Raises SessionMemoryError."""
     with _listening(port) as listener:
         access = Access(listener.getsockname()[1])
         pool = StorePool(find_location())
@@ -44,9 +52,17 @@ def serve(
         page = PageApp(pool, live, access, environ, active, checks, say)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         config = uvicorn.Config(
-            page.app(), log_config=None, access_log=False, lifespan="off", ws="none", http="h11", loop="asyncio",
-            server_header=False, date_header=False, timeout_graceful_shutdown=1,
-        )  # fmt: skip
+            page.app(),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            http="h11",
+            loop="asyncio",
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=1,
+        )
         server = _Server(config, live)
         sys.setswitchinterval(SWITCH_SECONDS)
         live.start()
@@ -68,8 +84,8 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A server that releases the listeners before it ends, as it would wait for them. Until then it sleeps: uvicorn's
-    own loop wakes ten times a second, 0.2 % of a core."""
+    """A server that releases the listeners before it ends, as it would wait for them. Until then it
+    sleeps: uvicorn's own loop wakes ten times a second, 0.2 % of a core."""
 
     def __init__(self, config: uvicorn.Config, live: Live) -> None:
         super().__init__(config)
@@ -82,8 +98,11 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         try:
-            for number in HANDLED_SIGNALS:  # the loop's own: others do not wake it if they come as it falls asleep
-                asyncio.get_running_loop().add_signal_handler(number, self.handle_exit, number, None)
+            # the loop's own: others do not wake it if they come as it falls asleep
+            for number in HANDLED_SIGNALS:
+                asyncio.get_running_loop().add_signal_handler(
+                    number, self.handle_exit, number, None
+                )
         except NotImplementedError:  # Windows
             await super().main_loop()
         else:
@@ -106,11 +125,14 @@ def _listening(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         hint = "leave out --port, and a free one is taken"
-        raise SessionMemoryError(f"port {port} cannot be had: {error.strerror or error}", hint) from error
+        raise SessionMemoryError(
+            f"port {port} cannot be had: {error.strerror or error}", hint
+        ) from error
     return listener
 
 
 def _has_screen(environ: Mapping[str, str]) -> bool:
-    """Return whether a browser can open a window; a terminal browser would take over the terminal."""
+    """Return whether a browser can open a window; a terminal browser would take over the
+    terminal."""
     is_other = sys.platform in ("darwin", "win32")
     return is_other or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

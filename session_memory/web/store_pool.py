@@ -65,7 +65,8 @@ class StorePool:
             return os.stat(self.location.database).st_ino
         except OSError:
             raise StoreMissingError(
-                "there is no store yet", "it is made of all transcripts that there are, as soon as there is one"
+                "there is no store yet",
+                "it is made of all transcripts that there are, as soon as there is one",
             ) from None
 
     def _kept(self, inode: int) -> SqliteStore | None:

@@ -5,9 +5,9 @@
     ./agent.py --session discord "message"    in another; each goes on where it was
     ./agent.py --session discord              a conversation, until the input ends or Ctrl-C
 
-Who the agent is stands in AGENTS.md, what it can do in .claude/skills, which tools it may use without asking below and
-in .claude/settings.json. `session-memory new` on this directory renews this file, and keeps what you made of it.
-"""
+Who the agent is stands in AGENTS.md, what it can do in .claude/skills, which tools it may use
+without asking below and in .claude/settings.json. `session-memory new` on this directory renews
+this file, and keeps what you made of it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ except ImportError as error:
     # The environment of session-memory has both, if it was asked for the SDK.
     if PYTHON.exists() and Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
-    sys.exit(f"agent: {error.name} is not installed; this installs it: session-memory install --with sdk")
+    sys.exit(
+        f"agent: {error.name} is not installed; this installs it: session-memory install --with sdk"
+    )
 
 
 class AgentError(Exception):
@@ -74,7 +76,11 @@ def options(session: str, stderr: list[str]) -> ClaudeAgentOptions:
         allowed_tools=["Skill", "Read", "Glob", "Grep", *SWITCHING, *lookups["allowed_tools"]],
         hooks={
             "UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(HOME, session)])],
-            "PreToolUse": [HookMatcher(matcher="Edit|Write|NotebookEdit", hooks=[file_collisions_hook(HOME, session)])],
+            "PreToolUse": [
+                HookMatcher(
+                    matcher="Edit|Write|NotebookEdit", hooks=[file_collisions_hook(HOME, session)]
+                )
+            ],
             "PreCompact": [HookMatcher(hooks=[conversation_archive_hook(HOME, session)])],
         },
         include_partial_messages=True,
@@ -83,7 +89,8 @@ def options(session: str, stderr: list[str]) -> ClaudeAgentOptions:
 
 
 def pointer(session: str) -> str | None:
-    """The id that the session's name points to; None without one. The agent's tools may clear or change it."""
+    """The id that the session's name points to; None without one. The agent's tools may clear or
+    change it."""
     try:
         return str(json.loads((SESSIONS / f"{session}.json").read_bytes())["sessionId"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -91,7 +98,8 @@ def pointer(session: str) -> str | None:
 
 
 def remembered(session: str) -> str | None:
-    """The id under which the session goes on; None for a new one, or one whose transcript is gone."""
+    """The id under which the session goes on; None for a new one, or one whose transcript is
+    gone."""
     session_id = pointer(session)
     if session_id and get_session_info(session_id, directory=str(HOME)) is None:
         print(f"agent: the transcript of {session} is gone; it begins anew", file=sys.stderr)
@@ -108,8 +116,8 @@ def remember(session: str, session_id: str) -> None:
 
 
 async def say(client: ClaudeSDKClient, session: str, message: str) -> str:
-    """Sends a message, and prints the reply as it comes; on a terminal also which tools are used. Returns the id of the
-    conversation. Raises AgentError."""
+    """Sends a message, and prints the reply as it comes; on a terminal also which tools are used.
+    Returns the id of the conversation. Raises AgentError."""
     await client.query(message)
     is_line_open, session_id = False, ""
     async for event in client.receive_response():
@@ -145,11 +153,14 @@ async def converse(session: str, message: str) -> None:
                         session_id = await say(client, session, line.strip())
                     line = "" if message else read_line(session)
     except ClaudeSDKError as error:
-        raise AgentError((stderr or str(error).splitlines() or ["the runtime failed"])[-1]) from error
+        raise AgentError(
+            (stderr or str(error).splitlines() or ["the runtime failed"])[-1]
+        ) from error
 
 
 def read_line(session: str) -> str:
-    """The next line; '' at the end of the input. While somebody types there is nothing else to do, so it may block."""
+    """The next line; '' at the end of the input. While somebody types there is nothing else to do,
+    so it may block."""
     try:
         return input(f"{session}> " if sys.stdin.isatty() else "") + "\n"
     except EOFError:
@@ -157,12 +168,15 @@ def read_line(session: str) -> str:
 
 
 def stop(number: int, frame: object) -> None:
-    """Ctrl-C. asyncio's own handler, which steps in where there is no other, would wait for the end of `input`."""
+    """Ctrl-C. asyncio's own handler, which steps in where there is no other, would wait for the end
+    of `input`."""
     raise KeyboardInterrupt
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="An agent with named sessions that know of each other.")
+    parser = argparse.ArgumentParser(
+        description="An agent with named sessions that know of each other."
+    )
     parser.add_argument("--session", default="main", metavar="NAME", help="which session (main)")
     parser.add_argument("message", nargs="*", help="what to say; without it, a conversation")
     arguments = parser.parse_args()

@@ -1,4 +1,5 @@
-"""What an agent did not get is told again, and what it got is not: its own transcript shows which, in every runtime."""
+"""What an agent did not get is told again, and what it got is not: its own transcript shows which,
+in every runtime."""
 
 from __future__ import annotations
 
@@ -74,14 +75,24 @@ class Told:
 
     def open(self) -> Delivery:
         own = OwnSession("own", self.runtime, str(self.state), str(self.own))
-        own.keeps_transcript, own.prompt_id, own.process = self.keeps, self.turn_id or new_id(), self.process
+        own.keeps_transcript, own.prompt_id, own.process = (
+            self.keeps,
+            self.turn_id or new_id(),
+            self.process,
+        )
         settings = Settings({})
         self.notes = own.deadline.notes
         others = Observation(own, [Session("other", str(self.other))], settings)
-        return open_update(own, others, settings=settings, now=time.time(), limit=500, introduction=INTRODUCTION)
+        return open_update(
+            own, others, settings=settings, now=time.time(), limit=500, introduction=INTRODUCTION
+        )
 
     def show(self, text: str, *, is_answered: bool = True) -> None:
-        show_told(self.own, json.dumps(self.runtime.context_output(text)).encode(), is_answered=is_answered)
+        show_told(
+            self.own,
+            json.dumps(self.runtime.context_output(text)).encode(),
+            is_answered=is_answered,
+        )
 
     def branch_off(self, before: bytes, *records: dict[str, object]) -> None:
         """What is said next goes on from where the transcript held `before`."""
@@ -108,7 +119,9 @@ class Told:
         return text
 
 
-@pytest.fixture(params=[one for one in all_runtimes() if one.PROMPT_EVENT], ids=lambda runtime: runtime.name)
+@pytest.fixture(
+    params=[one for one in all_runtimes() if one.PROMPT_EVENT], ids=lambda runtime: runtime.name
+)
 def told(request: pytest.FixtureRequest, tmp_path: Path) -> Told:
     return Told(tmp_path, request.param)
 
@@ -136,7 +149,9 @@ def test_what_a_cancelled_prompt_was_told_is_told_again_with_what_is_new(told: T
     assert told.prompt() == ""
 
 
-def test_a_hook_that_is_killed_after_it_told_is_believed_by_the_transcript_alone(told: Told) -> None:
+def test_a_hook_that_is_killed_after_it_told_is_believed_by_the_transcript_alone(
+    told: Told,
+) -> None:
     for arrives in (True, False):
         told.works()
         with pytest.raises(KeyboardInterrupt):
@@ -181,7 +196,9 @@ def test_it_is_found_after_a_compaction_and_in_what_a_fork_copied(told: Told) ->
     assert told.prompt() == ""
 
 
-def test_a_transcript_that_shows_nothing_of_hooks_counts_what_was_told_after_some_times(told: Told) -> None:
+def test_a_transcript_that_shows_nothing_of_hooks_counts_what_was_told_after_some_times(
+    told: Told,
+) -> None:
     """As one of a version of the runtime that does not record them."""
     told.works()
     answered = [bool(told.prompt(arrives=False)) for _ in range(6)]
@@ -204,7 +221,13 @@ def test_a_transcript_that_shows_nothing_of_hooks_counts_what_was_told_after_som
         (None, ("1", "2"), [True, True]),
         (None, ("", "", "", "", "", ""), [True, True, True, True, False, False]),
     ],
-    ids=["one was to be there", "none is kept", "its process goes on", "another process begins", "nothing tells"],
+    ids=[
+        "one was to be there",
+        "none is kept",
+        "its process goes on",
+        "another process begins",
+        "nothing tells",
+    ],
 )
 def test_without_a_transcript_it_is_told_again_unless_the_agent_must_have_got_it(
     of_claude: Told, keeps: bool | None, processes: tuple[str, ...], answered: list[bool]
@@ -218,7 +241,9 @@ def test_without_a_transcript_it_is_told_again_unless_the_agent_must_have_got_it
     assert found == answered
 
 
-def test_a_prompt_that_was_cancelled_before_the_answer_is_told_again_though_its_record_is_there(told: Told) -> None:
+def test_a_prompt_that_was_cancelled_before_the_answer_is_told_again_though_its_record_is_there(
+    told: Told,
+) -> None:
     """As with Esc: the conversation goes on from what stood before it."""
     told.process = "1"
     told.works()
@@ -230,7 +255,9 @@ def test_a_prompt_that_was_cancelled_before_the_answer_is_told_again_though_its_
     assert told.prompt() == ""
 
 
-def test_a_conversation_that_another_process_resumes_has_what_stands_unanswered_at_its_end(told: Told) -> None:
+def test_a_conversation_that_another_process_resumes_has_what_stands_unanswered_at_its_end(
+    told: Told,
+) -> None:
     told.works()
     told.process = "1"
     assert told.prompt(is_answered=False)
@@ -238,7 +265,9 @@ def test_a_conversation_that_another_process_resumes_has_what_stands_unanswered_
     assert told.prompt() == ""
 
 
-def test_a_prompt_in_the_middle_of_a_turn_does_not_repeat_what_the_turn_is_still_to_record(told: Told) -> None:
+def test_a_prompt_in_the_middle_of_a_turn_does_not_repeat_what_the_turn_is_still_to_record(
+    told: Told,
+) -> None:
     told.works()
     told.turn_id = "one"
     text = told.prompt(arrives=False, is_answered=False)
@@ -259,10 +288,14 @@ def test_what_is_not_found_as_far_as_the_search_goes_is_told_again_and_the_log_s
     of_claude.show(text)
     with of_claude.open() as update:
         assert update.text == text
-        assert of_claude.notes == [f"{of_claude.own}: the last update is repeated: it is not in 2 MB behind it"]
+        assert of_claude.notes == [
+            f"{of_claude.own}: the last update is repeated: it is not in 2 MB behind it"
+        ]
 
 
-@pytest.mark.parametrize(("event", "is_known"), [("UserPromptSubmit", True), ("PostToolUse", False)])
+@pytest.mark.parametrize(
+    ("event", "is_known"), [("UserPromptSubmit", True), ("PostToolUse", False)]
+)
 def test_a_prompt_s_hook_that_the_runtime_gave_up_on_shows_that_it_records_them(
     of_claude: Told, event: str, is_known: bool
 ) -> None:
@@ -277,7 +310,11 @@ def test_a_prompt_s_hook_that_the_runtime_gave_up_on_shows_that_it_records_them(
 
 
 def test_a_note_that_is_not_as_it_was_written_costs_itself(of_claude: Told) -> None:
-    for damage in (lambda last: last.pop("file"), lambda last: last.update(cursors=[1]), lambda last: last.clear()):
+    for damage in (
+        lambda last: last.pop("file"),
+        lambda last: last.update(cursors=[1]),
+        lambda last: last.clear(),
+    ):
         of_claude.works()
         assert of_claude.prompt()
         content = json.loads(of_claude.state.read_text())

@@ -1,4 +1,5 @@
-"""What a session is told of its collisions while many others are at work, of which a prompt reads only a few."""
+"""What a session is told of its collisions while many others are at work, of which a prompt reads
+only a few."""
 
 from __future__ import annotations
 
@@ -48,13 +49,21 @@ WAYS: dict[str, tuple[Callable[[Actor], object], str]] = {
     "an edit": (by_edit, EDITED),
     "a sub-agent": (by_sub_agent, EDITED),
     "a command": (lambda actor: actor.bash("cd src && sed -i s/app/x/ app.py"), EDITED),
-    "removal of its directory": (lambda actor: actor.bash("rm -rf src"), "! src/app.py: removed or moved just now"),
-    "a move of its directory": (lambda actor: actor.bash("mv src lib"), "! src/app.py: removed or moved just now"),
+    "removal of its directory": (
+        lambda actor: actor.bash("rm -rf src"),
+        "! src/app.py: removed or moved just now",
+    ),
+    "a move of its directory": (
+        lambda actor: actor.bash("mv src lib"),
+        "! src/app.py: removed or moved just now",
+    ),
 }
 
 
 @pytest.mark.parametrize("number", [5, 8, 20, 50])
-def test_an_edit_is_told_with_the_next_prompt_however_many_others_are_at_work(pair: Pair, number: int) -> None:
+def test_an_edit_is_told_with_the_next_prompt_however_many_others_are_at_work(
+    pair: Pair, number: int
+) -> None:
     others = busy(pair, number)
     pair.main.read("src/app.py")
     pair.discord.edit("src/app.py", "x\n")
@@ -108,7 +117,9 @@ def test_an_old_edit_and_a_new_one_are_told_at_once(pair: Pair) -> None:
     ]
 
 
-def test_an_edit_of_a_session_that_is_seen_first_is_told_however_much_it_read_since(pair: Pair) -> None:
+def test_an_edit_of_a_session_that_is_seen_first_is_told_however_much_it_read_since(
+    pair: Pair,
+) -> None:
     pair.main.read("src/app.py")
     pair.later(1)
     telegram = pair.clone.session("telegram")
@@ -140,7 +151,9 @@ def test_an_edit_that_was_not_looked_for_in_time_is_told_with_the_next_prompt(
     work(others)
     pair.later(OLD_SECONDS / 60 - 1)  # until then it is none of the last ones
     work(others)
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 5h ago by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited 5h ago by "discord", after you read it'
+    ]
 
 
 def test_reads_and_words_about_the_file_are_no_reason_to_be_read_first(pair: Pair) -> None:

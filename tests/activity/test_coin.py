@@ -26,7 +26,9 @@ def pair(tmp_path: Path) -> Pair:
 
 def committed(pair: Pair) -> None:
     """The other session edits a file that this one has read, and commits it."""
-    play(pair, ["main read", "later 1", "discord edit", "discord $ git commit -qam done", "later 1"])
+    play(
+        pair, ["main read", "later 1", "discord edit", "discord $ git commit -qam done", "later 1"]
+    )
 
 
 def draws(actor: Actor) -> list[int]:
@@ -51,18 +53,23 @@ def test_it_waits_with_calls_too_unless_the_file_is_edited_again(pair: Pair) -> 
     assert pair.main.prompt(settings=ALWAYS) == ""
     assert pair.main.before_edit(APP) == ""
     pair.discord.edit(APP, "y\n")
-    assert collisions(pair.main.before_edit(APP)) == ['! src/app.py: edited just now by "discord", after you read it']
+    assert collisions(pair.main.before_edit(APP)) == [
+        '! src/app.py: edited just now by "discord", after you read it'
+    ]
 
 
-@pytest.mark.parametrize("steps", [
-    ["main read", "later 1", "discord edit"],
-    ["main edit", "later 1", "discord edit"],
-    ["main read", "discord edit", "discord $ git commit -qam done", "later 1", "discord edit"],
-    ["main read", "discord edit", "discord $ git add -A"],
-    ["main read", "later 1", "discord $ git rm -q src/app.py", "discord $ git commit -qm gone"],
-    ["main edit", "later 1", "discord $ git stash -q"],
-    ["main edit", "later 1", "discord $ git switch -q -c other"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["main read", "later 1", "discord edit"],
+        ["main edit", "later 1", "discord edit"],
+        ["main read", "discord edit", "discord $ git commit -qam done", "later 1", "discord edit"],
+        ["main read", "discord edit", "discord $ git add -A"],
+        ["main read", "later 1", "discord $ git rm -q src/app.py", "discord $ git commit -qm gone"],
+        ["main edit", "later 1", "discord $ git stash -q"],
+        ["main edit", "later 1", "discord $ git switch -q -c other"],
+    ],
+)
 def test_nothing_that_uncommitted_work_hangs_on_is_held_back(pair: Pair, steps: list[str]) -> None:
     play(pair, [*steps, "later 1"])
     assert collisions(pair.main.prompt(settings=ALWAYS))
@@ -97,9 +104,13 @@ def test_a_line_that_is_drawn_and_told_is_noted_too(pair: Pair) -> None:
 
 def test_the_draw_is_that_of_a_fair_coin() -> None:
     drawn = [
-        id_checksum(f"session-{number % 40} edited other-{number % 7} /srv/{number % 90}.py {1.79e9 + number * 61.5}")
-        * coin._MIXED % LARGE_PRIME / LARGE_PRIME
+        id_checksum(
+            f"session-{number % 40} edited other-{number % 7} /srv/{number % 90}.py {1.79e9 + number * 61.5}"
+        )
+        * coin._MIXED
+        % LARGE_PRIME
+        / LARGE_PRIME
         for number in range(20_000)
-    ]  # fmt: skip
+    ]
     for share in (0.1, 0.3, 0.5):
         assert abs(sum(one < share for one in drawn) / len(drawn) - share) < 0.01

@@ -1,4 +1,5 @@
-"""What rules leave to be told of a collision: each kind of line, of a session without text and of an excluded one."""
+"""What rules leave to be told of a collision: each kind of line, of a session without text and of
+an excluded one."""
 
 from __future__ import annotations
 
@@ -72,11 +73,17 @@ KINDS = [
         '! branch is fix/login now, it was main: switched 5m ago by "discord"',
         "! branch is fix/login now, it was main: switched 5m ago",
     ),
-    (branch_moved, '! branch is main still, but not at <commit>: moved 5m ago by "discord"', "moved 5m ago"),
+    (
+        branch_moved,
+        '! branch is main still, but not at <commit>: moved 5m ago by "discord"',
+        "moved 5m ago",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("happens", "told", "_"), KINDS, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(
+    ("happens", "told", "_"), KINDS, ids=lambda one: getattr(one, "__name__", "")
+)
 def test_of_a_session_without_text_it_is_told_that_it_did_it_and_no_more(happens, told, _, pair):
     happens(pair)
     pair.later()
@@ -89,7 +96,9 @@ def test_of_a_session_without_text_it_is_told_that_it_did_it_and_no_more(happens
     assert "secret" not in text
 
 
-@pytest.mark.parametrize(("happens", "_", "told"), KINDS, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(
+    ("happens", "_", "told"), KINDS, ids=lambda one: getattr(one, "__name__", "")
+)
 def test_one_that_is_excluded_is_not_told_of_by_no_name(happens, _, told, pair):
     happens(pair)
     pair.later()

@@ -1,4 +1,5 @@
-"""The rules that hold for all collisions: what is none, what is told again, what nobody may be told, what is kept."""
+"""The rules that hold for all collisions: what is none, what is told again, what nobody may be
+told, what is kept."""
 
 from __future__ import annotations
 
@@ -46,38 +47,60 @@ NOTHING = {
     "printed_by_a_command": ["discord edit", "main $ cd src && cat app.py | head -50", "main edit"],
     "shown_as_a_difference": ["discord edit", "main $ git status && git diff", "main edit"],
     "committed_before_this_one_edited_it": [
-        "discord edit", "discord $ git commit -qam one", "later 1", "main read", "main edit",
+        "discord edit",
+        "discord $ git commit -qam one",
+        "later 1",
+        "main read",
+        "main edit",
     ],
     "edited_by_a_session_that_ended": ["discord edit", "later 61", "main edit"],
     "other_files": [
-        "main edit", "discord edit src/db.py",
+        "main edit",
+        "discord edit src/db.py",
         "discord $ sed -i s/a/b/ Makefile; git add Makefile && git commit -qm one -- Makefile",
     ],
     "own_branch": ["main $ git switch -q -c fix/login", "discord $ git status"],
-    "there_and_back": ["main read", "discord $ git switch -q -c fix/login", "discord $ git switch -q main"],
+    "there_and_back": [
+        "main read",
+        "discord $ git switch -q -c fix/login",
+        "discord $ git switch -q main",
+    ],
     "switched_by_a_script_of_its_own": ["main $ sh -c 'git switch -q -c \"$0\"' fix/login"],
     "all_committed": [
-        "main edit", "main $ git commit -qam mine", "later 5", "discord $ git stash -u; git reset -q --hard; git clean -fd",
+        "main edit",
+        "main $ git commit -qam mine",
+        "later 5",
+        "discord $ git stash -u; git reset -q --hard; git clean -fd",
     ],
     "others_committed_their_own": [
-        "main edit", "discord edit src/db.py",
+        "main edit",
+        "discord edit src/db.py",
         "discord $ git add src/db.py && git commit -qm theirs; git commit -q --amend --no-edit --date=now",
         "shell git repack -q -a -d",
     ],
     "staged_by_itself": ["main edit", "main $ git add .", "discord $ git add -A"],
-    "stashed_and_given_back": ["main edit", "discord $ git stash -q && git status && git stash pop -q"],
+    "stashed_and_given_back": [
+        "main edit",
+        "discord $ git stash -q && git status && git stash pop -q",
+    ],
     "not_run": [
         "main edit",
         "discord $ false && echo x > src/app.py; grep -q port src/app.py && sed -i s/a/b/ src/app.py; true",
-        "later 1", "shell touch src/app.py", "later 1", "discord $ false && git reset -q --hard",
+        "later 1",
+        "shell touch src/app.py",
+        "later 1",
+        "discord $ false && git reset -q --hard",
     ],
     "removed_and_made_again": ["main read", "discord $ mv src away && mv away src"],
     "made_and_removed_by_itself": [
-        "main $ mkdir out && cp Makefile src/app.py out/ && rm -r out", "main $ cp gone.py copy.py",
+        "main $ mkdir out && cp Makefile src/app.py out/ && rm -r out",
+        "main $ cp gone.py copy.py",
         "discord $ git stash -q -u; git clean -fdq",
     ],
     "older_content_committed": [
-        "shell echo old >> src/app.py; git add src/app.py", "main edit", "discord $ git commit -qm 'What was staged'",
+        "shell echo old >> src/app.py; git add src/app.py",
+        "main edit",
+        "discord $ git commit -qm 'What was staged'",
     ],
     "only_looked": [
         "main edit",
@@ -88,7 +111,7 @@ NOTHING = {
         "main edit",
         "discord $ git worktree add -q ../wt && cd ../wt && echo x > src/app.py && git stash -q && git switch -q -c b",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("happens", NOTHING)
@@ -103,20 +126,26 @@ def test_an_edit_after_this_session_read_the_file_is_told_although_it_was_commit
     pair.discord.edit("src/app.py", "x\n")
     pair.discord.bash("git commit -qam one")
     pair.later(90)
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 1h ago by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited 1h ago by "discord", after you read it'
+    ]
 
 
 def test_an_earlier_edit_is_told_that_is_not_committed_by_a_session_that_is_active(pair):
     pair.discord.edit("src/app.py", "x\n")
     pair.later(59)
     pair.main.edit("src/app.py", "1\n")
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 59m ago by "discord", before you edited it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited 59m ago by "discord", before you edited it'
+    ]
 
 
 @pytest.mark.parametrize(
     "command", ["grep -q port src/app.py || echo port >> src/app.py", "[ -d src ] && rm src/app.py"]
 )
-def test_what_a_command_did_that_another_one_let_is_told_if_it_shows_in_the_file(pair: Pair, command: str) -> None:
+def test_what_a_command_did_that_another_one_let_is_told_if_it_shows_in_the_file(
+    pair: Pair, command: str
+) -> None:
     pair.main.read("src/app.py")
     pair.discord.bash(command)
     told = collisions(pair.main.prompt())
@@ -139,10 +168,14 @@ def test_one_file_has_one_path_whichever_link_leads_to_it(pair: Pair) -> None:
     assert collisions(pair.discord.prompt()) == []
     pair.main.read("src/db.py")
     pair.discord.edit("lib/db.py", "z\n")
-    assert collisions(pair.main.prompt()) == ['! src/db.py: edited just now by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/db.py: edited just now by "discord", after you read it'
+    ]
 
 
-def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_too(pair: Pair) -> None:
+def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_too(
+    pair: Pair,
+) -> None:
     pair.clone.shell("git worktree add -q ../wt")
     other = pair.clone.session("other", pair.clone.root.parent / "wt")
     pair.main.edit("src/app.py", "1\n")
@@ -163,7 +196,9 @@ def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_t
 def test_an_edit_that_was_refused_is_no_edit_of_this_session_either(pair):
     pair.main.read("src/app.py")
     play(pair, ["discord edit", "main refused"])
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "discord", after you read it'
+    ]
 
 
 def test_the_same_is_not_told_again_until_the_file_is_touched_again(pair):
@@ -178,7 +213,9 @@ def test_the_same_is_not_told_again_until_the_file_is_touched_again(pair):
 
 def test_what_was_not_delivered_is_told_again(pair, monkeypatch):
     edited_after_reading(pair)
-    monkeypatch.setattr("session_memory.activity.delivery.Delivery.__exit__", lambda self, *_: self._file.close())
+    monkeypatch.setattr(
+        "session_memory.activity.delivery.Delivery.__exit__", lambda self, *_: self._file.close()
+    )
     first = pair.main.prompt()
     monkeypatch.undo()
     assert collisions(first) == collisions(pair.main.prompt()) != []
@@ -217,10 +254,14 @@ def test_what_does_not_fit_comes_with_the_next_prompts(clone):
         text = main.prompt()
         assert len(text) <= 500
         lines += collisions(text)
-    assert sorted(re.findall(r"session-\d", "".join(lines))) == [f"session-{number}" for number in range(8)]
+    assert sorted(re.findall(r"session-\d", "".join(lines))) == [
+        f"session-{number}" for number in range(8)
+    ]
 
 
-def test_several_sessions_that_edited_one_file_share_a_line_that_names_the_newest(clone: Clone) -> None:
+def test_several_sessions_that_edited_one_file_share_a_line_that_names_the_newest(
+    clone: Clone,
+) -> None:
     main = clone.session("main")
     others = [clone.session(f"session-{number}") for number in range(5)]
     main.prompt()
@@ -255,7 +296,9 @@ def test_many_files_of_one_name_take_time_that_grows_with_their_number(
 ) -> None:
     looks: list[str] = []
     look = system_git._worktree_at
-    monkeypatch.setattr(system_git, "_worktree_at", lambda directory: looks.append(directory) or look(directory))
+    monkeypatch.setattr(
+        system_git, "_worktree_at", lambda directory: looks.append(directory) or look(directory)
+    )
     app = repository(tmp_path / "app")
     paths = [f"{app}/part{number}/index.ts" for number in range(200)]
     known = KnownFiles(paths[:100])
@@ -331,21 +374,36 @@ def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
         pi = PiSession(cwd=str(app), at=now - 900)
         pi.user("go on", at=now - 800)
         for number, (name, arguments, ago) in enumerate(calls):
-            call = {"type": "toolCall", "id": f"call_{number}", "name": name, "arguments": arguments}
+            call = {
+                "type": "toolCall",
+                "id": f"call_{number}",
+                "name": name,
+                "arguments": arguments,
+            }
             pi.assistant(call, at=now - ago, stop="toolUse")
             text = [{"type": "text", "text": "Done."}]
-            pi.message("toolResult", at=now - ago + 1, toolCallId=f"call_{number}", content=text, isError=False)
+            pi.message(
+                "toolResult",
+                at=now - ago + 1,
+                toolCallId=f"call_{number}",
+                content=text,
+                isError=False,
+            )
         return pi
 
     own = session(("read", {"path": "src/app"}, 600), ("bash", {"command": "git status"}, 590))
     other = session(("edit", {"path": "./src/app", "oldText": "1", "newText": "2"}, 300))
     os.utime(app / "src/app", (now - 299.5, now - 299.5))
     paths = {pi.id: str(pi.write(tmp_path / "sessions")) for pi in (own, other)}
-    reader = OwnSession(own.id, runtime("pi"), str(tmp_path / "cursors" / "own.json"), paths[own.id], str(app))
+    reader = OwnSession(
+        own.id, runtime("pi"), str(tmp_path / "cursors" / "own.json"), paths[own.id], str(app)
+    )
     settings = Settings({})
     others = Observation(reader, [Session(other.id, paths[other.id], "discord")], settings)
     with open_update(reader, others, settings=settings, now=now, limit=500) as update:
-        assert collisions(update.text or "") == ["! src/app: edited 4m ago by discord, after you read it"]
+        assert collisions(update.text or "") == [
+            "! src/app: edited 4m ago by discord, after you read it"
+        ]
 
 
 def test_a_command_that_changed_no_byte_is_no_edit(pair: Pair) -> None:
@@ -377,4 +435,6 @@ def test_an_edit_by_a_command_that_was_committed_since_is_told(pair: Pair) -> No
     pair.discord.bash("sed -i 's/1/2/' src/app.py")
     pair.later()
     pair.discord.bash("git commit -qam Another")
-    assert [line.partition(" by ")[0] for line in collisions(pair.main.prompt())] == ["! src/app.py: edited 5m ago"]
+    assert [line.partition(" by ")[0] for line in collisions(pair.main.prompt())] == [
+        "! src/app.py: edited 5m ago"
+    ]

@@ -1,5 +1,5 @@
-"""What sessions that share a clone are told of their collisions: one readable snapshot a situation, on real git and real
-files."""
+"""What sessions that share a clone are told of their collisions: one readable snapshot a situation,
+on real git and real files."""
 
 from __future__ import annotations
 
@@ -35,12 +35,21 @@ def without_commits(text: str) -> str:
 # What happens, as `play` has it, of which main is told.
 SITUATIONS = {
     "edited_after_reading": ["main read", "discord edit"],
-    "edited_after_editing": ["main edit", "main read src/db.py", "discord edit", "discord edit src/db.py"],
+    "edited_after_editing": [
+        "main edit",
+        "main read src/db.py",
+        "discord edit",
+        "discord edit src/db.py",
+    ],
     "both_edited": ["main read", "discord edit", "main edit"],
-    "edited_by_a_command": ["main read", "discord $ cd src && sed -i 's/app/application/' app.py && cat app.py"],
+    "edited_by_a_command": [
+        "main read",
+        "discord $ cd src && sed -i 's/app/application/' app.py && cat app.py",
+    ],
     "renamed": ["main edit", "discord $ git mv -f src/app.py src/main.py"],
     "many_files": [
-        f"{who} {name}" for name in ("src/app.py", "src/db.py", "docs/guide.md", "Makefile", "src/ui/main.ts")
+        f"{who} {name}"
+        for name in ("src/app.py", "src/db.py", "docs/guide.md", "Makefile", "src/ui/main.ts")
         for who in ("main read", "discord edit")
     ],
     # One session switches the branch under another, which goes on to commit.
@@ -51,21 +60,39 @@ SITUATIONS = {
     "stashed": ["main edit", "main write src/new.py", "discord $ git stash --include-untracked"],
     # `commit -a` takes in what another session has not finished.
     "committed_by_another": [
-        "main edit", "main write src/new.py", "discord edit src/db.py", "discord $ git commit -am 'Fix the login'",
+        "main edit",
+        "main write src/new.py",
+        "discord edit src/db.py",
+        "discord $ git commit -am 'Fix the login'",
     ],
-    "added_by_another": ["main write src/new.py", "discord $ git add -A && git commit -m 'Fix the login'"],
-    # A session commits other files before and after another one has taken in what it had not finished.
+    "added_by_another": [
+        "main write src/new.py",
+        "discord $ git add -A && git commit -m 'Fix the login'",
+    ],
+    # A session commits other files before and after another one has taken in what it had not
+    # finished.
     "committed_among_own_commits": [
-        "main edit", "main edit src/db.py", "later 5", "main $ git add src/db.py && git commit -qm 'Mend the database'",
-        "later 5", "discord $ git commit -qam 'Fix the login'", "later 5", "main edit Makefile",
+        "main edit",
+        "main edit src/db.py",
+        "later 5",
+        "main $ git add src/db.py && git commit -qm 'Mend the database'",
+        "later 5",
+        "discord $ git commit -qam 'Fix the login'",
+        "later 5",
+        "main edit Makefile",
         "main $ git commit -qam 'Build it'",
     ],
     "committed_and_switched_away": [
-        "main edit", "discord $ git switch -q -c fix/login && git commit -qam 'Fix the login'", "later 5",
+        "main edit",
+        "discord $ git switch -q -c fix/login && git commit -qam 'Fix the login'",
+        "later 5",
         "shell git switch -q main",
     ],
     "amended": [
-        "main edit", "discord edit src/db.py", "discord $ git commit -qm 'Fix the login' src/db.py", "later 5",
+        "main edit",
+        "discord edit src/db.py",
+        "discord $ git commit -qm 'Fix the login' src/db.py",
+        "later 5",
         "discord $ git commit -q --amend --all --no-edit",
     ],
     # One session 'repairs' the tree that is another's.
@@ -73,13 +100,17 @@ SITUATIONS = {
     "checked_out": ["main edit", "main edit src/db.py", "discord $ git checkout -- src/app.py"],
     "cleaned": ["main write src/new.py", "discord $ git clean -fd"],
     "branch_moved_back": [
-        "main edit", "main $ git commit -qam mine", "main prompt", "later 5", "discord $ git reset -q --hard HEAD~1",
+        "main edit",
+        "main $ git commit -qam mine",
+        "main prompt",
+        "later 5",
+        "discord $ git reset -q --hard HEAD~1",
     ],
     # A command for a worktree that is run in the root checkout moves HEAD there.
     "worktree_drags_head": [
-        "discord $ git worktree add -q ../wt -b fix/login && cd ../wt && cd ../clone && git switch -q -c fix/other",
+        "discord $ git worktree add -q ../wt -b fix/login && cd ../wt && cd ../clone && git switch -q -c fix/other"
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("happens", SITUATIONS)
@@ -101,7 +132,9 @@ def test_what_others_do_is_told_after_a_clock_was_days_ahead(pair: Pair) -> None
     pair.main.read("src/app.py")
     pair.later(1)
     pair.clone.session("telegram").edit("src/app.py", "y\n")
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "telegram", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "telegram", after you read it'
+    ]
 
 
 def test_a_stash_of_named_files_concerns_no_other(pair: Pair) -> None:
@@ -111,7 +144,9 @@ def test_a_stash_of_named_files_concerns_no_other(pair: Pair) -> None:
     assert not [line for line in collisions(pair.main.prompt()) if "git stash" in line]
 
 
-def test_an_edit_of_another_worktree_is_taken_by_no_command_in_this_one(pair: Pair, tmp_path: Path) -> None:
+def test_an_edit_of_another_worktree_is_taken_by_no_command_in_this_one(
+    pair: Pair, tmp_path: Path
+) -> None:
     git(pair.clone.root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     pair.main.edit(str(tmp_path / "side/src/app.py"), "1\n")
     pair.discord.edit("src/app.py", "x\n")
@@ -135,12 +170,16 @@ def test_sessions_whose_collisions_could_not_be_searched_in_time_wait_until_they
     text = pair.main.prompt()
     assert "usual answer" in text
     assert "discord" not in text
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "discord", after you read it'
+    ]
     hangs += [False, True, True]
     play(pair, ["main read", "discord edit"])
     assert pair.main.prompt() == ""
     assert pair.main.prompt() == ""
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "discord", after you read it'
+    ]
 
 
 @pytest.mark.parametrize("command", ["echo more >> README.md", "sed -i s/a/b/ README.md; ls"])

@@ -18,7 +18,10 @@ from session_memory.transcripts.entries import ToolUse
             ['git add . && rtk git commit -m "$(cat <<\'EOF\'\nFix the "cart"\n\nSlots.\nEOF\n)"'],
             ['git commit "Fix the "cart""'],
         ),
-        (["git commit -am wip", "git commit --amend --no-edit"], ['git commit "wip"', "git commit"]),
+        (
+            ["git commit -am wip", "git commit --amend --no-edit"],
+            ['git commit "wip"', "git commit"],
+        ),
         (["export A=1", "echo done; sleep 3", "source .env"], ["3 commands"]),
     ],
 )

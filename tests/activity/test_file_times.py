@@ -1,4 +1,5 @@
-"""Collisions where the times of files are coarse, or come from another clock, as on FAT, exFAT, HFS+, NFS and SMB."""
+"""Collisions where the times of files are coarse, or come from another clock, as on FAT, exFAT,
+HFS+, NFS and SMB."""
 
 from __future__ import annotations
 
@@ -45,19 +46,25 @@ def by_its_own_clock(pair: Pair) -> None:
 @pytest.mark.parametrize("grain", [2.0, 1.0, 0.01])
 @pytest.mark.parametrize("way", ["edit", "command"])
 @pytest.mark.parametrize("own", ["read", "edit"])
-def test_an_edit_is_told_with_coarse_times(pair: Pair, own: str, way: str, grain: float, begins: float) -> None:
+def test_an_edit_is_told_with_coarse_times(
+    pair: Pair, own: str, way: str, grain: float, begins: float
+) -> None:
     pair.clone.now += begins + 0.0037
     pair.main.read("src/app.py") if own == "read" else pair.main.edit("src/app.py", "1\n")
     cut(pair, grain)
     pair.clone.now += 5
-    pair.discord.edit("src/app.py", "x\n") if way == "edit" else pair.discord.bash("echo x >> src/app.py")
+    pair.discord.edit("src/app.py", "x\n") if way == "edit" else pair.discord.bash(
+        "echo x >> src/app.py"
+    )
     cut(pair, grain)
     assert collisions(pair.main.prompt()) == [f"{EDITED}{own.replace('edit', 'edited')} it"]
 
 
 @pytest.mark.parametrize("begins", [0.1, 0.9])
 @pytest.mark.parametrize("grain", [2.0, 1.0, 0.01])
-def test_an_own_edit_after_another_is_no_collision_with_coarse_times(pair: Pair, grain: float, begins: float) -> None:
+def test_an_own_edit_after_another_is_no_collision_with_coarse_times(
+    pair: Pair, grain: float, begins: float
+) -> None:
     pair.clone.now += begins
     pair.discord.edit("src/app.py", "x\n")
     cut(pair, grain)
@@ -91,7 +98,9 @@ def test_an_edit_is_told_by_a_clock_that_is_behind(behind: Pair, own: str) -> No
     assert collisions(behind.main.prompt()) == [f"{EDITED}{own.replace('edit', 'edited')} it"]
 
 
-def test_an_edit_by_a_command_is_told_where_the_log_of_head_shows_that_the_clock_is_behind(behind: Pair) -> None:
+def test_an_edit_by_a_command_is_told_where_the_log_of_head_shows_that_the_clock_is_behind(
+    behind: Pair,
+) -> None:
     behind.main.bash("git commit -q --allow-empty -m more")
     committed = behind.clone.now - 0.5
     behind.main.prompt()

@@ -1,4 +1,5 @@
-"""The time of a hook may be over at any moment: an edit of another session is told all the same, later, and once."""
+"""The time of a hook may be over at any moment: an edit of another session is told all the same,
+later, and once."""
 
 from __future__ import annotations
 
@@ -21,8 +22,11 @@ APP = "src/app.py"
 
 
 def is_ready(frame: FrameType | None) -> bool:
-    """Check if the text is about to be printed or was: what is interrupted then may be told twice."""
-    return frame is not None and (frame.f_code.co_name in ("__enter__", "__exit__") or is_ready(frame.f_back))
+    """Check if the text is about to be printed or was: what is interrupted then may be told
+    twice."""
+    return frame is not None and (
+        frame.f_code.co_name in ("__enter__", "__exit__") or is_ready(frame.f_back)
+    )
 
 
 def free_locks() -> None:
@@ -33,12 +37,14 @@ def free_locks() -> None:
 
 
 def interrupted(work: Callable[[], str], calls: int) -> str:
-    """What `work` returns, '' if its time was over: that is after so many calls of functions in activity/."""
+    """What `work` returns, '' if its time was over: that is after so many calls of functions in
+    activity/."""
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal calls
         room, _, module = frame.f_code.co_filename.rpartition("/activity/")
-        if event == "call" and room and module != "state.py" and not is_ready(frame):  # it locks as it is made
+        # it locks as it is made
+        if event == "call" and room and module != "state.py" and not is_ready(frame):
             calls -= 1
             if calls == 0:
                 raise DeadlineError
@@ -54,10 +60,13 @@ def interrupted(work: Callable[[], str], calls: int) -> str:
         sys.setprofile(None)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupted generator's
+# an interrupted generator's
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("seed", range(some(10, 3)))
 @pytest.mark.parametrize("is_call", [True, False], ids=["before an edit", "with a prompt"])
-def test_an_edit_is_told_once_whenever_the_time_is_over(tmp_path: Path, is_call: bool, seed: int) -> None:
+def test_an_edit_is_told_once_whenever_the_time_is_over(
+    tmp_path: Path, is_call: bool, seed: int
+) -> None:
     pair, random = Pair(Clone(tmp_path)), Random(seed)
     agent = pair.discord.sub_agent() if seed % 2 else pair.discord
     tell = (lambda: pair.main.before_edit(APP)) if is_call else pair.main.prompt

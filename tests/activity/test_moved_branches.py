@@ -1,4 +1,5 @@
-"""A branch that moves under a session in an unusual way, from another worktree or by a command that moves branches alone."""
+"""A branch that moves under a session in an unusual way, from another worktree or by a command that
+moves branches alone."""
 
 from __future__ import annotations
 
@@ -12,23 +13,39 @@ from bench.clones import Clone
 FIX = "! branch is fix now, it was main: "
 STILL = "! branch is main still, but not at "
 WAYS = {
-    "reset in another worktree": ("git worktree add -q -f ../wt main && cd ../wt && git reset -q --hard HEAD~1", STILL),
-    "commit in another worktree": ("git worktree add -q -f ../wt main && cd ../wt && git commit -q --allow-empty -m x", STILL),
+    "reset in another worktree": (
+        "git worktree add -q -f ../wt main && cd ../wt && git reset -q --hard HEAD~1",
+        STILL,
+    ),
+    "commit in another worktree": (
+        "git worktree add -q -f ../wt main && cd ../wt && git commit -q --allow-empty -m x",
+        STILL,
+    ),
     "update-ref from another worktree": (
-        "git worktree add -q -b side ../wt && cd ../wt && git update-ref refs/heads/main HEAD~1", STILL,
+        "git worktree add -q -b side ../wt && cd ../wt && git update-ref refs/heads/main HEAD~1",
+        STILL,
     ),
     "update-ref": ("git update-ref refs/heads/main HEAD~1", STILL),
     "update-ref with a reason": ("git update-ref -m why refs/heads/main HEAD~1", STILL),
     "update-ref of HEAD": ("git update-ref HEAD HEAD~1", STILL),
     "rename": ("git branch -m fix", FIX),
     "rename by name": ("git branch -M main fix", FIX),
-    "rename from another worktree": ("git worktree add -q -b side ../wt && cd ../wt && git branch -m main fix", FIX),
+    "rename from another worktree": (
+        "git worktree add -q -b side ../wt && cd ../wt && git branch -m main fix",
+        FIX,
+    ),
     "symbolic-ref": ("git branch fix && git symbolic-ref HEAD refs/heads/fix", FIX),
-    "symbolic-ref with a reason": ("git branch fix && git symbolic-ref -m why HEAD refs/heads/fix", FIX),
+    "symbolic-ref with a reason": (
+        "git branch fix && git symbolic-ref -m why HEAD refs/heads/fix",
+        FIX,
+    ),
     "a file written": ("git branch fix && echo 'ref: refs/heads/fix' > .git/HEAD", FIX),
-    "a push": ("git clone -q . ../copy && git config receive.denyCurrentBranch ignore && cd ../copy && "
-               "git commit -q --allow-empty -m x && git push -q origin main", STILL),
-}  # fmt: skip
+    "a push": (
+        "git clone -q . ../copy && git config receive.denyCurrentBranch ignore && cd ../copy && "
+        "git commit -q --allow-empty -m x && git push -q origin main",
+        STILL,
+    ),
+}
 
 
 @pytest.fixture
@@ -76,11 +93,14 @@ def test_a_branch_that_the_session_moves_itself_is_not_told(pair: Pair, way: str
 @pytest.mark.parametrize(
     "command",
     [
-        "git commit -q --allow-empty -m x", "git worktree add -q -b side ../wt && cd ../wt && git commit -q --allow-empty -m x",
-        "git branch fix && git branch -m fix other && git branch -D other", "git pack-refs --all && git gc -q",
-        "git fetch -q . main:other", "git status",
+        "git commit -q --allow-empty -m x",
+        "git worktree add -q -b side ../wt && cd ../wt && git commit -q --allow-empty -m x",
+        "git branch fix && git branch -m fix other && git branch -D other",
+        "git pack-refs --all && git gc -q",
+        "git fetch -q . main:other",
+        "git status",
     ],
-)  # fmt: skip
+)
 def test_a_plain_commit_or_another_branch_is_not_told(pair: Pair, command: str) -> None:
     assert pair.discord.bash(command) == 0
     pair.later()

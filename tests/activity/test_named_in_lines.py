@@ -1,4 +1,5 @@
-"""What the line about a session names: work, not the agent's notes; of several files the one that matters to the reader."""
+"""What the line about a session names: work, not the agent's notes; of several files the one that
+matters to the reader."""
 
 from __future__ import annotations
 
@@ -64,8 +65,13 @@ def test_a_file_that_the_session_holds_is_named_before_others(pair: Pair) -> Non
 class TestAPrompt:
     def edited(self, plain: PlainUser, question: str, *names: str, minutes: float = 1) -> None:
         then = time.time() - 60 * minutes
-        calls = [("Edit", {"file_path": f"/srv/agent/{name}", "old_string": "1", "new_string": "2"}) for name in names]
-        plain.session(user(question, at=then), *[assistant(call, cwd="/srv/agent", at=then) for call in calls])
+        calls = [
+            ("Edit", {"file_path": f"/srv/agent/{name}", "old_string": "1", "new_string": "2"})
+            for name in names
+        ]
+        plain.session(
+            user(question, at=then), *[assistant(call, cwd="/srv/agent", at=then) for call in calls]
+        )
 
     def test_that_names_a_file_is_told_first_who_edited_it(self, plain: PlainUser) -> None:
         for number in range(4):
@@ -86,7 +92,9 @@ class TestAPrompt:
     @pytest.mark.parametrize("request_text", ["yes, continue", "go on"])
     def test_that_says_nothing_is_not_the_same(self, plain: PlainUser, request_text: str) -> None:
         at = time.time()
-        plain.session(*exchange(request_text, "The cart has three faults.", cwd="/srv/agent", at=at - 60))
+        plain.session(
+            *exchange(request_text, "The cart has three faults.", cwd="/srv/agent", at=at - 60)
+        )
         assert b"same prompt" not in plain.run(prompt=request_text)
 
     def test_that_was_given_an_hour_ago_is_not_told_as_the_same(self, plain: PlainUser) -> None:

@@ -1,4 +1,5 @@
-"""What was done in one runtime is told in every other that the same person uses on the same project."""
+"""What was done in one runtime is told in every other that the same person uses on the same
+project."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def test_what_is_added_to_a_chat_of_gemini_is_told_once(person):
     chat = person.gemini_session(person.app, "write the tests")
     assert "write the tests" in person.prompt_in_claude(person.app)
     person.gemini_chat(
-        person.app, json.loads(chat.read_text().split("\n")[0])["sessionId"], *gemini_exchange("more", "ok")
+        person.app,
+        json.loads(chat.read_text().split("\n")[0])["sessionId"],
+        *gemini_exchange("more", "ok"),
     )
     assert "more" in person.prompt_in_claude(person.app)
     assert person.prompt_in_claude(person.app) == ""
@@ -88,13 +91,24 @@ def test_rules_hold_for_gemini_too(person):
 
 
 @pytest.mark.parametrize("was_written", [True, False])
-def test_a_call_of_copilot_that_a_resume_closed_counts_if_the_file_was_written_since_it_began(person, was_written):
+def test_a_call_of_copilot_that_a_resume_closed_counts_if_the_file_was_written_since_it_began(
+    person, was_written
+):
     person.read_in_claude()
     began = time.time() - 50
     os.utime(person.edited, (began + 1,) * 2 if was_written else (began - 100,) * 2)
     path = person.copilot_session(person.app, "change it")
-    call = {"toolCallId": "c1", "name": "bash", "arguments": {"command": "sed -i s/1/2/ src/app.py; sleep 50"}}
-    closed = {"toolCallId": "c1", "success": False, "model": "resumed", "error": {"message": "Interrupted"}}
+    call = {
+        "toolCallId": "c1",
+        "name": "bash",
+        "arguments": {"command": "sed -i s/1/2/ src/app.py; sleep 50"},
+    }
+    closed = {
+        "toolCallId": "c1",
+        "success": False,
+        "model": "resumed",
+        "error": {"message": "Interrupted"},
+    }
     done = {
         "type": "tool.execution_complete",
         "data": closed,
@@ -108,10 +122,13 @@ def test_a_call_of_copilot_that_a_resume_closed_counts_if_the_file_was_written_s
 
 
 def test_copilot_is_told_once_where_it_runs_the_hook_of_claude_code_too(person):
-    """As where the repository's `.claude/settings.json` has it. Hooks of one prompt get the same time."""
+    """As where the repository's `.claude/settings.json` has it. Hooks of one prompt get the same
+    time."""
     person.claude_session(person.app, "tidy the docs")
     for first, second in (((), ("copilot",)), (("copilot",), ())):
-        assert "tidy the docs" in person.prompt_in_copilot(person.app, *first, at="2026-11-22T15:20:53.199Z")
+        assert "tidy the docs" in person.prompt_in_copilot(
+            person.app, *first, at="2026-11-22T15:20:53.199Z"
+        )
         assert person.prompt_in_copilot(person.app, *second, at="2026-11-22T15:20:53.199Z") == ""
         person.ids["copilot"] = new_id()
 
@@ -121,13 +138,19 @@ def test_what_another_hook_of_copilot_outdid_is_told_again(person):
     person.claude_session(person.app, "tidy the docs")
     assert "tidy the docs" in person.prompt_in_copilot(person.app, "copilot")
     path = person.events(person.ids["copilot"])
-    path.write_bytes(path.read_bytes().replace(b"A record of your other sessions", b"Something else"))
+    path.write_bytes(
+        path.read_bytes().replace(b"A record of your other sessions", b"Something else")
+    )
     assert "tidy the docs" in person.prompt_in_copilot(person.app, "copilot")
 
 
 def test_a_sub_agent_of_copilot_is_not_answered(person):
     person.claude_session(person.app, "tidy the docs")
-    child = {"session_id": new_id(), "agent_id": "a-child", "parent_agent_id": person.ids["copilot"]}
+    child = {
+        "session_id": new_id(),
+        "agent_id": "a-child",
+        "parent_agent_id": person.ids["copilot"],
+    }
     assert person.prompt_in_copilot(person.app, "copilot", **child) == ""
     assert person.prompt_in_copilot(person.app, **child) == ""
     assert "tidy the docs" in person.prompt_in_copilot(person.app, "copilot")
@@ -136,7 +159,9 @@ def test_a_sub_agent_of_copilot_is_not_answered(person):
 def test_the_name_that_its_user_gave_a_session_of_copilot_is_told(person):
     path = person.copilot_session(person.app, "fix the flaky test")
     for named, name in (("false", "fix the flaky test"), ("true", "it's flaky")):
-        path.with_name("workspace.yaml").write_text(f"cwd: /srv\nname: 'it''s flaky'\nuser_named: {named}\n")
+        path.with_name("workspace.yaml").write_text(
+            f"cwd: /srv\nname: 'it''s flaky'\nuser_named: {named}\n"
+        )
         person.ids["claude"] = new_id()
         assert f'- "{name}" (Copilot CLI, ' in person.prompt_in_claude(person.app)
 
@@ -166,7 +191,11 @@ def test_opencode_hears_of_the_others_and_they_of_it(person):
     person.codex_session(person.app, "fix the flaky test")
     person.qwen_session(person.app, "write the tests")
     text = person.prompt_in_opencode("paint the door")
-    for said in ('"tidy the docs" (Claude Code, ', '"fix the flaky test" (Codex, ', '"write the tests" (Qwen Code, '):
+    for said in (
+        '"tidy the docs" (Claude Code, ',
+        '"fix the flaky test" (Codex, ',
+        '"write the tests" (Qwen Code, ',
+    ):
         assert f"- {said}" in text
     assert person.prompt_in_opencode() == ""
     person.opencode.turn(person.opencode_id, "and the window", "Done.")
@@ -187,9 +216,12 @@ def test_what_a_prompt_of_opencode_was_told_and_never_wrote_down_is_told_again(p
     person.claude_session(person.app, "tidy the docs")
     person.opencode.turn(person.opencode_id, "one", "first")
     event = {
-        "hook_event_name": "chat.message", "runtime": "opencode", "session_id": person.opencode_id,
-        "cwd": str(person.app), "prompt": "two",
-    }  # fmt: skip
+        "hook_event_name": "chat.message",
+        "runtime": "opencode",
+        "session_id": person.opencode_id,
+        "cwd": str(person.app),
+        "prompt": "two",
+    }
     assert b"tidy the docs" in run(event, person.root)
     assert "tidy the docs" in person.prompt_in_opencode("two")
     assert person.prompt_in_opencode("three") == ""
@@ -210,7 +242,9 @@ def test_of_opencode_a_sub_agent_is_not_told_of_and_a_fork_without_what_it_copie
     assert "paint the door" not in text
 
 
-def test_a_database_of_opencode_that_cannot_be_read_keeps_nothing_of_the_others_from_being_told(person):
+def test_a_database_of_opencode_that_cannot_be_read_keeps_nothing_of_the_others_from_being_told(
+    person,
+):
     person.codex_session(person.app, "fix the flaky test")
     person.opencode.path.write_bytes(b"no database")
     assert "fix the flaky test" in person.prompt_in_claude(person.app)
@@ -220,8 +254,9 @@ def test_a_file_that_opencode_edited_after_claude_code_read_it_is_a_collision(pe
     person.read_in_claude()
     edit = tool("edit", {"filePath": person.edited}, at=time.time() - 61)
     person.opencode.exchange(person.app, "mend it", "Done.", edit)
-    assert '! src/app.py: edited 1m ago by "mend it" (OpenCode), after you read it' in person.prompt_in_claude(
-        person.app
+    assert (
+        '! src/app.py: edited 1m ago by "mend it" (OpenCode), after you read it'
+        in person.prompt_in_claude(person.app)
     )
 
 
@@ -248,7 +283,9 @@ def test_a_session_of_another_project_is_not_told(person):
 def test_a_session_in_another_worktree_is_named_with_it(person):
     git(person.app, "worktree", "add", "-q", "../app-login", "-b", "fix/login")
     person.codex_session(person.app.parent / "app-login", "fix the login")
-    assert '- "fix the login", in worktree app-login (Codex, ' in person.prompt_in_claude(person.app)
+    assert '- "fix the login", in worktree app-login (Codex, ' in person.prompt_in_claude(
+        person.app
+    )
 
 
 def test_without_a_repository_the_directory_is_the_project(person):
@@ -304,7 +341,9 @@ def test_a_directory_of_claude_code_of_its_own_knows_no_other_runtime(person):
     moved = person.root / "other-claude"
     event = {
         "session_id": new_id(),
-        "transcript_path": str(moved / "projects" / encode_cwd(str(person.app)) / f"{new_id()}.jsonl"),
+        "transcript_path": str(
+            moved / "projects" / encode_cwd(str(person.app)) / f"{new_id()}.jsonl"
+        ),
         "cwd": str(person.app),
         "hook_event_name": "UserPromptSubmit",
         "prompt": "hi",
@@ -314,11 +353,19 @@ def test_a_directory_of_claude_code_of_its_own_knows_no_other_runtime(person):
 
 def test_a_file_that_codex_edited_after_claude_code_read_it_is_a_collision(person):
     person.read_in_claude()
-    append(person.codex_session(person.app, "mend it"), patch(person.app / "README", Path(person.edited)))
-    assert '! src/app.py: edited 1m ago by "mend it" (Codex), after you read it' in person.prompt_in_claude(person.app)
+    append(
+        person.codex_session(person.app, "mend it"),
+        patch(person.app / "README", Path(person.edited)),
+    )
+    assert (
+        '! src/app.py: edited 1m ago by "mend it" (Codex), after you read it'
+        in person.prompt_in_claude(person.app)
+    )
 
 
-def test_without_a_repository_too_an_index_that_one_runtime_made_tells_another_of_it(person, tmp_path):
+def test_without_a_repository_too_an_index_that_one_runtime_made_tells_another_of_it(
+    person, tmp_path
+):
     place = tmp_path / "plain"
     place.mkdir()
     person.qwen_session(place, "write the tests")

@@ -1,5 +1,6 @@
-"""What any runtime edits, by its edit tool or by its shell, every other one hears of: with its next prompt, and before it
-edits that file itself. The same pairs with the real clients: tests/runtimes/test_all_pairs.py."""
+"""What any runtime edits, by its edit tool or by its shell, every other one hears of: with its next
+prompt, and before it edits that file itself. The same pairs with the real clients:
+tests/runtimes/test_all_pairs.py."""
 
 from __future__ import annotations
 
@@ -43,11 +44,12 @@ from session_memory.settings.homes import environment
 from session_memory.system import files
 from session_memory.system.deadline import Deadline
 
-# When the records of a call say that it was made and that it ended, in milliseconds after the mtime of the file: the
-# latest begin and the earliest end of five runs of each real client with no hook, on ext4, 2026-11-23 (Codex 0.169.0,
-# OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI 1.0.102, Qwen Code 0.24.4). The shell's are those of a
-# command that writes at once. Of Codex the latest end: the item, by which the call is known, has no other time. Claude
-# Code was not measured: its records come in the same order.
+# When the records of a call say that it was made and that it ended, in milliseconds after the mtime
+# of the file: the latest begin and the earliest end of five runs of each real client with no hook,
+# on ext4, 2026-11-23 (Codex 0.169.0, OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI
+# 1.0.102, Qwen Code 0.24.4). The shell's are those of a command that writes at once. Of Codex the
+# latest end: the item, by which the call is known, has no other time. Claude Code was not measured:
+# its records come in the same order.
 STAMPS = {
     "atif": {EDIT: (-1, 1), SHELL: (-1, 1)},
     "claude-code": {EDIT: (-5, 2), SHELL: (-5, 2)},
@@ -58,7 +60,8 @@ STAMPS = {
     "pi": {EDIT: (1, 1), SHELL: (-3, 0)},
     "qwen-code": {EDIT: (-7, 2), SHELL: (-11, 1)},
 }
-CODEX_STARTED = {EDIT: -24, SHELL: 23}  # what its item calls the start: a quick command has ended by then
+# what its item calls the start: a quick command has ended by then
+CODEX_STARTED = {EDIT: -24, SHELL: 23}
 SCRIPT = "script"  # a way to edit beside those of TOOLS
 WITHOUT_END = (
     "atif",
@@ -104,7 +107,9 @@ class Session:
 
     def prompts(self) -> str:
         """What the agent is told with a prompt, which its transcript then shows."""
-        event = self.event(hook_event_name=self.runtime.PROMPT_EVENT, prompt="go on", prompt_id=new_id())
+        event = self.event(
+            hook_event_name=self.runtime.PROMPT_EVENT, prompt="go on", prompt_id=new_id()
+        )
         printed = self.answered({**event, "timestamp": stamp(time.time())}, prompt.answer)
         self.show(printed)
         return str(printed)
@@ -113,10 +118,14 @@ class Session:
         """What the agent is told before it edits a file."""
         name, (_, key) = next(one for one in self.runtime.TOOLS.items() if one[1][0] == EDIT)
         given = PATCH.format(path) if name == "apply_patch" else str(path)
-        event = self.event(hook_event_name=self.runtime.TOOL_EVENT, tool_name=name, tool_input={key: given})
+        event = self.event(
+            hook_event_name=self.runtime.TOOL_EVENT, tool_name=name, tool_input={key: given}
+        )
         return str(self.answered({**event, "tool_use_id": new_id()}, tool_call.answer))
 
-    def answered(self, event: dict[str, Any], answer: Callable[[Context, Any], None]) -> dict[str, Any]:
+    def answered(
+        self, event: dict[str, Any], answer: Callable[[Context, Any], None]
+    ) -> dict[str, Any]:
         environ = {**environment(), **self.environ()}
         sender = sender_of(event, environ, self.runtime)
         assert sender is self.runtime
@@ -134,14 +143,19 @@ class Session:
 class Claude(Session):
     @property
     def path(self) -> Path:
-        return Path(self.runtime.project_dir(str(self.person.root / ".claude"), self.cwd), f"{self.id}.jsonl")
+        return Path(
+            self.runtime.project_dir(str(self.person.root / ".claude"), self.cwd),
+            f"{self.id}.jsonl",
+        )
 
     def begin(self, question: str, at: float) -> None:
         write(self.path, *exchange(question, "Yes.", cwd=self.cwd, at=at))
 
     def calls(self, kind: str, given: str, began: float, ended: float) -> None:
         name, arguments, id = self.used(kind, given)
-        call = assistant({"type": "tool_use", "id": id, "name": name, "input": arguments}, cwd=self.cwd, at=began)
+        call = assistant(
+            {"type": "tool_use", "id": id, "name": name, "input": arguments}, cwd=self.cwd, at=began
+        )
         result = {"tool_use_id": id, "type": "tool_result", "content": "ok"}
         append(self.path, call, user([result], cwd=self.cwd, at=ended))
 
@@ -154,7 +168,9 @@ class Codex(Session):
         return self.person.rollout(self.id)
 
     def begin(self, question: str, at: float) -> None:
-        head = codex_line("session_meta", {"id": self.id, "session_id": self.id, "cwd": self.cwd}, at=at)
+        head = codex_line(
+            "session_meta", {"id": self.id, "session_id": self.id, "cwd": self.cwd}, at=at
+        )
         write(self.path, head, *codex_exchange(question, "Yes.", cwd=self.cwd, at=at))
 
     def calls(self, kind: str, given: str, began: float, ended: float) -> None:
@@ -166,13 +182,28 @@ class Codex(Session):
         else:
             command = f"cat {given}" if kind == READ else given
             parsed = {"type": "read", "path": given} if kind == READ else {"type": "unknown"}
-            item |= {"type": "CommandExecution", "command": ["/bin/bash", "-lc", command], "cwd": f"file://{self.cwd}"}
-            item |= {"parsed_cmd": [{**parsed, "cmd": command}], "aggregated_output": "", "exit_code": 0}
+            item |= {
+                "type": "CommandExecution",
+                "command": ["/bin/bash", "-lc", command],
+                "cwd": f"file://{self.cwd}",
+            }
+            item |= {
+                "parsed_cmd": [{**parsed, "cmd": command}],
+                "aggregated_output": "",
+                "exit_code": 0,
+            }
         modified = began - STAMPS["codex"][kind][0] / 1000 if kind in WAYS else began
         shown = codex_item(item, at=ended)
-        shown["payload"]["started_at_ms"] = int((modified + CODEX_STARTED.get(kind, 0) / 1000) * 1000)
+        shown["payload"]["started_at_ms"] = int(
+            (modified + CODEX_STARTED.get(kind, 0) / 1000) * 1000
+        )
         shown["payload"]["completed_at_ms"] = int(ended * 1000)
-        call = {"type": "custom_tool_call", "call_id": id, "name": "exec", "input": "await tools.run()"}
+        call = {
+            "type": "custom_tool_call",
+            "call_id": id,
+            "name": "exec",
+            "input": "await tools.run()",
+        }
         output = {"type": "custom_tool_call_output", "call_id": id, "output": []}
         behind = codex_line("response_item", output, at=ended + 0.02)
         append(self.path, codex_line("response_item", call, at=began), shown, behind)
@@ -187,10 +218,16 @@ class Copilot(Session):
         return self.person.events(self.id)
 
     def event(self, **fields: Any) -> dict[str, Any]:
-        return {key: value for key, value in super().event(**fields).items() if key != "transcript_path"}
+        return {
+            key: value for key, value in super().event(**fields).items() if key != "transcript_path"
+        }
 
     def begin(self, question: str, at: float) -> None:
-        write(self.path, copilot_start(self.id, self.cwd, at=at), *copilot_exchange(question, "Yes.", at=at))
+        write(
+            self.path,
+            copilot_start(self.id, self.cwd, at=at),
+            *copilot_exchange(question, "Yes.", at=at),
+        )
 
     def calls(self, kind: str, given: str, began: float, ended: float) -> None:
         name, arguments, id = self.used(kind, given)
@@ -219,7 +256,11 @@ class Gemini(Session):
         call = {"id": id, "name": name, "args": arguments, "result": response, "status": "success"}
         said = gemini_message("gemini", "", at=began)
         result = gemini_message("user", "", at=ended)
-        lines = [said, {**said, "toolCalls": [{**call, "timestamp": stamp(ended)}]}, {**result, "content": response}]
+        lines = [
+            said,
+            {**said, "toolCalls": [{**call, "timestamp": stamp(ended)}]},
+            {**result, "content": response},
+        ]
         self.person.gemini_chat(self.person.app, self.id, *lines)
 
 
@@ -259,8 +300,12 @@ class Pi(Session):
     def calls(self, kind: str, given: str, began: float, ended: float) -> None:
         name, arguments, id = self.used(kind, given)
         content = [{"type": "text", "text": "ok"}]
-        self.session.assistant({"type": "toolCall", "id": id, "name": name, "arguments": arguments}, at=began)
-        self.session.message("toolResult", at=ended, toolCallId=id, toolName=name, content=content, isError=False)
+        self.session.assistant(
+            {"type": "toolCall", "id": id, "name": name, "arguments": arguments}, at=began
+        )
+        self.session.message(
+            "toolResult", at=ended, toolCallId=id, toolName=name, content=content, isError=False
+        )
         append(self.path, *self.session.records[-2:])
 
 
@@ -274,11 +319,16 @@ class Qwen(Session):
 
     def calls(self, kind: str, given: str, began: float, ended: float) -> None:
         name, arguments, id = self.used(kind, given)
-        call = {"role": "model", "parts": [{"functionCall": {"id": id, "name": name, "args": arguments}}]}
+        call = {
+            "role": "model",
+            "parts": [{"functionCall": {"id": id, "name": name, "args": arguments}}],
+        }
         response = {"functionResponse": {"id": id, "name": name, "response": {"output": "ok"}}}
         result = {"message": {"role": "user", "parts": [response]}, "provenance": "tool_result"}
         said = qwen_record("assistant", "", cwd=self.cwd, at=began, message=call)
-        append(self.path, said, {**qwen_record("tool_result", "", cwd=self.cwd, at=ended), **result})
+        append(
+            self.path, said, {**qwen_record("tool_result", "", cwd=self.cwd, at=ended), **result}
+        )
 
 
 class Atif(Session):
@@ -295,14 +345,22 @@ class Atif(Session):
         name, arguments, id = self.used(kind, given)
         call = {"tool_call_id": id, "function_name": name, "arguments": arguments}
         step = {"source": "agent", "timestamp": stamp(began), "message": "", "tool_calls": [call]}
-        self.steps.append({**step, "observation": {"results": [{"source_call_id": id, "content": "ok"}]}})
+        self.steps.append(
+            {**step, "observation": {"results": [{"source_call_id": id, "content": "ok"}]}}
+        )
         self.write()
 
 
 SESSIONS = {
-    "atif": Atif, "claude-code": Claude, "codex": Codex, "copilot": Copilot, "gemini": Gemini, "opencode": OpenCode, "pi": Pi,
+    "atif": Atif,
+    "claude-code": Claude,
+    "codex": Codex,
+    "copilot": Copilot,
+    "gemini": Gemini,
+    "opencode": OpenCode,
+    "pi": Pi,
     "qwen-code": Qwen,
-}  # fmt: skip
+}
 
 
 def session(person: Person, runtime: Runtime, question: str, at: float) -> Session:
@@ -310,17 +368,26 @@ def session(person: Person, runtime: Runtime, question: str, at: float) -> Sessi
     return SESSIONS[runtime.name](person, runtime, question, at)
 
 
-@pytest.mark.parametrize("runtime", [one for one in all_runtimes() if one.PROMPT_EVENT], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "runtime", [one for one in all_runtimes() if one.PROMPT_EVENT], ids=lambda one: one.name
+)
 def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_its_shell_and_a_script(
     runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
     person, began = Person(tmp_path), time.time() - 600
     others = [one for one in all_runtimes() if one is not runtime]
-    ways = [(one, way) for one in others for way in (*WAYS, SCRIPT) if way != SCRIPT or one.name not in WITHOUT_END]
+    ways = [
+        (one, way)
+        for one in others
+        for way in (*WAYS, SCRIPT)
+        if way != SCRIPT or one.name not in WITHOUT_END
+    ]
     writers = [(session(person, one, f"mend {way} {one.name}", began), way) for one, way in ways]
     paths = [person.app / f"{number}.txt" for number in range(len(writers))]
-    at_prompt, at_edit = (session(person, runtime, f"read on {number}", began) for number in range(2))
+    at_prompt, at_edit = (
+        session(person, runtime, f"read on {number}", began) for number in range(2)
+    )
     for path in paths:
         path.write_text("1\n")
         os.utime(path, (began - 60, began - 60))
@@ -333,7 +400,9 @@ def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_its_shell_a
         name = writer.runtime.name
         edited_by(writer, way, path)
         done = "changed just now during a command of" if way == SCRIPT else "edited just now by"
-        line = f'! {path.name}: {done} "mend {way} {name}" ({writer.runtime.TITLE}), after you read it'
+        line = (
+            f'! {path.name}: {done} "mend {way} {name}" ({writer.runtime.TITLE}), after you read it'
+        )
         told = {"prompt": at_prompt.prompts()}
         if runtime.TOOLS:
             told["edit"] = at_edit.edits(path)
@@ -349,7 +418,11 @@ def test_an_edit_by_any_other_runtime_is_told_with_the_next_prompt_while_eight_s
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
     person, began = Person(tmp_path), time.time() - 600
     runtimes = {one.name: one for one in all_runtimes()}
-    others = [one for one in runtimes.values() if one.name != name and (way == EDIT or one.name not in WITHOUT_END)]
+    others = [
+        one
+        for one in runtimes.values()
+        if one.name != name and (way == EDIT or one.name not in WITHOUT_END)
+    ]
     writers = [session(person, one, f"mend {one.name}", began) for one in others]
     busy = [session(person, runtimes[one], "go on", began) for one in ("claude-code", "codex") * 4]
     reader = session(person, runtimes[name], "read on", began)
@@ -372,11 +445,17 @@ def test_an_edit_by_any_other_runtime_is_told_with_the_next_prompt_while_eight_s
 def edited_by(session: Session, way: str, path: Path) -> None:
     """The session edits a file: its records have the times that its runtime gives them."""
     if way == SCRIPT:
-        time.sleep(0.05)  # else the time of the file lies in the last command before, which may be `sed -i` of any file
+        # else the time of the file lies in the last command before, which may be `sed -i` of any
+        # file
+        time.sleep(0.05)
     modified = int(time.time() * 1000) / 1000 + 0.0005  # records are cut to the millisecond
     path.write_text("2\n")
     os.utime(path, (modified, modified))
     kind = EDIT if way == EDIT else SHELL
     began, ended = (modified + offset / 1000 for offset in STAMPS[session.runtime.name][kind])
-    given = {EDIT: str(path), SHELL: f"sed -i s/1/2/ {path.name}", SCRIPT: WRITES.format(path.name)}[way]
+    given = {
+        EDIT: str(path),
+        SHELL: f"sed -i s/1/2/ {path.name}",
+        SCRIPT: WRITES.format(path.name),
+    }[way]
     session.calls(kind, given, began, ended)

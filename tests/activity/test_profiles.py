@@ -1,4 +1,5 @@
-"""Two profiles of Claude Code (`CLAUDE_CONFIG_DIR`) are two homes; with one directory of transcripts, each sees both."""
+"""Two profiles of Claude Code (`CLAUDE_CONFIG_DIR`) are two homes; with one directory of
+transcripts, each sees both."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ class Profile(StoreUser):
 
 
 @pytest.mark.parametrize("is_shared", [False, True], ids=["apart", "shared"])
-def test_profiles_that_share_their_transcripts_are_told_of_each_other(tmp_path: Path, is_shared: bool) -> None:
+def test_profiles_that_share_their_transcripts_are_told_of_each_other(
+    tmp_path: Path, is_shared: bool
+) -> None:
     first, second = Profile(tmp_path, ".claude"), Profile(tmp_path, ".claude-work")
     repository(first.project, a="1\n")
     if is_shared:
@@ -61,4 +64,6 @@ def test_profiles_that_share_their_transcripts_are_told_of_each_other(tmp_path: 
     assert ("read the plum" in second.prompt()) == is_shared
     assert ("eat the plum" in first.prompt()) == is_shared
     found = first.result("search", "plum", cwd=first.project)["hits"]
-    assert {hit["conversation"]["session_id"] for hit in found} == ({first.id, second.id} if is_shared else {first.id})
+    assert {hit["conversation"]["session_id"] for hit in found} == (
+        {first.id, second.id} if is_shared else {first.id}
+    )

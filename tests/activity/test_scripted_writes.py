@@ -1,4 +1,5 @@
-"""Files that a command writes though its words do not show it: by a script, a variable, a glob or another program."""
+"""Files that a command writes though its words do not show it: by a script, a variable, a glob or
+another program."""
 
 from __future__ import annotations
 
@@ -86,7 +87,9 @@ def test_a_file_that_a_command_leaves_alone_is_not_told(pair: Pair, way: str) ->
     assert collisions(pair.main.prompt()) == []
 
 
-@pytest.mark.parametrize("command", ["cat src/app.py", "npm test", "sleep 9", "git diff src/app.py"])
+@pytest.mark.parametrize(
+    "command", ["cat src/app.py", "npm test", "sleep 9", "git diff src/app.py"]
+)
 def test_what_a_person_writes_while_a_command_runs_that_only_reads_or_names_no_file_is_not_given_to_it(
     pair: Pair, command: str
 ) -> None:
@@ -94,7 +97,9 @@ def test_what_a_person_writes_while_a_command_runs_that_only_reads_or_names_no_f
     assert collisions(pair.main.prompt()) == []
 
 
-def test_what_a_command_of_this_session_may_have_written_is_not_given_to_another(pair: Pair) -> None:
+def test_what_a_command_of_this_session_may_have_written_is_not_given_to_another(
+    pair: Pair,
+) -> None:
     own = pair.clone.now
     pair.main.bash("python3 -c \"open('src/app.py', 'w').write('x')\"")
     pair.clone.now = own
@@ -102,7 +107,9 @@ def test_what_a_command_of_this_session_may_have_written_is_not_given_to_another
     assert collisions(pair.main.prompt()) == []
 
 
-@pytest.mark.parametrize("command", ["ln -sf ../docs/guide.md src/app.py", "ln -f docs/guide.md src/app.py"])
+@pytest.mark.parametrize(
+    "command", ["ln -sf ../docs/guide.md src/app.py", "ln -f docs/guide.md src/app.py"]
+)
 def test_a_link_in_the_place_of_a_file_is_an_edit(pair: Pair, command: str) -> None:
     assert pair.discord.bash(command) == 0
     assert collisions(pair.main.prompt()) == [EDITED.replace("telegram", "discord")]
@@ -139,7 +146,9 @@ def test_a_sub_agent_that_writes_by_a_script_is_told(pair: Pair) -> None:
 
 
 def test_a_long_command_takes_little_time(pair: Pair) -> None:
-    pair.discord.open_call("Bash", {"command": "python3 - <<'EOF'\n" + "a/b.py " * 200_000 + "\nEOF"}, "toolu_long")
+    pair.discord.open_call(
+        "Bash", {"command": "python3 - <<'EOF'\n" + "a/b.py " * 200_000 + "\nEOF"}, "toolu_long"
+    )
     began = time.process_time()
     pair.main.prompt()
     assert time.process_time() - began < 5

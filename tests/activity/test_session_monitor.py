@@ -51,7 +51,9 @@ def deliver_to_main(sessions, tmp_path, *, rules="", own_path=""):
     (tmp_path / "config.yaml").write_text(rules and f"sessions: {rules}\n")
     own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "c.json"), own_path, home=home)
     settings = home.settings()
-    return open_update(own, Observation(own, sessions, settings), settings=settings, now=time.time(), limit=500)
+    return open_update(
+        own, Observation(own, sessions, settings), settings=settings, now=time.time(), limit=500
+    )
 
 
 def cursors(tmp_path):
@@ -60,7 +62,10 @@ def cursors(tmp_path):
 
 def test_another_session_is_told_once(home, ask):
     home.session("discord", *exchange("how do I deploy this?", "Like this."))
-    assert ask() == '[Session Activity]\n- discord (just now, 2 messages): "how do I deploy this?"; last: "Like this."'
+    assert (
+        ask()
+        == '[Session Activity]\n- discord (just now, 2 messages): "how do I deploy this?"; last: "Like this."'
+    )
     assert ask() is None
 
 
@@ -74,9 +79,12 @@ def test_a_resolver_that_raises_costs_only_its_session(home, tmp_path):
         return home.resolve(name)
 
     told = get_session_updates(
-        current_session="main", sessions_dir=home.sessions_dir, cursor_file=tmp_path / "c.json", jsonl_resolver=resolve,
+        current_session="main",
+        sessions_dir=home.sessions_dir,
+        cursor_file=tmp_path / "c.json",
+        jsonl_resolver=resolve,
         format="agent-sdk",
-    )  # fmt: skip
+    )
     assert "hello" in told
     assert "any news?" not in told
 
@@ -88,7 +96,9 @@ def test_sessions_that_are_just_being_made_are_left_out(home, ask):
 
 def test_a_cursor_file_with_offsets_only_is_read(home, ask, tmp_path):
     path = home.session("discord", *exchange("old", "one"))
-    (tmp_path / "cursors.json").write_text(json.dumps({"main": {"discord": {"offset": path.stat().st_size}}}))
+    (tmp_path / "cursors.json").write_text(
+        json.dumps({"main": {"discord": {"offset": path.stat().st_size}}})
+    )
     append(path, *exchange("fresh", "two"))
     told = ask()
     assert "fresh" in told
@@ -97,11 +107,20 @@ def test_a_cursor_file_with_offsets_only_is_read(home, ask, tmp_path):
 
 def test_an_offset_in_the_middle_of_a_line_reads_that_line_whole(home, ask, tmp_path):
     path = home.session("discord", user("first"), user("second"))
-    (tmp_path / "cursors.json").write_text(json.dumps({"main": {"discord": {"offset": path.stat().st_size - 10}}}))
+    (tmp_path / "cursors.json").write_text(
+        json.dumps({"main": {"discord": {"offset": path.stat().st_size - 10}}})
+    )
     assert '"second"' in ask()
 
 
-CORRUPT = ["{", "[]", '{"main": {"discord": 7}}', '{"main": []}', "\x00\x00", '{"main": {"d": {"offset": "x"}}}']
+CORRUPT = [
+    "{",
+    "[]",
+    '{"main": {"discord": 7}}',
+    '{"main": []}',
+    "\x00\x00",
+    '{"main": {"d": {"offset": "x"}}}',
+]
 
 
 @pytest.mark.parametrize("content", CORRUPT)
@@ -215,13 +234,19 @@ def test_what_did_not_fit_is_counted_and_told_the_next_time(home, ask):
     names = [f"session-{number}" for number in range(9)]
     for name in names:
         home.session(
-            name, *exchange(f"{name} asks something that takes a while to tell", "An answer of some length. " * 9)
+            name,
+            *exchange(
+                f"{name} asks something that takes a while to tell",
+                "An answer of some length. " * 9,
+            ),
         )
     first, second = ask(), ask()
     told = [name for name in names if f"- {name} (" in first]
     assert len(told) == 5
     assert first.splitlines()[-1] == "+4 more"
-    assert sorted(name for name in names if f"- {name} (" in second) == sorted(set(names) - set(told))
+    assert sorted(name for name in names if f"- {name} (" in second) == sorted(
+        set(names) - set(told)
+    )
     assert ask() is None
 
 
@@ -240,7 +265,9 @@ def test_a_session_larger_than_the_window_is_read_from_its_end(home, ask):
     path = home.session("discord", user("at the very beginning"))
     with path.open("ab") as file:
         for _ in range(64):
-            file.write(line(user([{"tool_use_id": "t", "type": "tool_result", "content": "x" * 65536}])))
+            file.write(
+                line(user([{"tool_use_id": "t", "type": "tool_result", "content": "x" * 65536}]))
+            )
     append(path, *exchange("at the end", "done"))
     told = ask()
     assert "at the end" in told
@@ -250,8 +277,17 @@ def test_a_session_larger_than_the_window_is_read_from_its_end(home, ask):
 
 def test_records_between_that_say_nothing_do_not_shorten_what_is_told_at_first_sight(home, ask):
     """Claude Code 2.1 repeats its system prompt in a record of 57 KB at every turn."""
-    snapshot = record("attachment", attachment={"type": "prompt_snapshot", "systemPrompt": ["x" * 57_000]})
-    home.session("discord", user("write the notes"), snapshot, *exchange("and then?", "done"), snapshot, user("more"))
+    snapshot = record(
+        "attachment", attachment={"type": "prompt_snapshot", "systemPrompt": ["x" * 57_000]}
+    )
+    home.session(
+        "discord",
+        user("write the notes"),
+        snapshot,
+        *exchange("and then?", "done"),
+        snapshot,
+        user("more"),
+    )
     told = ask()
     assert '4 messages): "write the notes"' in told
 
@@ -304,7 +340,9 @@ class TestForks:
         assert told.count("shared question") == 1
         assert "fork goes on" in told
 
-    def test_a_parent_that_went_on_after_the_fork_was_told_does_not_repeat_through_it(self, home, ask):
+    def test_a_parent_that_went_on_after_the_fork_was_told_does_not_repeat_through_it(
+        self, home, ask
+    ):
         shared = exchange("shared question", "shared answer")
         parent = home.session("parent", *shared)
         ask()
@@ -337,15 +375,22 @@ class TestRules:
         assert self.told(home, "{scratch: {ignore: true}}", tmp_path) is None
 
     def test_a_session_without_text_shows_who_when_and_how_much(self, home, tmp_path):
-        home.session("public-chat", user("my secret"), assistant(("Edit", {"file_path": "/x/secret"}), "ok"))
+        home.session(
+            "public-chat", user("my secret"), assistant(("Edit", {"file_path": "/x/secret"}), "ok")
+        )
         told = self.told(home, '{"public-*": {text: false}}', tmp_path)
         assert told == "[Session Activity]\n- public-chat (just now, 2 messages)"
 
     def test_a_rule_for_a_title_reaches_a_session_that_only_its_transcript_names(self, tmp_path):
         path = write(
-            tmp_path / f"{new_id()}.jsonl", *exchange("hello", "hi"), {"type": "custom-title", "customTitle": "diary"}
+            tmp_path / f"{new_id()}.jsonl",
+            *exchange("hello", "hi"),
+            {"type": "custom-title", "customTitle": "diary"},
         )
-        assert told_to_main([Session(path.stem, str(path))], tmp_path, rules="{diary: {ignore: true}}") is None
+        assert (
+            told_to_main([Session(path.stem, str(path))], tmp_path, rules="{diary: {ignore: true}}")
+            is None
+        )
 
 
 class TestResolvers:
@@ -357,7 +402,9 @@ class TestResolvers:
         assert resolve_agent_sdk_jsonl(tmp_path / "sessions", "discord", "/srv/agent") == path
         assert resolve_agent_sdk_jsonl(tmp_path / "sessions", "email", "/srv/agent") is None
 
-    @pytest.mark.parametrize("content", ["{}", "{", "[]", '{"sessionId": "../../etc/passwd"}', '{"sessionId": 7}'])
+    @pytest.mark.parametrize(
+        "content", ["{}", "{", "[]", '{"sessionId": "../../etc/passwd"}', '{"sessionId": 7}']
+    )
     def test_a_pointer_that_points_nowhere_safe_resolves_to_nothing(self, tmp_path, content):
         (tmp_path / "discord.json").write_text(content)
         assert resolve_agent_sdk_jsonl(tmp_path, "discord", "/srv/agent") is None

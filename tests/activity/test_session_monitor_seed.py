@@ -1,7 +1,7 @@
 """The cases of the seed that names session_monitor's functions, with the seed's expectations.
 
-Two are different on purpose: `ran 1 command` is singular, and the log has a speaker and a time on a line of their own.
-"""
+Two are different on purpose: `ran 1 command` is singular, and the log has a speaker and a time on a
+line of their own."""
 
 from __future__ import annotations
 
@@ -29,8 +29,14 @@ from session_memory.session_monitor import (
 
 def claude(role: str, *blocks: object) -> dict[str, object]:
     """A record as the seed shows it: nothing but the type, the message and the time."""
-    content = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
-    return {"type": role, "message": {"role": role, "content": content}, "timestamp": stamp(time.time())}
+    content = [
+        {"type": "text", "text": block} if isinstance(block, str) else block for block in blocks
+    ]
+    return {
+        "type": role,
+        "message": {"role": role, "content": content},
+        "timestamp": stamp(time.time()),
+    }
 
 
 def pi(role: str, *blocks: object) -> dict[str, object]:
@@ -66,9 +72,12 @@ class Monitored:
 
     def updates(self, current: str = "main") -> str | None:
         return get_session_updates(
-            current_session=current, sessions_dir=self.sessions_dir, cursor_file=self.cursor_file,
-            jsonl_resolver=self.path, format="agent-sdk",
-        )  # fmt: skip
+            current_session=current,
+            sessions_dir=self.sessions_dir,
+            cursor_file=self.cursor_file,
+            jsonl_resolver=self.path,
+            format="agent-sdk",
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -84,19 +93,30 @@ def monitored(tmp_path):
 
 class TestParsing:
     def test_claude_s_messages_and_calls_become_entries(self):
-        question, answer = parsed(claude("user", "hello"), claude("assistant", "hi", call("Edit", file_path="/a/b.py")))
+        question, answer = parsed(
+            claude("user", "hello"), claude("assistant", "hi", call("Edit", file_path="/a/b.py"))
+        )
         assert (question.role, question.text) == ("user", "hello")
-        assert (answer.role, answer.text, answer.tools) == ("assistant", "hi", (ToolUse("Edit", "/a/b.py", "edit"),))
+        assert (answer.role, answer.text, answer.tools) == (
+            "assistant",
+            "hi",
+            (ToolUse("Edit", "/a/b.py", "edit"),),
+        )
 
     def test_pi_s_messages_and_calls_become_entries(self):
         question, answer = parsed(
             pi("user", "hello"), pi("assistant", "hi", pi_call("exec", command="ls")), format="pi"
         )
         assert (question.role, question.text) == ("user", "hello")
-        assert [(tool.name, tool.argument, tool.kind) for tool in answer.tools] == [("exec", "ls", "command")]
+        assert [(tool.name, tool.argument, tool.kind) for tool in answer.tools] == [
+            ("exec", "ls", "command")
+        ]
 
     def test_a_content_that_is_a_text_is_that_text(self):
-        assert parsed({"type": "user", "message": {"role": "user", "content": "hello"}})[0].text == "hello"
+        assert (
+            parsed({"type": "user", "message": {"role": "user", "content": "hello"}})[0].text
+            == "hello"
+        )
 
     def test_thinking_results_progress_and_metadata_are_skipped(self):
         entries = parsed(
@@ -121,29 +141,46 @@ class TestSummary:
 
     def test_the_first_user_text_and_the_last_assistant_text_are_in_it(self):
         summary = summarize_entries(
-            parsed(claude("user", "first"), claude("assistant", "one"), claude("user", "second"),
-                   claude("assistant", "two"))
-        )  # fmt: skip
-        assert (summary.first_user_text, summary.last_assistant_text, summary.messages) == ("first", "two", 4)
+            parsed(
+                claude("user", "first"),
+                claude("assistant", "one"),
+                claude("user", "second"),
+                claude("assistant", "two"),
+            )
+        )
+        assert (summary.first_user_text, summary.last_assistant_text, summary.messages) == (
+            "first",
+            "two",
+            4,
+        )
 
     def test_calls_are_counted_by_category(self):
         summary = summarize_entries(
             parsed(
                 claude(
-                    "assistant", call("Edit", file_path="/a"), call("Write", file_path="/b"),
-                    call("Read", file_path="/c"), call("Grep", pattern="needle"), call("Glob", pattern="*.py"),
-                    call("Bash", command="ls"), call("Bash", command="pwd"),
+                    "assistant",
+                    call("Edit", file_path="/a"),
+                    call("Write", file_path="/b"),
+                    call("Read", file_path="/c"),
+                    call("Grep", pattern="needle"),
+                    call("Glob", pattern="*.py"),
+                    call("Bash", command="ls"),
+                    call("Bash", command="pwd"),
                 )
             )
-        )  # fmt: skip
+        )
         assert (len(summary.edited_files), summary.files_read, summary.commands) == (2, 3, 2)
 
     def test_the_searches_of_pi_are_reads_too(self):
-        summary = summarize_entries(parsed(pi("assistant", pi_call("grep", pattern="needle")), format="pi"))
+        summary = summarize_entries(
+            parsed(pi("assistant", pi_call("grep", pattern="needle")), format="pi")
+        )
         assert summary.files_read == 1
 
     def test_the_span_of_time_is_in_it(self):
-        summary = summarize_entries([Entry("user", "a", timestamp=10.0), Entry("user", "b", timestamp=70.0)])
+        summary = summarize_entries(
+            [Entry("user", "a", timestamp=10.0), Entry("user", "b", timestamp=70.0)]
+        )
         assert (summary.first_timestamp, summary.last_timestamp) == (10.0, 70.0)
 
 
@@ -151,15 +188,23 @@ class TestUpdates:
     def test_new_activity_is_one_line_for_each_session(self, monitored):
         edits = [call("Edit", file_path=f"/{number}") for number in range(2)]
         commands = [call("Bash", command=f"run {number}") for number in range(3)]
-        monitored.session("discord", claude("user", "how do I deploy this?"), claude("assistant", *edits, *commands))
+        monitored.session(
+            "discord",
+            claude("user", "how do I deploy this?"),
+            claude("assistant", *edits, *commands),
+        )
         told = monitored.updates()
         head, activity = told.splitlines()
         assert head == "[Session Activity]"
-        assert activity.startswith('- discord (just now, 2 messages): "how do I deploy this?" -> edited ')
+        assert activity.startswith(
+            '- discord (just now, 2 messages): "how do I deploy this?" -> edited '
+        )
         assert activity.endswith("ran 3 commands")
 
     def test_one_command_is_singular(self, monitored):
-        monitored.session("discord", claude("user", "try it"), claude("assistant", call("Bash", command="make")))
+        monitored.session(
+            "discord", claude("user", "try it"), claude("assistant", call("Bash", command="make"))
+        )
         assert "ran 1 command" in monitored.updates()
         assert "1 commands" not in (monitored.updates("email") or "")
 
@@ -186,7 +231,10 @@ class TestUpdates:
     def test_cursors_are_kept_for_each_pair(self, monitored):
         path = monitored.session("discord", claude("user", "hello"))
         monitored.updates()
-        assert json.loads(monitored.cursor_file.read_text())["main"]["discord"]["offset"] == path.stat().st_size
+        assert (
+            json.loads(monitored.cursor_file.read_text())["main"]["discord"]["offset"]
+            == path.stat().st_size
+        )
         assert "hello" in monitored.updates("email")
 
     def test_a_transcript_that_does_not_exist_yet_is_skipped(self, monitored):
@@ -201,17 +249,32 @@ class TestUpdates:
 
     @pytest.mark.parametrize(
         "content",
-        ["{", "[]", "null", '{"main": 7}', '{"main": {"discord": 7}}', '{"main": {"discord": {"offset": "x"}}}',
-         '{"main": {"discord": {"offset": -5}}}', '{"main": {"discord": {"offset": 1e400}}}', "\x00", b"\xff\xfe"],
-    )  # fmt: skip
+        [
+            "{",
+            "[]",
+            "null",
+            '{"main": 7}',
+            '{"main": {"discord": 7}}',
+            '{"main": {"discord": {"offset": "x"}}}',
+            '{"main": {"discord": {"offset": -5}}}',
+            '{"main": {"discord": {"offset": 1e400}}}',
+            "\x00",
+            b"\xff\xfe",
+        ],
+    )
     def test_a_corrupt_or_impossible_cursor_file_is_started_again(self, monitored, content):
         monitored.session("discord", claude("user", "hello"))
-        monitored.cursor_file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        monitored.cursor_file.write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
         assert "hello" in monitored.updates()
         assert monitored.updates() is None
         assert sorted(os.listdir(monitored.cursor_file.parent)) == [
-            "person", "session-cursors.json", "session-cursors.json.lock", "sessions",
-        ]  # fmt: skip
+            "person",
+            "session-cursors.json",
+            "session-cursors.json.lock",
+            "sessions",
+        ]
 
     def test_a_directory_in_place_of_the_cursor_file_stays(self, monitored):
         monitored.session("discord", claude("user", "hello"))
@@ -231,7 +294,9 @@ class TestUpdates:
 
     def test_the_text_has_at_most_500_characters(self, monitored):
         for number in range(20):
-            monitored.session(f"session-{number}", *exchange("a long question " * 20, "a long answer " * 20))
+            monitored.session(
+                f"session-{number}", *exchange("a long question " * 20, "a long answer " * 20)
+            )
         assert len(monitored.updates()) <= 500
 
     def test_a_line_that_is_being_written_is_told_when_it_is_complete(self, monitored):
@@ -249,22 +314,38 @@ class TestLog:
         path = write(
             tmp_path / "a.jsonl",
             claude("user", "the whole question"),
-            claude("assistant", {"type": "thinking", "thinking": "a thought"}, "the whole answer",
-                   call("Edit", file_path="home/MEMORY.md"), call("Bash", command="npm test")),
+            claude(
+                "assistant",
+                {"type": "thinking", "thinking": "a thought"},
+                "the whole answer",
+                call("Edit", file_path="home/MEMORY.md"),
+                call("Bash", command="npm test"),
+            ),
             claude("user", {"type": "tool_result", "tool_use_id": "t", "content": "a result"}),
-        )  # fmt: skip
+        )
         log = read_session_log(jsonl_path=path, format="agent-sdk")
-        for text in ("the whole question", "the whole answer", "[Edit home/MEMORY.md]", "[Bash npm test]"):
+        for text in (
+            "the whole question",
+            "the whole answer",
+            "[Edit home/MEMORY.md]",
+            "[Bash npm test]",
+        ):
             assert text in log
         assert "a thought" not in log
         assert "a result" not in log
 
     def test_the_log_of_pi_has_its_calls(self, tmp_path):
-        path = write(tmp_path / "a.jsonl", pi("user", "hello"), pi("assistant", pi_call("exec", command="ls -l")))
+        path = write(
+            tmp_path / "a.jsonl",
+            pi("user", "hello"),
+            pi("assistant", pi_call("exec", command="ls -l")),
+        )
         assert "[exec ls -l]" in read_session_log(jsonl_path=path, format="pi")
 
     def test_only_the_last_entries_are_in_it_if_asked(self, tmp_path):
-        path = write(tmp_path / "a.jsonl", *[claude("user", f"message {number}") for number in range(9)])
+        path = write(
+            tmp_path / "a.jsonl", *[claude("user", f"message {number}") for number in range(9)]
+        )
         log = read_session_log(jsonl_path=path, format="agent-sdk", lines=2)
         assert [f"message {number}" in log for number in (6, 7, 8)] == [False, True, True]
 
@@ -278,14 +359,19 @@ class TestResolvers:
     def test_a_directory_is_encoded_as_claude_code_does(self):
         assert encode_cwd("/Users/foo/home") == "-Users-foo-home"
 
-    def test_a_pointer_resolves_to_the_transcript_even_if_that_does_not_exist_yet(self, monitored, tmp_path):
+    def test_a_pointer_resolves_to_the_transcript_even_if_that_does_not_exist_yet(
+        self, monitored, tmp_path
+    ):
         monitored.session("discord")
         expected = tmp_path / "person" / ".claude" / "projects" / "-srv-agent" / "discord-id.jsonl"
         assert resolve_agent_sdk_jsonl(monitored.sessions_dir, "discord", "/srv/agent") == expected
         assert resolve_agent_sdk_jsonl(monitored.sessions_dir, "email", "/srv/agent") is None
 
     def test_pi_s_latest_transcript_is_the_session_s(self, tmp_path):
-        older, newer = write(tmp_path / "discord" / "b.jsonl"), write(tmp_path / "discord" / "a.jsonl")
+        older, newer = (
+            write(tmp_path / "discord" / "b.jsonl"),
+            write(tmp_path / "discord" / "a.jsonl"),
+        )
         os.utime(older, (1, 1))
         assert resolve_pi_jsonl(tmp_path, "discord") == newer
         assert resolve_pi_jsonl(tmp_path, "email") is None
@@ -294,18 +380,25 @@ class TestResolvers:
 class TestArchive:
     def test_a_transcript_is_archived_and_updated_in_the_same_file(self, tmp_path):
         path = write(tmp_path / "a.jsonl", user("plan the trip"), assistant("Here is a plan."))
-        archive = archive_session(jsonl_path=path, conversations_dir=tmp_path / "conversations", format="agent-sdk")
+        archive = archive_session(
+            jsonl_path=path, conversations_dir=tmp_path / "conversations", format="agent-sdk"
+        )
         assert archive.parent == tmp_path / "conversations"
         assert "plan the trip" in archive.read_text()
         append(path, *exchange("and the hotel?", "Booked."))
-        again = archive_session(jsonl_path=path, conversations_dir=tmp_path / "conversations", format="agent-sdk")
+        again = archive_session(
+            jsonl_path=path, conversations_dir=tmp_path / "conversations", format="agent-sdk"
+        )
         assert again == archive
         assert "Booked." in archive.read_text()
 
     def test_a_title_names_the_file(self, tmp_path):
         path = write(tmp_path / "a.jsonl", *exchange("plan the trip", "done"))
         archive = archive_session(
-            jsonl_path=path, conversations_dir=tmp_path / "conversations", format="agent-sdk", title="Summer in Japan"
+            jsonl_path=path,
+            conversations_dir=tmp_path / "conversations",
+            format="agent-sdk",
+            title="Summer in Japan",
         )
         assert archive.name.endswith("-summer-in-japan.md")
 
@@ -314,7 +407,9 @@ class TestArchive:
         settings = tmp_path / "person" / ".session-memory" / "config.yaml"
         settings.parent.mkdir()
         settings.write_text("sessions: {secret: {ignore: true}}\n")
-        archive = archive_session(jsonl_path=path, conversations_dir=tmp_path / "conversations", format="agent-sdk")
+        archive = archive_session(
+            jsonl_path=path, conversations_dir=tmp_path / "conversations", format="agent-sdk"
+        )
         assert archive.parent == tmp_path / ".private-conversations"
         assert not list((tmp_path / "conversations").glob("*.md"))
 
@@ -322,7 +417,10 @@ class TestArchive:
     def test_an_absent_path_is_not_archived(self, tmp_path, path):
         absent = tmp_path / path if path else path
         directory = tmp_path / "conversations"
-        assert archive_session(jsonl_path=absent, conversations_dir=directory, format="agent-sdk") is None
+        assert (
+            archive_session(jsonl_path=absent, conversations_dir=directory, format="agent-sdk")
+            is None
+        )
 
 
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):

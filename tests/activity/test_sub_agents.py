@@ -1,4 +1,5 @@
-"""Collisions over what sub-agents do, which have transcripts of their own beside that of their session."""
+"""Collisions over what sub-agents do, which have transcripts of their own beside that of their
+session."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def test_what_a_sub_agent_edits_its_session_has_edited(pair: Pair) -> None:
     pair.main.read("src/app.py")
     pair.discord.sub_agent().edit("src/app.py", "x\n")
     pair.later()
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 5m ago by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited 5m ago by "discord", after you read it'
+    ]
     pair.discord.say("Go on.")
     assert collisions(pair.main.prompt()) == []
 
@@ -28,7 +31,9 @@ def test_an_edit_by_a_workflows_agent_is_its_sessions(pair: Pair) -> None:
     pair.main.read("src/app.py")
     pair.discord.sub_agent("workflows/wf_1a2b").edit("src/app.py", "x\n")
     pair.later()
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 5m ago by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited 5m ago by "discord", after you read it'
+    ]
 
 
 def test_what_it_does_later_is_told_later(pair: Pair) -> None:
@@ -38,7 +43,9 @@ def test_what_it_does_later_is_told_later(pair: Pair) -> None:
     assert collisions(pair.main.prompt()) == []
     agent.edit("src/app.py", "x\n")
     pair.discord.say("Go on.")
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "discord", after you read it'
+    ]
 
 
 def test_an_edit_that_was_refused_to_it_is_none(pair: Pair) -> None:
@@ -50,7 +57,9 @@ def test_an_edit_that_was_refused_to_it_is_none(pair: Pair) -> None:
 def test_what_a_sub_agent_of_this_session_touched_this_session_has_in_hand(pair: Pair) -> None:
     pair.main.sub_agent().edit("src/app.py", "1\n")
     pair.discord.edit("src/app.py", "x\n")
-    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you edited it']
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "discord", after you edited it'
+    ]
 
 
 def test_a_branch_that_a_sub_agent_of_this_session_switched_is_not_told(pair: Pair) -> None:
@@ -86,8 +95,11 @@ def test_where_its_transcript_cannot_be_read_the_rest_is_told(pair: Pair) -> Non
     assert len(collisions(pair.main.prompt())) == 1
 
 
-def test_what_a_running_sub_agent_edits_is_told_before_its_session_writes_anything(pair: Pair) -> None:
-    """A session that waits for its sub-agent, perhaps for many minutes, writes nothing meanwhile."""
+def test_what_a_running_sub_agent_edits_is_told_before_its_session_writes_anything(
+    pair: Pair,
+) -> None:
+    """A session that waits for its sub-agent, perhaps for many minutes, writes nothing
+    meanwhile."""
     pair.main.read("src/app.py")
     agent = pair.discord.sub_agent()
     told = [pair.main.prompt(), pair.main.prompt()]
@@ -102,4 +114,7 @@ def test_what_a_running_sub_agent_edits_is_told_before_its_session_writes_anythi
     assert "- discord" not in told[2]
     pair.later()
     agent.edit("src/app.py", "y\n")
-    assert pair.main.before_edit("src/app.py") == '! src/app.py: edited just now by "discord", before you edited it'
+    assert (
+        pair.main.before_edit("src/app.py")
+        == '! src/app.py: edited just now by "discord", before you edited it'
+    )

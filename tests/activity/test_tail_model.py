@@ -1,4 +1,5 @@
-"""A transcript goes through whatever files go through, and is looked at in between: no line is missed, none is cut."""
+"""A transcript goes through whatever files go through, and is looked at in between: no line is
+missed, none is cut."""
 
 from __future__ import annotations
 
@@ -11,13 +12,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from share import some
 
-from session_memory.transcripts.lines import last_line_end, make_cursor, resume_offset, windows_backward
+from session_memory.transcripts.lines import (
+    last_line_end,
+    make_cursor,
+    resume_offset,
+    windows_backward,
+)
 
 LINE = st.integers(0, 3000)
 
 
 class Tailed(RuleBasedStateMachine):
-    """The reference keeps the file's bytes; the reader keeps a cursor, as the hook does, and a set of lines it saw."""
+    """The reference keeps the file's bytes; the reader keeps a cursor, as the hook does, and a set
+    of lines it saw."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +79,9 @@ class Tailed(RuleBasedStateMachine):
 
     @rule(lengths=st.lists(LINE, max_size=4), keep=st.booleans())
     def replace(self, lengths: list[int], keep: bool) -> None:
-        self.content = (self.content if keep else b"") + b"".join(self.new_line(length) + b"\n" for length in lengths)
+        self.content = (self.content if keep else b"") + b"".join(
+            self.new_line(length) + b"\n" for length in lengths
+        )
         other = self.path.with_suffix(".new")
         other.write_bytes(self.content)
         os.replace(other, self.path)
@@ -99,7 +108,9 @@ class Tailed(RuleBasedStateMachine):
             for lines in windows_backward(descriptor, start, end):
                 for offset, line in lines:
                     assert self.content[offset : offset + len(line) + 1] == line + b"\n"
-                    assert offset == 0 or self.content[offset - 1 : offset] == b"\n", "a line was read from its middle"
+                    assert offset == 0 or self.content[offset - 1 : offset] == b"\n", (
+                        "a line was read from its middle"
+                    )
                     self.seen.add(line)
             self.cursor = make_cursor(descriptor, status, end, 0)
         finally:
@@ -118,7 +129,8 @@ TestTailed.settings = settings(max_examples=some(200), stateful_step_count=30, d
 
 
 class WithoutTheSeam(Tailed):
-    """The same with an offset alone, as the seed has it: it must fail, or the model could not tell the difference."""
+    """The same with an offset alone, as the seed has it: it must fail, or the model could not tell
+    the difference."""
 
     @rule()
     def look(self) -> None:
@@ -160,7 +172,11 @@ def test_windows_give_every_line_once_whatever_their_sizes(tmp_path):
     size = path.stat().st_size
     end = last_line_end(descriptor, 0, size, size)
     assert end == size - 4
-    found = [line for window in reversed(list(windows_backward(descriptor, 0, end))) for _, line in window]
+    found = [
+        line
+        for window in reversed(list(windows_backward(descriptor, 0, end)))
+        for _, line in window
+    ]
     os.close(descriptor)
     assert found == lines
 

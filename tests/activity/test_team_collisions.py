@@ -1,4 +1,5 @@
-"""Collisions with another machine's copy of the repository, as upkeep keeps what was done there; nothing asks a server."""
+"""Collisions with another machine's copy of the repository, as upkeep keeps what was done there;
+nothing asks a server."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ GONE = "team: {url: 'postgresql://bob@127.0.0.1:1/gone', machine: desk}\n"
 
 
 class TeamProject(Project):
-    """The project of somebody who has joined a team, of which another member edits files on their laptop."""
+    """The project of somebody who has joined a team, of which another member edits files on their
+    laptop."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -42,15 +44,28 @@ class TeamProject(Project):
 
     def edit(self, name: str) -> None:
         """This session edits a file."""
-        call = {"type": "tool_use", "id": f"toolu_{name}", "name": "Edit", "input": {"file_path": f"{self.cwd}/{name}"}}
+        call = {
+            "type": "tool_use",
+            "id": f"toolu_{name}",
+            "name": "Edit",
+            "input": {"file_path": f"{self.cwd}/{name}"},
+        }
         append(self.own, assistant(call, cwd=self.cwd))
         (self.directory / name).write_text("2\n")
-        append(self.own, user([{"tool_use_id": call["id"], "type": "tool_result", "content": "Done."}], cwd=self.cwd))
+        append(
+            self.own,
+            user(
+                [{"tool_use_id": call["id"], "type": "tool_result", "content": "Done."}],
+                cwd=self.cwd,
+            ),
+        )
 
     def prompt(self) -> list[str]:
         """The collisions that a prompt tells of."""
         printed = self.user.run(cwd=self.cwd)
-        return [line for line in told(printed).split("\n") if line.startswith("! ")] if printed else []
+        return (
+            [line for line in told(printed).split("\n") if line.startswith("! ")] if printed else []
+        )
 
 
 @pytest.fixture
@@ -75,7 +90,9 @@ def test_what_is_only_edited_there_is_told_when_it_is_edited_here(project):
     assert project.prompt() == []
     project.elsewhere("app")
     assert project.told("db") == ""
-    assert '! app: edited 19m ago by "fix login" (ann@laptop) on another machine' in project.told("app")
+    assert '! app: edited 19m ago by "fix login" (ann@laptop) on another machine' in project.told(
+        "app"
+    )
     assert project.told("app") == ""
 
 
@@ -87,7 +104,9 @@ def test_what_lies_outside_of_the_repository_there_is_not_what_has_its_path_here
 
 @pytest.mark.parametrize(("branch", "is_told"), [("fix/login", True), ("main", False)])
 def test_a_branch_that_both_work_on_is_told_once(project, branch, is_told):
-    subprocess.run(["git", "symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=project.cwd, check=True)
+    subprocess.run(
+        ["git", "symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=project.cwd, check=True
+    )
     project.prompt()
     project.elsewhere("db", branch=branch)
     line = f'! {branch}, the branch you are on: worked on 20m ago by "fix login" (ann@laptop) too, on another machine'

@@ -1,4 +1,5 @@
-"""The paths in an update: those of files in one repository are relative to its root, wherever their sessions began."""
+"""The paths in an update: those of files in one repository are relative to its root, wherever their
+sessions began."""
 
 from __future__ import annotations
 

@@ -16,8 +16,12 @@ def pair(tmp_path: Path) -> Pair:
     return Pair(Clone(tmp_path))
 
 
-@pytest.mark.parametrize("command", ["sed -i 's/slots = 6/slots = 7/' src/app.py", "sed -i -e s/no/seven/ src/app.py"])
-def test_a_substitution_that_found_nothing_in_an_edited_file_is_no_edit(pair: Pair, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["sed -i 's/slots = 6/slots = 7/' src/app.py", "sed -i -e s/no/seven/ src/app.py"]
+)
+def test_a_substitution_that_found_nothing_in_an_edited_file_is_no_edit(
+    pair: Pair, command: str
+) -> None:
     pair.main.edit("src/app.py", "1\n")
     pair.discord.bash(command)
     assert collisions(pair.main.prompt()) == []

@@ -1,5 +1,5 @@
-"""What stands before many screenshots and outputs is told all the same: they are skipped, and what one prompt cannot
-read, the next one reads."""
+"""What stands before many screenshots and outputs is told all the same: they are skipped, and what
+one prompt cannot read, the next one reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def output(content: object) -> bytes:
 
 @functools.cache
 def screenshot_and_output(size: int) -> bytes:
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR/x0" * (size // 8)}}
+    image = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR/x0" * (size // 8)},
+    }
     return output([image]) + output("12 passed\n" * (size // 11))
 
 
@@ -55,7 +58,9 @@ def in_little_memory() -> None:
 class TestBuried:
     """An edit and 64 MB behind it."""
 
-    @pytest.fixture(params=[MEGABYTE, 31 * MEGABYTE], ids=["in pieces of 1 MB", "in pieces of 31 MB"])
+    @pytest.fixture(
+        params=[MEGABYTE, 31 * MEGABYTE], ids=["in pieces of 1 MB", "in pieces of 31 MB"]
+    )
     def project(self, tmp_path: Path, request: pytest.FixtureRequest) -> Project:
         project = Project(tmp_path)
         then = time.time() - 60
@@ -65,21 +70,28 @@ class TestBuried:
         return project
 
     def test_a_prompt_tells_of_it(self, project):
-        told = run(project.user.event(cwd=project.cwd), project.user.root, "user_prompt_submit", in_little_memory)
+        told = run(
+            project.user.event(cwd=project.cwd),
+            project.user.root,
+            "user_prompt_submit",
+            in_little_memory,
+        )
         assert b"rename the port" in told
         assert b"edited app" in told
         assert project.user.log() == []
 
     def test_it_is_told_before_the_file_is_edited(self, project):
         told, until = "", time.monotonic() + 400
-        while not told and time.monotonic() < until:  # on a busy machine most calls reach their deadline
+        # on a busy machine most calls reach their deadline
+        while not told and time.monotonic() < until:
             told = project.told()
         assert told == '! app: edited just now by "discord", before you edited it'
 
     def test_a_command_that_takes_it_along_is_held_back(self, project):
         project.user.config("collisions: ask\n")
         log = project.directory / ".git" / "logs" / "HEAD"
-        log.write_text(re.sub(r"> \d+ ", "> 1700000000 ", log.read_text()))  # git's times are whole seconds
+        # git's times are whole seconds
+        log.write_text(re.sub(r"> \d+ ", "> 1700000000 ", log.read_text()))
         command = {"tool_name": "Bash", "tool_input": {"command": "git commit -am done"}}
         reason, calls = "", 0
         while "could not be checked in time" in reason or not calls:  # on a busy machine
@@ -111,7 +123,9 @@ def test_however_little_is_read_at_once_all_is_read_once(tmp_path, monkeypatch, 
             written.append(added)
             with open(random.choice(sessions).path, "ab") as file:
                 file.write(output("x" * random.choice((1, 900, 20_000))) + line(assistant(added)))
-        cursors, found = read_all(sessions, cursors, Budget(random.randrange(1, 9000), random.randrange(1, 30_000)))
+        cursors, found = read_all(
+            sessions, cursors, Budget(random.randrange(1, 9000), random.randrange(1, 30_000))
+        )
         told += found
     for _ in range(200):
         cursors, found = read_all(sessions, cursors, Budget(5000, 20_000))
@@ -120,11 +134,15 @@ def test_however_little_is_read_at_once_all_is_read_once(tmp_path, monkeypatch, 
     assert not any("unread" in cursor for cursor in cursors.values())
 
 
-def test_long_sessions_that_are_seen_first_leave_the_last_dialogue_of_each_other_to_be_read(tmp_path):
+def test_long_sessions_that_are_seen_first_leave_the_last_dialogue_of_each_other_to_be_read(
+    tmp_path,
+):
     long, other = Path(tmp_path / "long.jsonl"), Path(tmp_path / "other.jsonl")
     append(long, user("begin"))
     bury(long, 2, MEGABYTE // 2)
-    other.write_bytes(b"".join([line(user(f"{number}")) + line(assistant("x" * 1000)) for number in range(2000)]))
+    other.write_bytes(
+        b"".join([line(user(f"{number}")) + line(assistant("x" * 1000)) for number in range(2000)])
+    )
     sessions = [Session(path.stem, str(path)) for path in (long, other)]
     os.utime(other, (1e9, 1e9))
     deadline = Deadline()
@@ -140,7 +158,8 @@ def reading(deadline):
 
 
 def read_all(sessions, cursors, budget):
-    """The cursors behind what is new in the sessions, and the texts in it, as far as the budget goes."""
+    """The cursors behind what is new in the sessions, and the texts in it, as far as the budget
+    goes."""
     cursors, now = json.loads(json.dumps(cursors)), time.time()
     deadline = Deadline()
     changed = changed_sessions(sessions, cursors, 0.0, reading(deadline))
@@ -156,7 +175,9 @@ def test_a_line_that_does_not_matter_takes_no_memory_however_long(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     deadline = Deadline()
     changed = changed_sessions([Session("a", str(path))], {}, 0.0, reading(deadline))
-    (unseen,), _ = read_changed(reading(deadline), changed, {}, time.time(), 0.0, 9, Budget(read=1 << 30))
+    (unseen,), _ = read_changed(
+        reading(deadline), changed, {}, time.time(), 0.0, 9, Budget(read=1 << 30)
+    )
     assert [entry.text for entry in unseen.entries] == ["before", "behind"]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60 * 1024
     assert os.stat(path).st_size > 80 * MEGABYTE

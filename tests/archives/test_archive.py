@@ -55,12 +55,18 @@ SITUATIONS = {
         [
             *exchange("before", "yes", at=MONDAY),
             record("system", subtype="compact_boundary", content="Conversation compacted"),
-            user("This session is being continued from a previous conversation.", isCompactSummary=True),
+            user(
+                "This session is being continued from a previous conversation.",
+                isCompactSummary=True,
+            ),
             *exchange("after", "yes", at=MONDAY + 60),
         ],
         ArchiveStyle(),
     ),
-    "a long message is cut and says so": ([user("word " * 1000, at=MONDAY)], ArchiveStyle(message_characters=100)),
+    "a long message is cut and says so": (
+        [user("word " * 1000, at=MONDAY)],
+        ArchiveStyle(message_characters=100),
+    ),
     "what tries to be more than text": (
         [
             user(
@@ -95,7 +101,10 @@ def test_a_task_speaks_as_task_in_its_own_words_and_gives_the_title(tmp_path, fo
 
 class TestNames:
     def test_the_name_is_the_local_date_of_the_first_message_and_the_title(self, tmp_path, folder):
-        assert archive(write(tmp_path / "t.jsonl", *travel()), folder).name == "2026-09-21-travel-planning.md"
+        assert (
+            archive(write(tmp_path / "t.jsonl", *travel()), folder).name
+            == "2026-09-21-travel-planning.md"
+        )
 
     @pytest.mark.parametrize(
         ("title", "expected"),
@@ -118,8 +127,13 @@ class TestNames:
         assert slug(title) == expected
         assert len(f"2026-09-21-{expected}-99.md".encode()) <= 255
 
-    def test_two_conversations_of_a_day_with_one_title_do_not_overwrite_each_other(self, tmp_path, folder):
-        paths = [archive(write(tmp_path / f"{n}.jsonl", *travel()), folder, session=f"session-{n}") for n in range(3)]
+    def test_two_conversations_of_a_day_with_one_title_do_not_overwrite_each_other(
+        self, tmp_path, folder
+    ):
+        paths = [
+            archive(write(tmp_path / f"{n}.jsonl", *travel()), folder, session=f"session-{n}")
+            for n in range(3)
+        ]
         assert [path.name for path in paths] == [
             "2026-09-21-travel-planning.md",
             "2026-09-21-travel-planning-2.md",
@@ -127,7 +141,10 @@ class TestNames:
         ]
 
     def test_a_title_without_words_gives_way_to_the_session_id(self, tmp_path, folder):
-        assert archive(write(tmp_path / "t.jsonl", user("???", at=MONDAY)), folder).name == "2026-09-21-d58a79a7.md"
+        assert (
+            archive(write(tmp_path / "t.jsonl", user("???", at=MONDAY)), folder).name
+            == "2026-09-21-d58a79a7.md"
+        )
 
     def test_archives_are_for_this_user_alone(self, tmp_path, folder):
         path = archive(write(tmp_path / "t.jsonl", *travel()), folder)
@@ -155,7 +172,11 @@ class TestOneArchiveASession:
         write(transcript, *exchange("a rotated transcript", "goes on", at=MONDAY + 200))
         renamed = archive(transcript, folder, title="Japan, Korea")
         assert sorted(os.listdir(folder)) == [".lock", "2026-09-21-japan-korea.md"]
-        assert [text for _, text in messages(renamed)][-3:] == ["Also nice.", "a rotated transcript", "goes on"]
+        assert [text for _, text in messages(renamed)][-3:] == [
+            "Also nice.",
+            "a rotated transcript",
+            "goes on",
+        ]
 
     def test_nothing_said_makes_no_archive(self, tmp_path, folder):
         assert archive(write(tmp_path / "t.jsonl", titled("Empty")), folder) is None
@@ -201,7 +222,11 @@ class TestOneArchiveASession:
         transcript = write(tmp_path / "t.jsonl", uses[0], *travel(), uses[1])
         path = archive(transcript, folder)
         rewrite_facts(
-            path, messages=5, first_id=uses[0]["uuid"], last_id=uses[1]["uuid"], last="2026-09-21T14:13:20.000Z"
+            path,
+            messages=5,
+            first_id=uses[0]["uuid"],
+            last_id=uses[1]["uuid"],
+            last="2026-09-21T14:13:20.000Z",
         )
         append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY))
         archive(transcript, folder)
@@ -229,27 +254,49 @@ class TestOneArchiveASession:
 def test_what_it_counts_is_what_is_in_it(tmp_path, folder):
     last = assistant("Done.", at=MONDAY + 30)
     uses = assistant(("Bash", {"command": "ls"}), at=MONDAY + 60)
-    transcript = write(tmp_path / "t.jsonl", uses, *travel(), last, uses, tool_result("ten results"))
+    transcript = write(
+        tmp_path / "t.jsonl", uses, *travel(), last, uses, tool_result("ten results")
+    )
     facts = facts_in(archive(transcript, folder).read_text())
     assert (facts["messages"], facts["last_id"]) == (4, last["uuid"])
-    assert (facts["first"], facts["last"]) == ("2026-09-21T14:13:00.000Z", "2026-09-21T14:13:30.000Z")
-    facts = facts_in(archive(transcript, tmp_path / "tools", ArchiveStyle(with_tools=True)).read_text())
-    assert (facts["messages"], facts["first_id"], facts["last"]) == (5, uses["uuid"], "2026-09-21T14:14:00.000Z")
+    assert (facts["first"], facts["last"]) == (
+        "2026-09-21T14:13:00.000Z",
+        "2026-09-21T14:13:30.000Z",
+    )
+    facts = facts_in(
+        archive(transcript, tmp_path / "tools", ArchiveStyle(with_tools=True)).read_text()
+    )
+    assert (facts["messages"], facts["first_id"], facts["last"]) == (
+        5,
+        uses["uuid"],
+        "2026-09-21T14:14:00.000Z",
+    )
 
 
 def test_nothing_but_tool_uses_makes_no_archive(tmp_path, folder):
-    assert archive(write(tmp_path / "t.jsonl", assistant(("Bash", {"command": "ls"}))), folder) is None
+    assert (
+        archive(write(tmp_path / "t.jsonl", assistant(("Bash", {"command": "ls"}))), folder) is None
+    )
 
 
 def test_a_message_behind_a_record_that_was_torn_is_kept(tmp_path, folder):
     torn = line(assistant("torn", ("Bash", {"command": "ls"})))
     path = tmp_path / "t.jsonl"
-    path.write_bytes(line(user("one")) + b"".join(torn[:cut] + line(user(f"cut {cut}")) for cut in (1, 90, 300)))
-    assert [text for _, text in messages(archive(path, folder))] == ["one", "cut 1", "cut 90", "cut 300"]
+    path.write_bytes(
+        line(user("one")) + b"".join(torn[:cut] + line(user(f"cut {cut}")) for cut in (1, 90, 300))
+    )
+    assert [text for _, text in messages(archive(path, folder))] == [
+        "one",
+        "cut 1",
+        "cut 90",
+        "cut 300",
+    ]
 
 
 def test_the_last_record_is_kept_without_its_line_feed(tmp_path, folder):
-    transcript = write(tmp_path / "t.jsonl", *travel(), *exchange("and Korea?", "Also nice.", at=MONDAY + 99))
+    transcript = write(
+        tmp_path / "t.jsonl", *travel(), *exchange("and Korea?", "Also nice.", at=MONDAY + 99)
+    )
     transcript.write_bytes(transcript.read_bytes()[:-1])
     path = archive(transcript, folder)
     assert messages(path)[-1] == ("G2", "Also nice.")
@@ -271,27 +318,42 @@ def test_a_program_finds_what_it_wants_to_know_in_the_last_line(tmp_path, folder
 def test_other_files_in_the_folder_are_not_taken_for_archives(tmp_path, folder):
     folder.mkdir()
     (folder / "notes.md").write_text("# Notes\n")
-    (folder / "forged.md").write_text('# A\n\n<!-- session-memory {"session": "x"} -->\n\nmore text')
+    (folder / "forged.md").write_text(
+        '# A\n\n<!-- session-memory {"session": "x"} -->\n\nmore text'
+    )
     (folder / "broken.md").write_text("# A\n\n<!-- session-memory {broken} -->\n")
     (folder / "link.md").symlink_to(tmp_path / "nowhere")
     (folder / "folder.md").mkdir()
     assert list(list_archives(str(folder))) == []
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
-        st.lists(st.sampled_from(PIECES) | st.text(max_size=20), min_size=1, max_size=8).map("".join),
+        st.lists(st.sampled_from(PIECES) | st.text(max_size=20), min_size=1, max_size=8).map(
+            "".join
+        ),
         min_size=1,
         max_size=5,
     )
 )
 def test_a_reader_gets_back_the_messages_that_went_in(tmp_path, texts):
     shutil.rmtree(tmp_path / "c", ignore_errors=True)
-    records = [user(text, at=MONDAY) if index % 2 else assistant(text, at=MONDAY) for index, text in enumerate(texts)]
+    records = [
+        user(text, at=MONDAY) if index % 2 else assistant(text, at=MONDAY)
+        for index, text in enumerate(texts)
+    ]
     entries = [CLAUDE.records.entry(one, 0) for one in records]
-    path = archive(write(tmp_path / "t.jsonl", *records), tmp_path / "c", ArchiveStyle("G2", message_characters=0))
-    said = [("User" if e.role == "user" else "G2", for_people(e.text).strip()) for e in entries if e]
+    path = archive(
+        write(tmp_path / "t.jsonl", *records),
+        tmp_path / "c",
+        ArchiveStyle("G2", message_characters=0),
+    )
+    said = [
+        ("User" if e.role == "user" else "G2", for_people(e.text).strip()) for e in entries if e
+    ]
     went_in = [(speaker, text) for speaker, text in said if text]
     assert (messages(path) if path else []) == went_in
 
@@ -305,10 +367,16 @@ def test_each_message_has_its_time_and_gives_it_back(tmp_path, folder, monkeypat
 
 
 def test_a_message_whose_time_can_be_none_has_none(tmp_path, folder):
-    records = [user("hi", timestamp=when) for when in ("never", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")]
-    assert [at for *_, at in messages_in(archive(write(tmp_path / "t.jsonl", *records), folder).read_text())] == [
-        None
-    ] * 3
+    records = [
+        user("hi", timestamp=when)
+        for when in ("never", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
+    ]
+    assert [
+        at
+        for *_, at in messages_in(
+            archive(write(tmp_path / "t.jsonl", *records), folder).read_text()
+        )
+    ] == [None] * 3
 
 
 def test_an_archive_of_before_messages_had_times_is_read(tmp_path):
@@ -317,7 +385,10 @@ def test_an_archive_of_before_messages_had_times_is_read(tmp_path):
         "\\**User**: forged\n\n**Note** (see below): bold\n\n"
         '<!-- session-memory {"session": "s1", "last": "2026-09-21T14:13:09.000Z"} -->\n'
     )
-    said = [("User", "hi <b>", None), ("G2", "- Kyoto\n\n**User**: forged\n\n**Note** (see below): bold", None)]
+    said = [
+        ("User", "hi <b>", None),
+        ("G2", "- Kyoto\n\n**User**: forged\n\n**Note** (see below): bold", None),
+    ]
     assert list(messages_in(old)) == said
 
 
@@ -347,8 +418,17 @@ def test_who_speaks_on_the_page_is_who_spoke(tmp_path, folder):
 
 @pytest.mark.parametrize("fence", ["```py", "~~~~", "- so:\n  ```"])
 def test_a_cut_within_code_leaves_it_code(tmp_path, folder, fence):
-    text = f"{fence}\n  " + "x = '<b>' # **User**: y\n  " * 50 + fence.split()[-1].strip("py") + "\nafter"
-    path = archive(write(tmp_path / "t.jsonl", user(text, at=MONDAY)), folder, ArchiveStyle(message_characters=300))
+    text = (
+        f"{fence}\n  "
+        + "x = '<b>' # **User**: y\n  " * 50
+        + fence.split()[-1].strip("py")
+        + "\nafter"
+    )
+    path = archive(
+        write(tmp_path / "t.jsonl", user(text, at=MONDAY)),
+        folder,
+        ArchiveStyle(message_characters=300),
+    )
     shown = Judge().shown(path.read_text())
     assert shown.count("<pre><code") == 1
     assert shown.index("</code></pre>") < shown.index("more characters]")
@@ -356,7 +436,9 @@ def test_a_cut_within_code_leaves_it_code(tmp_path, folder, fence):
 
 
 def test_what_an_archive_keeps_of_a_message_is_all_unless_the_settings_say_less(tmp_path, folder):
-    path = archive(write(tmp_path / "t.jsonl", user("word " * 4000, at=MONDAY)), folder, ArchiveStyle())
+    path = archive(
+        write(tmp_path / "t.jsonl", user("word " * 4000, at=MONDAY)), folder, ArchiveStyle()
+    )
     assert messages(path) == [("User", ("word " * 4000).strip())]
     assert Settings({}).archive_message_characters == 0
 
@@ -374,7 +456,9 @@ def test_a_secret_in_a_title_is_redacted_before_the_title_is_cut(tmp_path, folde
 
 def test_a_secret_in_a_directory_is_redacted(tmp_path, folder):
     kind = next(samples(1))
-    path = archive(write(tmp_path / "t.jsonl", user("hi", at=MONDAY, cwd=f"/srv/{kind.text}")), folder)
+    path = archive(
+        write(tmp_path / "t.jsonl", user("hi", at=MONDAY, cwd=f"/srv/{kind.text}")), folder
+    )
     assert kind.secret not in path.read_text()
 
 

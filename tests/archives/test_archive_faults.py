@@ -40,12 +40,16 @@ def start_archive(transcript: Path, folder: str) -> int:
 
 
 class TestCrashes:
-    @pytest.mark.timeout(1200)  # it waits for as long as an archive takes on this machine, 100 times
+    # it waits for as long as an archive takes on this machine, 100 times
+    @pytest.mark.timeout(1200)
     def test_killed_at_any_moment_the_archive_is_the_old_or_the_new_whole(self, tmp_path, folder):
-        """Each child renews the archive; the parent kills it at some moment and looks. It waits longer where the last
-        one had not come to write and less where it had, so that both are seen however busy the machine is."""
+        """Each child renews the archive; the parent kills it at some moment and looks. It waits
+        longer where the last one had not come to write and less where it had, so that both are seen
+        however busy the machine is."""
         records = [
-            one for number in range(60) for one in exchange(f"question {number}", "answer " * 50, at=MONDAY + number)
+            one
+            for number in range(60)
+            for one in exchange(f"question {number}", "answer " * 50, at=MONDAY + number)
         ]
         transcript = write(tmp_path / "t.jsonl", *records)
         path = archive(transcript, folder)
@@ -102,7 +106,9 @@ def test_memory_does_not_grow_with_the_transcript(tmp_path, folder):
     """300 MB with 60,000 messages, a line of 20 MB among them."""
     transcript = tmp_path / "t.jsonl"
     block = b"".join(
-        line(user(f"question {n}", at=MONDAY)) + line(assistant("answer " * 40)) + line(tool_result("x" * 9000))
+        line(user(f"question {n}", at=MONDAY))
+        + line(assistant("answer " * 40))
+        + line(tool_result("x" * 9000))
         for n in range(30)
     )
     with transcript.open("wb") as file:
@@ -121,6 +127,8 @@ if os.path.exists("/proc/self/status"):  # Linux counts in ru_maxrss what the pr
 else:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
+    )
     assert int(done.stdout) < 100 * 1024
     assert find_archive(str(folder), "s")[1]["messages"] == 60_000

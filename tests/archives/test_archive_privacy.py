@@ -1,4 +1,5 @@
-"""Archives of what is excluded: in a private folder, out of every list, and back when the rule is gone."""
+"""Archives of what is excluded: in a private folder, out of every list, and back when the rule is
+gone."""
 
 from __future__ import annotations
 
@@ -33,13 +34,17 @@ class Scene:
         self.folder = self.named.root / "conversations"
         self.private = self.named.root / PRIVATE_FOLDER
         self.transcripts = {
-            name: self.named.session(name, *exchange(f"words of {name}", "yes", at=MONDAY, cwd=f"/srv/{name}"))
+            name: self.named.session(
+                name, *exchange(f"words of {name}", "yes", at=MONDAY, cwd=f"/srv/{name}")
+            )
             for name in ("main", "mail")
         }
 
     @property
     def home(self) -> Home:
-        return home_at(str(self.named.root), self.environ, sessions_dir=str(self.named.sessions_dir))
+        return home_at(
+            str(self.named.root), self.environ, sessions_dir=str(self.named.sessions_dir)
+        )
 
     @property
     def privacy(self) -> Privacy:
@@ -51,14 +56,21 @@ class Scene:
     def archive(self) -> list[str | None]:
         return [
             archive_session(
-                ArchiveSource(self.named.session_id(name), str(path), runtime("agent-sdk"), name=name),
-                str(self.folder), self.home.settings(), ARCHIVED, privacy=self.privacy,
+                ArchiveSource(
+                    self.named.session_id(name), str(path), runtime("agent-sdk"), name=name
+                ),
+                str(self.folder),
+                self.home.settings(),
+                ARCHIVED,
+                privacy=self.privacy,
             )
             for name, path in self.transcripts.items()
-        ]  # fmt: skip
+        ]
 
     def visible(self) -> list[str]:
-        return sorted(facts["name"] for _, facts in visible_archives(str(self.folder), self.privacy))
+        return sorted(
+            facts["name"] for _, facts in visible_archives(str(self.folder), self.privacy)
+        )
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""An archive whose transcript was truncated or rewritten gets each message that is new, and none twice."""
+"""An archive whose transcript was truncated or rewritten gets each message that is new, and none
+twice."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def test_messages_of_the_millisecond_of_the_last_one_are_added(tmp_path):
     archive(path, folder)
     write(path, *burst[1:])  # without the first, so that the archive keeps what it has
     found = archive(path, folder)
-    assert sorted(texts(found)) == sorted(["the first of all", *[f"number {number} of many" for number in range(6)]])
+    assert sorted(texts(found)) == sorted(
+        ["the first of all", *[f"number {number} of many" for number in range(6)]]
+    )
     assert texts(archive(path, folder)) == texts(found)
 
 

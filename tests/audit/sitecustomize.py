@@ -1,4 +1,5 @@
-"""Fails whatever opens a file of SQLite by a descriptor of its own: its close would drop the locks of a connection.
+"""Fails whatever opens a file of SQLite by a descriptor of its own: its close would drop the locks
+of a connection.
 
 The tests import this, and so does each Python that has this directory on its PYTHONPATH.
 """

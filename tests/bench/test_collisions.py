@@ -1,4 +1,5 @@
-"""The benchmark of collisions: a few histories with real git, each with what happened and what was told."""
+"""The benchmark of collisions: a few histories with real git, each with what happened and what was
+told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The generated transcripts that the benchmarks run on: as real ones are, and the same every time."""
+"""The generated transcripts that the benchmarks run on: as real ones are, and the same every
+time."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def records(path: Path) -> list[dict]:
 
 def times(path: Path, format: str) -> list[float]:
     entries = [runtime_of(format).records.entry(record, 0) for record in records(path)]
-    return [entry.timestamp for entry in entries if entry is not None and entry.timestamp is not None]
+    return [
+        entry.timestamp for entry in entries if entry is not None and entry.timestamp is not None
+    ]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -82,9 +85,18 @@ def test_most_of_its_bytes_are_tool_results(texts, tmp_path):
 
 @pytest.mark.parametrize("format", ["agent-sdk", "pi"])
 def test_its_records_are_read_as_those_of_the_runtime(session_of, format):
-    entries = [entry for record in records(session_of(format)) if (entry := runtime_of(format).records.entry(record))]
+    entries = [
+        entry
+        for record in records(session_of(format))
+        if (entry := runtime_of(format).records.entry(record))
+    ]
     assert {entry.role for entry in entries} == {"user", "assistant"}
-    assert {tool.kind for entry in entries for tool in entry.tools} == {"edit", "read", "command", "other"}
+    assert {tool.kind for entry in entries for tool in entry.tools} == {
+        "edit",
+        "read",
+        "command",
+        "other",
+    }
     assert len({entry.id for entry in entries}) == len(entries)
 
 
@@ -104,7 +116,9 @@ def test_time_never_goes_back_and_ends_when_it_was_said_to(session_of, format):
     assert path.stat().st_mtime == END
 
 
-@pytest.mark.parametrize(("format", "link", "parent"), [("agent-sdk", "uuid", "parentUuid"), ("pi", "id", "parentId")])
+@pytest.mark.parametrize(
+    ("format", "link", "parent"), [("agent-sdk", "uuid", "parentUuid"), ("pi", "id", "parentId")]
+)
 def test_appended_turns_go_on_where_the_session_ended(texts, tmp_path, format, link, parent):
     path = tmp_path / "a.jsonl"
     write_session(path, author(texts), format)
@@ -115,7 +129,9 @@ def test_appended_turns_go_on_where_the_session_ended(texts, tmp_path, format, l
     last = next(record for record in reversed(kept) if link in record)
     first = next(record for record in added if link in record)
     assert first[parent] == last[link]
-    assert {record.get("sessionId") for record in added if link in record} == {last.get("sessionId")}
+    assert {record.get("sessionId") for record in added if link in record} == {
+        last.get("sessionId")
+    }
 
 
 def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path, capsys):
@@ -125,7 +141,9 @@ def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path, capsys):
     [subagent] = (tmp_path / "out").glob("projects/-home-dev-alpha/*/subagents/agent-*.jsonl")
     assert len(list((tmp_path / "out").glob("projects/*/*.jsonl"))) == 3
     assert len(list((tmp_path / "out").glob("pi/--home-dev-alpha--/*Z_*.jsonl"))) == 1
-    assert {record["sessionId"] for record in records(subagent) if "uuid" in record} == {transcript.stem}
+    assert {record["sessionId"] for record in records(subagent) if "uuid" in record} == {
+        transcript.stem
+    }
     assert all(record["isSidechain"] for record in records(subagent) if "uuid" in record)
     size = transcript.stat().st_size
     make_corpus(tmp_path / "out", append=20_000)
@@ -135,15 +153,26 @@ def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path, capsys):
 @pytest.mark.parametrize("format", ["agent-sdk", "pi"])
 def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(session_of, format):
     lines = session_of(format).read_bytes().splitlines()
-    left_out = [line for line in lines if not runtime_of(format).records.prefilter(line, MESSAGES | CALLS)]
+    left_out = [
+        line for line in lines if not runtime_of(format).records.prefilter(line, MESSAGES | CALLS)
+    ]
     assert len(left_out) > len(lines) / 4
     assert not [line for line in left_out if holds_something(line, format)]
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="../shared/transcripts is not there")
 def test_neither_does_it_in_transcripts_of_real_sessions():
-    lines = [line for path in SAMPLES.glob("*/*.jsonl") for line in path.read_bytes().split(b"\n") if line]
-    left_out = [line for line in lines if not runtime_of("agent-sdk").records.prefilter(line, MESSAGES | CALLS)]
+    lines = [
+        line
+        for path in SAMPLES.glob("*/*.jsonl")
+        for line in path.read_bytes().split(b"\n")
+        if line
+    ]
+    left_out = [
+        line
+        for line in lines
+        if not runtime_of("agent-sdk").records.prefilter(line, MESSAGES | CALLS)
+    ]
     assert len(left_out) > len(lines) / 4
     assert not [line for line in left_out if holds_something(line, "agent-sdk")]
 
@@ -151,8 +180,12 @@ def test_neither_does_it_in_transcripts_of_real_sessions():
 def test_a_record_that_is_glued_to_one_that_does_not_matter_is_decoded(session_of):
     lines = session_of("agent-sdk").read_bytes().splitlines()
     prompt = next(line for line in lines if holds_something(line, "agent-sdk"))
-    assert all(runtime_of("agent-sdk").records.prefilter(line + prompt, MESSAGES | CALLS) for line in lines)
+    assert all(
+        runtime_of("agent-sdk").records.prefilter(line + prompt, MESSAGES | CALLS) for line in lines
+    )
 
 
 def holds_something(line: bytes, format: str) -> bool:
-    return any(runtime_of(format).records.events(record, 0, MESSAGES) for record in decode_line(line)[0])
+    return any(
+        runtime_of(format).records.events(record, 0, MESSAGES) for record in decode_line(line)[0]
+    )

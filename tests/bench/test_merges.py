@@ -26,7 +26,9 @@ class Histories:
     def run(self, *arguments: str) -> None:
         at = f"{4_000_000_000 + 3600 * next(self._hours)} +0000"
         environment = {**GIT_ENVIRONMENT, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-        subprocess.run(["git", *arguments], cwd=self.root, env=environment, capture_output=True, check=False)
+        subprocess.run(
+            ["git", *arguments], cwd=self.root, env=environment, capture_output=True, check=False
+        )
 
     def commit(self, branch: str, number: int, words: str) -> None:
         git(self.root, "checkout", "-q", branch)
@@ -86,7 +88,9 @@ def test_what_merges_is_not_reported(history: Histories) -> None:
     assert not counts.files
 
 
-def test_the_command_prints_figures_and_changes_nothing(history: Histories, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_figures_and_changes_nothing(
+    history: Histories, capsys: pytest.CaptureFixture[str]
+) -> None:
     history.branch("fix")
     history.commit("main", 20, "ours")
     history.commit("fix", 20, "theirs")

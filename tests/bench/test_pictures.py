@@ -40,17 +40,33 @@ def test_no_picture_of_the_page_is_older_than_the_view_that_it_shows() -> None:
 
 def test_the_sources_of_a_picture_are_all_files_that_decide_how_the_view_looks() -> None:
     names = {file.name for file in sources("")}
-    assert {"now.html", "base.html", "list.html", "sessions.py", "page.css", "invented.yaml"} <= names
+    assert {
+        "now.html",
+        "base.html",
+        "list.html",
+        "sessions.py",
+        "page.css",
+        "invented.yaml",
+    } <= names
     assert not {"costs.html", "timeline.py"} & names
 
 
 def test_the_terminals_show_what_the_hook_says_now(tmp_path: Path) -> None:
     lines = scene(tmp_path)
     shown = " ".join(" ".join(line.text for line in lines).split())
-    assert '! src/cart.ts: edited 3m ago by "Let people choose a time" (Codex), after you read it' in shown
+    assert (
+        '! src/cart.ts: edited 3m ago by "Let people choose a time" (Codex), after you read it'
+        in shown
+    )
     left = [line.text for line in lines if line.pane == 0]
-    assert left.index("> Now add a second slot.") < left.index(f"● {THEN}") < left.index("● Edited src/cart.ts")
+    assert (
+        left.index("> Now add a second slot.")
+        < left.index(f"● {THEN}")
+        < left.index("● Edited src/cart.ts")
+    )
     picture = drawn(lines)
-    assert picture == (ROOT / "docs/images/collision.svg").read_text(), "python -m bench.pictures makes it anew"
+    assert picture == (ROOT / "docs/images/collision.svg").read_text(), (
+        "python -m bench.pictures makes it anew"
+    )
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert "animation" not in picture

@@ -12,7 +12,10 @@ KNOWN = [memory for path in SETS for memory in read(path)[0]]
 @pytest.mark.parametrize("path", SETS, ids=lambda path: path.stem)
 def test_prompts_about_a_memory_get_it_and_others_get_nothing(path, tmp_path):
     answers = ask(KNOWN, read(path)[1], tmp_path)
-    right = {sign: [one.is_right for one in answers if one.prompt.sign == sign] for sign in ("?", "~", "-")}
+    right = {
+        sign: [one.is_right for one in answers if one.prompt.sign == sign]
+        for sign in ("?", "~", "-")
+    }
     about = right[ABOUT] + right[OTHER_FORMS]
     assert sum(about) >= 0.70 * len(about)
     assert sum(right[OTHER_FORMS]) >= 0.70 * len(right[OTHER_FORMS])
@@ -25,6 +28,10 @@ def test_four_hundred_prompts_are_labelled():
 
 def test_another_memory_than_the_right_one_is_seen_to_be_wrong(tmp_path):
     one, other = KNOWN[:2]
-    answers = ask(KNOWN[:2], [Prompt(ABOUT, "/srv/shop", one.title, id) for id in (one.id, other.id)], tmp_path)
+    answers = ask(
+        KNOWN[:2],
+        [Prompt(ABOUT, "/srv/shop", one.title, id) for id in (one.id, other.id)],
+        tmp_path,
+    )
     assert [answer.is_right for answer in answers] == [True, False]
     assert not ask(KNOWN[:2], [Prompt(UNRELATED, "/srv/shop", one.title)], tmp_path)[0].is_right

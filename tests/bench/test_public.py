@@ -28,7 +28,9 @@ def said(session: str, at: float, *words: Any) -> list[dict[str, Any]]:
     return [user(request, at=at, **where), assistant(*blocks, at=at + 10, **where)]
 
 
-def ran(session: str, at: float, command: str, output: str, is_error: bool = False) -> list[dict[str, Any]]:
+def ran(
+    session: str, at: float, command: str, output: str, is_error: bool = False
+) -> list[dict[str, Any]]:
     """A command and its result."""
     where = {"cwd": "/home/ann/harbour", "sessionId": session}
     call = assistant(("Bash", {"command": command}), at=at, **where)
@@ -45,7 +47,10 @@ def repository(tmp_path: Path) -> Path:
     git(root, "commit", "-q", "--allow-empty", "-m", "Start")
     git(root, "checkout", "-q", "-b", "work")
     text = "def lamp():\n    return 'the lamp shines brightly'\n"
-    edit = ("Edit", {"file_path": "/home/ann/harbour/lamp.py", "old_string": "x", "new_string": text})
+    edit = (
+        "Edit",
+        {"file_path": "/home/ann/harbour/lamp.py", "old_string": "x", "new_string": text},
+    )
     failed = f"Exit code 1\n{ERROR}"
     lamp = [
         *said("lamp", START, "make the lamp shine", edit),
@@ -59,7 +64,11 @@ def repository(tmp_path: Path) -> Path:
     checkpoint(root, "aa1111111111", lamp=lines(*lamp))
     checkpoint(root, "bb2222222222", wall=lines(*wall))
     commit(root, "Let the lamp shine\n\nEntire-Checkpoint: aa1111111111", lamp=text)
-    commit(root, "Paint the wall white\n\nEntire-Checkpoint: bb2222222222", wall="the wall is painted white\n")
+    commit(
+        root,
+        "Paint the wall white\n\nEntire-Checkpoint: bb2222222222",
+        wall="the wall is painted white\n",
+    )
     commit(root, "Bump sail from 1.2.0 to 1.3.0", sail="the sail is of version 1.3.0\n")
     git(root, "branch", "fix")
     commit(root, "ours", wall="the wall is painted in our colour\n")
@@ -80,12 +89,16 @@ def commit(root: Path, message: str, **files: str) -> None:
 
 def test_tasks_hold_identifiers_and_labels_and_no_text(repository: Path, tmp_path: Path) -> None:
     tasks = made(repository, "test")
-    lamp, wall = (git(repository, "log", "--format=%H", "-1", f"--grep={word}").strip() for word in ("shine", "Paint"))
+    lamp, wall = (
+        git(repository, "log", "--format=%H", "-1", f"--grep={word}").strip()
+        for word in ("shine", "Paint")
+    )
     bump = git(repository, "log", "--format=%H", "-1", "--grep=Bump").strip()
     assert tasks["repository"] == "ann/harbour"
     assert [name for name, _ in tasks["sessions"]] == ["lamp", "wall"]
     assert sorted(tasks["commit"]) == sorted([[lamp, [0]], [wall, [1]], [bump, []]])
-    assert sorted(answer for _, _, answer in tasks["line"]) == [[], [0]]  # the wall's line is of no session any more
+    # the wall's line is of no session any more
+    assert sorted(answer for _, _, answer in tasks["line"]) == [[], [0]]
     assert [(asker, answer) for asker, _, answer in tasks["error"]] == [(1, [0])]
     assert [files for _, _, files in tasks["conflict"]] == [[digest("wall.py")]]
     text = written(tasks, tmp_path / "tasks").read_text()

@@ -29,15 +29,32 @@ def test_each_commit_is_a_question_for_the_sessions_of_its_checkpoint(repository
     checkpoint(repository, "aa1111111111", lighthouse=first)
     checkpoint(repository, "bb2222222222", lighthouse=later, harbour=other)
     checkpoint(repository, "cc3333333333", harbour=other)
-    git(repository, "commit", "-q", "--allow-empty", "-m", "Dim the lamp\n\nEntire-Checkpoint: bb2222222222")
-    git(repository, "commit", "-q", "--allow-empty", "-m", "Paint the wall\n\nEntire-Checkpoint: cc3333333333")
+    git(
+        repository,
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "Dim the lamp\n\nEntire-Checkpoint: bb2222222222",
+    )
+    git(
+        repository,
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "Paint the wall\n\nEntire-Checkpoint: cc3333333333",
+    )
     git(repository, "commit", "-q", "--allow-empty", "-m", "Nothing to do with it")
     made = Checkpoints(repository)
     assert dict(made.questions) == {
         "Dim the lamp": {"lighthouse", "harbour"},
         "Paint the wall": {"harbour"},
     }
-    assert {one.session: one.size for one in made.transcripts} == {"lighthouse": len(later), "harbour": len(other)}
+    assert {one.session: one.size for one in made.transcripts} == {
+        "lighthouse": len(later),
+        "harbour": len(other),
+    }
     dim, paint = sorted(ask([made]), key=lambda answer: answer.question.text)
     assert (dim.found[0], paint.found[0]) == ("lighthouse", "harbour")
 
@@ -49,7 +66,11 @@ def test_a_repository_without_checkpoints_is_refused(repository: Path) -> None:
 
 
 def test_a_sentence_is_one_of_a_single_session() -> None:
-    texts = [("a", "The harbour wall is painted white. Yes."), ("b", "The harbour wall is painted white."), ("b", "x")]
+    texts = [
+        ("a", "The harbour wall is painted white. Yes."),
+        ("b", "The harbour wall is painted white."),
+        ("b", "x"),
+    ]
     assert sentences(texts, 10) == []
     [only] = sentences([*texts, ("c", "Nobody else has ever said this here.")], 10)
     assert only == Question("Nobody else has ever said this here.", frozenset("c"))

@@ -1,4 +1,5 @@
-"""The replay of a history with checkpoints: what counts as told, as right, and what is told of nothing."""
+"""The replay of a history with checkpoints: what counts as told, as right, and what is told of
+nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +15,16 @@ from bench.replay import History, plausible, remedies, wrong_paths
 NOW = time.time() + 3600  # after the commit of the files, which a long run of tests makes late
 
 
-@pytest.mark.parametrize(("path", "known", "found"), [
-    ("/app/x.py", ["/app/src/x.py", "/app/src/y.py"], "/app/src/x.py"),
-    ("/wrong/src/db/x.py", ["/app/src/db/x.py"], "/app/src/db/x.py"),
-    ("/app/x.py", ["/app/src/x.py", "/app/test/x.py"], ""),
-    ("/app/src/x.py", ["/app/test/x.py"], ""),
-    ("/app/x.py", ["/app/src/ax.py"], ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "known", "found"),
+    [
+        ("/app/x.py", ["/app/src/x.py", "/app/src/y.py"], "/app/src/x.py"),
+        ("/wrong/src/db/x.py", ["/app/src/db/x.py"], "/app/src/db/x.py"),
+        ("/app/x.py", ["/app/src/x.py", "/app/test/x.py"], ""),
+        ("/app/src/x.py", ["/app/test/x.py"], ""),
+        ("/app/x.py", ["/app/src/ax.py"], ""),
+    ],
+)
 def test_a_path_is_meant_if_parts_of_it_were_left_out_or_its_end_is_the_same(path, known, found):
     assert plausible(path, known) == found
 
@@ -57,7 +61,12 @@ def call(tool, argument, error, at):
     def records(begin):
         id = f"toolu_{begin + at}"
         asked = {"type": "tool_use", "id": id, "name": tool, "input": {key: argument}}
-        result = {"tool_use_id": id, "type": "tool_result", "content": error or "done", "is_error": bool(error)}
+        result = {
+            "tool_use_id": id,
+            "type": "tool_result",
+            "content": error or "done",
+            "is_error": bool(error),
+        }
         return [
             assistant(asked, cwd="/srv/app", at=begin + at),
             user([result], cwd="/srv/app", at=begin + at),
@@ -73,7 +82,11 @@ def test_a_wrong_path_is_right_if_the_session_opens_the_other_one_next(history):
 
 def test_a_remedy_is_told_from_the_third_session_on(history):
     (found,) = remedies(history)
-    assert (found.call.session, found.text, found.is_right) == ("s2", "after running `npm install`", True)
+    assert (found.call.session, found.text, found.is_right) == (
+        "s2",
+        "after running `npm install`",
+        True,
+    )
 
 
 def test_nothing_is_told_with_a_call_that_succeeds(history):

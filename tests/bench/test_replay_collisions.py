@@ -23,7 +23,10 @@ def used(session: str, minute: float, tool: str, name: str) -> list[dict[str, An
     given = {"file_path": f"{CLONE}/{name}", "old_string": "shines", "new_string": "blinks"}
     call = assistant((tool, given), at=at, **where)
     id = call["message"]["content"][0]["id"]
-    return [call, user([{"tool_use_id": id, "type": "tool_result", "content": "ok"}], at=at + 1, **where)]
+    return [
+        call,
+        user([{"tool_use_id": id, "type": "tool_result", "content": "ok"}], at=at + 1, **where),
+    ]
 
 
 def typed(session: str, minute: float, text: str) -> dict[str, Any]:
@@ -56,7 +59,8 @@ def test_an_edit_by_another_session_is_an_opportunity_that_is_told(
     assert main(repository) == 0
     printed = capsys.readouterr().out
     assert (
-        "collisions: 3 prompts, 1 opportunities, 1.00 of them told; 1 lines told, 1.00 right, 1.00 mattered" in printed
+        "collisions: 3 prompts, 1 opportunities, 1.00 of them told; 1 lines told, 1.00 right, 1.00 mattered"
+        in printed
     )
     assert "controls: 0 told to a session alone, 0.00 right by chance\n  kept" in printed
     assert "conflicts: 0 merges" in printed
@@ -71,7 +75,14 @@ def test_a_feature_is_killed_by_what_the_file_says() -> None:
     assert collision_row(good._replace(alone=1)).killed == ["control"]
     assert collision_row(good._replace(chance=3)).killed == ["control"]
     counts = merges.Counts()
-    counts.pairs.update({"merges": 100, merges.EARLY: 50, "conflicting with a moment before": 10, merges.REPORTED: 8})
+    counts.pairs.update(
+        {
+            "merges": 100,
+            merges.EARLY: 50,
+            "conflicting with a moment before": 10,
+            merges.REPORTED: 8,
+        }
+    )
     counts.files.update({merges.CONFLICTED: 9, merges.WRONG: 1})
     assert conflict_row(counts).killed == []
     counts.pairs[merges.REPORTED], counts.files[merges.WRONG] = 4, 2

@@ -12,11 +12,18 @@ from bench.unasked import scene
 
 HOOKS = {
     "UserPromptSubmit": [{"hooks": [{"type": "command", "command": "git status --short"}]}],
-    "PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "echo stale >&2; exit 2"}]}],
+    "PreToolUse": [
+        {
+            "matcher": "Edit|Write",
+            "hooks": [{"type": "command", "command": "echo stale >&2; exit 2"}],
+        }
+    ],
 }
 
 
-@pytest.mark.parametrize(("probe", "expected"), [("prompt", "told"), ("edit", "refused"), ("`git commit -a`", "-")])
+@pytest.mark.parametrize(
+    ("probe", "expected"), [("prompt", "told"), ("edit", "refused"), ("`git commit -a`", "-")]
+)
 def test_a_scene_shows_what_the_hooks_of_a_home_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: str, expected: str
 ) -> None:

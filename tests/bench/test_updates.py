@@ -31,12 +31,18 @@ def test_a_prompt_is_told_what_another_session_had_done_by_then_and_no_more(tmp_
     git(tmp_path, "commit", "-q", "-m", "Begin")
     git(tmp_path, "branch", BRANCH)
     edit = {"type": "tool_use", "id": "t1", "name": "Edit"}
-    asked = {**edit, "input": {"file_path": f"{HOME}/cart.ts", "old_string": "one", "new_string": "two"}}
+    asked = {
+        **edit,
+        "input": {"file_path": f"{HOME}/cart.ts", "old_string": "one", "new_string": "two"},
+    }
     done = [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]
     writer = talk(
-        user("Let people choose a time", **at(0)), assistant(asked, **at(20)), user(done, **at(21)),
-        user("Now drop the cache", **at(200)), assistant("Dropped it.", **at(210)),
-    )  # fmt: skip
+        user("Let people choose a time", **at(0)),
+        assistant(asked, **at(20)),
+        user(done, **at(21)),
+        user("Now drop the cache", **at(200)),
+        assistant("Dropped it.", **at(210)),
+    )
     reader = talk(user("Explain the cart", **at(100)), assistant("It is a list.", **at(110)))
     checkpoint(tmp_path, "a1b2c3d4e5f6", writer=writer, reader=reader)
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Time\n\nEntire-Checkpoint: a1b2c3d4e5f6")
@@ -54,7 +60,11 @@ def test_a_prompt_is_told_what_another_session_had_done_by_then_and_no_more(tmp_
 def test_updates_of_both_programs_have_one_form() -> None:
     old = '- codex: Fix it (2m ago, 3 messages): "Fix it" -> ran 1 command\n! a.ts: codex: Fix it edited it 2m ago, after you read it'
     new = '- "Fix it" (Codex, 2m ago, 3 messages): "Fix it", ran 1 command\n! a.ts: edited 2m ago by "Fix it" (Codex), after you read it'
-    assert neutral(old)[1] == neutral(new)[1] == "collision a.ts | Fix it | edited 2m ago | after you read it"
+    assert (
+        neutral(old)[1]
+        == neutral(new)[1]
+        == "collision a.ts | Fix it | edited 2m ago | after you read it"
+    )
     assert neutral(old)[0].startswith("session Fix it | Codex | 2m ago, 3 messages | ")
     assert neutral(new)[0].startswith("session Fix it | Codex | 2m ago, 3 messages | ")
     assert kind_of(old.split("\n")[1]) == "after you read"
@@ -67,4 +77,8 @@ def test_a_share_has_an_interval_of_95_percent() -> None:
 def test_every_published_label_is_one_that_the_rules_name() -> None:
     rows = [row.split("\t") for row in LABELS.read_text().splitlines()[1:]]
     assert {row[5] for row in rows if row[4] == "update"} <= {*GRADES, *UNCOUNTED}
-    assert {row[5].partition(": ")[0] for row in rows if row[4] != "update"} <= {"true", "false", *UNCOUNTED}
+    assert {row[5].partition(": ")[0] for row in rows if row[4] != "update"} <= {
+        "true",
+        "false",
+        *UNCOUNTED,
+    }

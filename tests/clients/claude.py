@@ -1,4 +1,5 @@
-"""The real Claude Code, run offline: a temporary home and project, our hooks in its settings, a fake API behind it."""
+"""The real Claude Code, run offline: a temporary home and project, our hooks in its settings, a
+fake API behind it."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|
 
 
 def claude_executable() -> str | None:
-    """The CLI that the SDK's wheel carries, without importing the SDK (over a second); None if it is not there."""
+    """The CLI that the SDK's wheel carries, without importing the SDK (over a second); None if it
+    is not there."""
     spec = find_spec("claude_agent_sdk")
     found = Path(spec.origin).parent / "_bundled" / "claude" if spec and spec.origin else None
     return str(found) if found and found.is_file() else None
@@ -46,14 +48,16 @@ def _npm_executable(place: Path) -> str:
 
 
 def activity(request: Request) -> list[str]:
-    """The lines about other sessions that were attached to the last prompt of `request`, without their heading."""
+    """The lines about other sessions that were attached to the last prompt of `request`, without
+    their heading."""
     parts = request.news.split("[Session Activity]\n")
     assert len(parts) <= 2, "told twice on one prompt"
     return parts[1].split("\n\n")[0].strip().splitlines() if len(parts) == 2 else []
 
 
 class Turn:
-    """One finished `claude -p`: its session, its answer, and the request for it (None for a command: /compact)."""
+    """One finished `claude -p`: its session, its answer, and the request for it (None for a
+    command: /compact)."""
 
     def __init__(self, session_id: str, answer: str, request: Request | None) -> None:
         self.session_id = session_id
@@ -68,8 +72,8 @@ class Turn:
 
 
 class Claude:
-    """One user's machine: `home` with Claude Code's configuration, `project` to work in, and the `api` that answers. The
-    program is the one in npm's `place`, else the one in the SDK's wheel."""
+    """One user's machine: `home` with Claude Code's configuration, `project` to work in, and the
+    `api` that answers. The program is the one in npm's `place`, else the one in the SDK's wheel."""
 
     def __init__(self, root: Path, api: FakeAnthropic, place: Path | None = None) -> None:
         self.executable = claude_executable() or "" if place is None else _npm_executable(place)
@@ -94,8 +98,11 @@ class Claude:
         }
         self._answer_first_questions()
 
-    def install_hooks(self, *, interpreter: str = sys.executable, hooks: Path = REPOSITORY / "hooks") -> None:
-        """Writes settings.json with the pack's hooks as `hooks.json` of the plugin declares them."""
+    def install_hooks(
+        self, *, interpreter: str = sys.executable, hooks: Path = REPOSITORY / "hooks"
+    ) -> None:
+        """Writes settings.json with the pack's hooks as `hooks.json` of the plugin declares
+        them."""
         declared = json.loads((REPOSITORY / "hooks" / "hooks.json").read_text())["hooks"]
         for matchers in declared.values():
             for hook in (hook for matcher in matchers for hook in matcher["hooks"]):
@@ -109,16 +116,23 @@ class Claude:
         before = len(self.api.prompts())
         completed = subprocess.run(
             [self.executable, "-p", prompt, "--output-format", "json", *options],
-            cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            cwd=self.project,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
             timeout=RUN_SECONDS,
-        )  # fmt: skip
+        )
         assert completed.returncode == 0, completed.stdout + completed.stderr
         result = json.loads(completed.stdout)
         requests = self.api.prompts()[before:]
         return Turn(result["session_id"], result["result"], requests[0] if requests else None)
 
-    def name_session(self, name: str, session_id: str = "", memory_dir: str = ".session-memory") -> str:
-        """Makes the project an agent home in which `name` is the session with `session_id` (a new one); its id."""
+    def name_session(
+        self, name: str, session_id: str = "", memory_dir: str = ".session-memory"
+    ) -> str:
+        """Makes the project an agent home in which `name` is the session with `session_id` (a new
+        one); its id."""
         session_id = session_id or str(uuid.uuid4())
         sessions_dir = self.project / memory_dir / "sessions"
         sessions_dir.mkdir(parents=True, exist_ok=True)
@@ -129,7 +143,11 @@ class Claude:
     def live_session_ids(self) -> set[str]:
         """The ids of the interactive sessions that are open."""
         files = (self.config_dir / "sessions").glob("*.json")
-        return {match for file in files for match in re.findall(r'"sessionId": ?"([0-9a-f-]{36})"', file.read_text())}
+        return {
+            match
+            for file in files
+            for match in re.findall(r'"sessionId": ?"([0-9a-f-]{36})"', file.read_text())
+        }
 
     def state_dir(self, home: Path | None = None) -> Path:
         """Where the hooks keep their cursors and log: for a plain user in their own place."""
@@ -146,7 +164,8 @@ class Claude:
             terminal.close()
 
     def _answer_first_questions(self) -> None:
-        """What the interactive CLI asks on its first start: the theme, the API key, whether to trust the project."""
+        """What the interactive CLI asks on its first start: the theme, the API key, whether to
+        trust the project."""
         answers: dict[str, Any] = {
             "hasCompletedOnboarding": True,
             "theme": "dark",
@@ -163,7 +182,13 @@ class Terminal:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         self._child = subprocess.Popen(
-            command, cwd=directory, env=environment, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+            command,
+            cwd=directory,
+            env=environment,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
         )
         os.close(slave)
         self._drawn = bytearray()
@@ -186,15 +211,21 @@ class Terminal:
         os.write(self._master, key.encode())
 
     def wait(self, is_so: Callable[[], bool], what: str) -> None:
-        """Waits until `is_so`. Fails, with the screen, if that takes too long or the program ends."""
+        """Waits until `is_so`. Fails, with the screen, if that takes too long or the program
+        ends."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not is_so():
-            assert self._child.poll() is None, f"the CLI ended before {what}:\n{self.text()[-2000:]}"
-            assert time.monotonic() < deadline, f"no {what} within {WAIT_SECONDS} s:\n{self.text()[-2000:]}"
+            assert self._child.poll() is None, (
+                f"the CLI ended before {what}:\n{self.text()[-2000:]}"
+            )
+            assert time.monotonic() < deadline, (
+                f"no {what} within {WAIT_SECONDS} s:\n{self.text()[-2000:]}"
+            )
             time.sleep(0.02)
 
     def close(self) -> None:
-        """Ends the program and waits for it, then ends what is left of its process group: a launcher's own child."""
+        """Ends the program and waits for it, then ends what is left of its process group: a
+        launcher's own child."""
         self._child.terminate()
         try:
             self._child.wait(5)
@@ -226,7 +257,11 @@ def resume(claude: Claude, turn: Turn, prompt: str, *options: str) -> Turn:
 
 
 def ask(terminal: Terminal, api: FakeAnthropic, prompt: str) -> None:
-    """Types a prompt and waits until the API has its request; one of a prompt that was cancelled may come before."""
+    """Types a prompt and waits until the API has its request; one of a prompt that was cancelled
+    may come before."""
     before = len(api.prompts())
     terminal.enter(prompt)
-    terminal.wait(lambda: any(prompt in each.text for each in api.prompts()[before:]), f"the request for {prompt!r}")
+    terminal.wait(
+        lambda: any(prompt in each.text for each in api.prompts()[before:]),
+        f"the request for {prompt!r}",
+    )

@@ -32,9 +32,14 @@ class ClaudePlugin:
     def plugin(self, *words: str) -> str:
         """Runs `claude plugin ...`; what it prints."""
         done = subprocess.run(
-            [self.claude.executable, "plugin", *words], env=self.claude.environment, cwd=self.claude.project,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_SECONDS,
-        )  # fmt: skip
+            [self.claude.executable, "plugin", *words],
+            env=self.claude.environment,
+            cwd=self.claude.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -56,9 +61,20 @@ class ClaudePlugin:
         """What the user is shown by SessionStart hooks when a session begins with `prompt`."""
         done = subprocess.run(
             [self.claude.executable, "-p", prompt, "--output-format", "stream-json", "--verbose"],
-            env=self.claude.environment, cwd=self.claude.project, stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, timeout=WAIT_SECONDS, check=True,
-        )  # fmt: skip
+            env=self.claude.environment,
+            cwd=self.claude.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS,
+            check=True,
+        )
         records = [json.loads(line) for line in done.stdout.splitlines()]
-        outputs = [r["stdout"] for r in records if r.get("subtype") == "hook_response" and r["stdout"].strip()]
-        return [json.loads(output)["systemMessage"] for output in outputs if "systemMessage" in output]
+        outputs = [
+            r["stdout"]
+            for r in records
+            if r.get("subtype") == "hook_response" and r["stdout"].strip()
+        ]
+        return [
+            json.loads(output)["systemMessage"] for output in outputs if "systemMessage" in output
+        ]

@@ -1,4 +1,5 @@
-"""Runtimes that take the plugin of Claude Code, on the machine of somebody who also uses Claude Code in the same project."""
+"""Runtimes that take the plugin of Claude Code, on the machine of somebody who also uses Claude
+Code in the same project."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from records import exchange, new_id, write
 
 from session_memory.runtimes.claude import encode_cwd
 
-TOLD = r"- \"tidy the docs\" (Claude Code, "  # the fake model repeats the beginning of a prompt, not all of this
+# the fake model repeats the beginning of a prompt, not all of this
+TOLD = r"- \"tidy the docs\" (Claude Code, "
 
 
 class Elsewhere:
@@ -30,8 +32,12 @@ class Elsewhere:
 
 def has_worked_in_claude_code(runtime: OtherRuntime) -> None:
     folder = runtime.home / ".claude" / "projects" / encode_cwd(str(runtime.project))
-    write(folder / f"{new_id()}.jsonl", *exchange("tidy the docs", "Done.", cwd=str(runtime.project)))
+    write(
+        folder / f"{new_id()}.jsonl", *exchange("tidy the docs", "Done.", cwd=str(runtime.project))
+    )
 
 
-def elsewhere(kind: type[OtherRuntime], place: Path, root: Path, model: LoopbackServer) -> Elsewhere:
+def elsewhere(
+    kind: type[OtherRuntime], place: Path, root: Path, model: LoopbackServer
+) -> Elsewhere:
     return Elsewhere(kind(root, place, model), copy_repository(root / "copy"), root)

@@ -1,9 +1,10 @@
-"""Somebody who uses every runtime there is, in one project: the real programs, in one home directory.
+"""Somebody who uses every runtime there is, in one project: the real programs, in one home
+directory.
 
-`CLIENTS` has a line for each. Its class is made with the directory of the machine, where npm has put its package, and
-the model that answers it; `say` runs one prompt to its end, in a new session or in an earlier one, and `add_plugin` and
-`remove_plugin` do what its user does to have the repository as a plugin, and to be rid of it. It edits files and runs
-commands without asking.
+`CLIENTS` has a line for each. Its class is made with the directory of the machine, where npm has
+put its package, and the model that answers it; `say` runs one prompt to its end, in a new session
+or in an earlier one, and `add_plugin` and `remove_plugin` do what its user does to have the
+repository as a plugin, and to be rid of it. It edits files and runs commands without asking.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class Program(Protocol):
 @dataclass(frozen=True)
 class Client:
     """How a runtime is had: `package` is npm's, `model` the fake that it speaks with, and
-    `settings` the file of its user's that an install changes ('' where it adds files alone), which holds `text`."""
+    `settings` the file of its user's that an install changes ('' where it adds files alone), which
+    holds `text`."""
 
     program: Any
     package: str
@@ -82,7 +84,9 @@ class _Claude(Claude):
         super().__init__(root, model, place)
 
     def say(self, prompt: str, *session: str) -> None:
-        self.run(prompt, "--permission-mode", "acceptEdits", f"--allowedTools=Bash,mcp__{NAME}", *session)
+        self.run(
+            prompt, "--permission-mode", "acceptEdits", f"--allowedTools=Bash,mcp__{NAME}", *session
+        )
 
     def add_plugin(self, source: Path) -> None:
         ClaudePlugin(self, source).install()
@@ -116,7 +120,9 @@ class _Codex(Codex):
     LAST, BY_ID = ("resume", "--last"), ("resume", "{}")
 
     def say(self, prompt: str, *session: str) -> None:
-        self.run("--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-6.1-sol", *session, prompt)
+        self.run(
+            "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-6.1-sol", *session, prompt
+        )
 
     def add_plugin(self, source: Path) -> None:
         self.execute("plugin", "marketplace", "add", str(write_marketplace(source)))
@@ -134,7 +140,9 @@ class _Qwen(Qwen):
         self.run("--yolo", *session, prompt)
 
     def add_plugin(self, source: Path) -> None:
-        self.execute("extensions", "install", f"{write_marketplace(source)}:session-memory", "--consent")
+        self.execute(
+            "extensions", "install", f"{write_marketplace(source)}:session-memory", "--consent"
+        )
 
     def remove_plugin(self, source: Path) -> None:
         self.execute("extensions", "uninstall", "session-memory")
@@ -169,7 +177,8 @@ class _Gemini(Gemini):
     LAST, BY_ID = ("--resume", "latest"), ("--resume", "{}")
 
     def say(self, prompt: str, *session: str) -> None:
-        # A resume in a later minute leaves an empty chat, with which the next start would delete the session's.
+        # A resume in a later minute leaves an empty chat, with which the next start would delete
+        # the session's.
         for chat in (self.home / ".gemini").rglob("session-*.jsonl"):
             if b'"type":"gemini"' not in chat.read_bytes():
                 chat.unlink()
@@ -177,7 +186,10 @@ class _Gemini(Gemini):
 
     def add_plugin(self, source: Path) -> None:
         """It takes none: its user has the hook in the settings."""
-        hook = {"type": "command", "command": f"python3 -I -S {quote(str(source))}/hooks/user_prompt_submit.py gemini"}
+        hook = {
+            "type": "command",
+            "command": f"python3 -I -S {quote(str(source))}/hooks/user_prompt_submit.py gemini",
+        }
         settings = {**json.loads(self.SETTINGS), "hooks": {"BeforeAgent": [{"hooks": [hook]}]}}
         (self.home / ".gemini" / "settings.json").write_text(json.dumps(settings))
 
@@ -187,10 +199,13 @@ class _Gemini(Gemini):
 
 # What an edit gives its tool for the old text and the new one.
 _TEXTS = {
-    "claude-code": ("old_string", "new_string"), "copilot": ("old_str", "new_str"),
-    "gemini": ("old_string", "new_string"), "opencode": ("oldString", "newString"), "pi": ("oldText", "newText"),
+    "claude-code": ("old_string", "new_string"),
+    "copilot": ("old_str", "new_str"),
+    "gemini": ("old_string", "new_string"),
+    "opencode": ("oldString", "newString"),
+    "pi": ("oldText", "newText"),
     "qwen-code": ("old_string", "new_string"),
-}  # fmt: skip
+}
 # By the name of the runtime.
 CLIENTS = {
     "claude-code": Client(_Claude, claude.PACKAGE, FakeAnthropic, ".claude/settings.json"),
@@ -204,7 +219,8 @@ CLIENTS = {
 
 
 class User:
-    """One runtime of somebody who uses them all: each `ask` is a prompt, in the same session from the second on."""
+    """One runtime of somebody who uses them all: each `ask` is a prompt, in the same session from
+    the second on."""
 
     def __init__(self, name: str, program: Program, model: LoopbackServer) -> None:
         self.name = name
@@ -215,12 +231,17 @@ class User:
     def orders(self, prompt: str, *calls: tuple[str, Any]) -> None:
         """Lets the model answer a prompt by these tool calls."""
         if isinstance(self.model, FakeAnthropic):
-            self.model.replies = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in calls]
+            self.model.replies = [
+                {"tools": [{"name": name, "input": arguments}]} for name, arguments in calls
+            ]
         else:
-            self.model.scripts[prompt] = [(name, json.dumps(arguments)) for name, arguments in calls]
+            self.model.scripts[prompt] = [
+                (name, json.dumps(arguments)) for name, arguments in calls
+            ]
 
     def call(self, kind: str, given: str, old: str = "", new: str = "") -> tuple[str, Any]:
-        """The tool call that reads a file, puts `new` in the place of `old` in it, or runs a command."""
+        """The tool call that reads a file, puts `new` in the place of `old` in it, or runs a
+        command."""
         if self.name == "codex":
             return "exec", {"script": _codex_script(kind, given, old, new)}
         name, key = TOOLS[self.name][kind]
@@ -236,7 +257,8 @@ class User:
         return name, arguments
 
     def ask(self, prompt: str) -> str:
-        """The request that the model received for a prompt, as JSON: the longest one, beside those for titles."""
+        """The request that the model received for a prompt, as JSON: the longest one, beside those
+        for titles."""
         before = len(self.model.requests)
         self.program.say(prompt, *(self.program.LAST if self.has_begun else ()))
         self.has_begun = True
@@ -254,12 +276,25 @@ def results_in(body: dict[str, Any]) -> list[str]:
     """What tools returned, in the order of a request of any of these APIs."""
     messages = [one for one in body.get("messages", ()) if one.get("content")]
     blocks = [block for one in messages for block in one["content"] if isinstance(block, dict)]
-    of_claude = [text_of(block["content"]) for block in blocks if block.get("type") == "tool_result"]
+    of_claude = [
+        text_of(block["content"]) for block in blocks if block.get("type") == "tool_result"
+    ]
     of_chat = [text_of(one["content"]) for one in messages if one.get("role") == "tool"]
-    of_responses = [one["output"] for one in body.get("input", ()) if str(one.get("type")).endswith("_call_output")]
+    of_responses = [
+        one["output"]
+        for one in body.get("input", ())
+        if str(one.get("type")).endswith("_call_output")
+    ]
     parts = [part for one in body.get("contents", ()) for part in one.get("parts", ())]
-    of_gemini = [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
-    return [*of_claude, *of_chat, *map(str, of_responses), *[str(one.get("output", one)) for one in of_gemini]]
+    of_gemini = [
+        part["functionResponse"]["response"] for part in parts if "functionResponse" in part
+    ]
+    return [
+        *of_claude,
+        *of_chat,
+        *map(str, of_responses),
+        *[str(one.get("output", one)) for one in of_gemini],
+    ]
 
 
 def _codex_script(kind: str, given: str, old: str, new: str) -> str:

@@ -28,7 +28,9 @@ PERSON = Path.home()  # where npm has its settings: HOME is another once tests r
 NpmPlace = Callable[[str], Path]
 NODE = 22  # what Pi and Qwen Code run on, installed beside them: the one on the PATH may be older
 INSTALL_SECONDS = (
-    1800  # a slow npm fails the tests then, as one that cannot install: skipped, they would seem to have run
+    # a slow npm fails the tests then, as one that cannot install: skipped, they would seem to have
+    # run
+    1800
 )
 
 
@@ -38,7 +40,8 @@ class UnavailableError(Exception):
 
 @cache
 def place_of(package: str) -> Path:
-    """The directory that npm has installed `package` into, with a Node. Raises UnavailableError if there is no npm."""
+    """The directory that npm has installed `package` into, with a Node. Raises UnavailableError if
+    there is no npm."""
     cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or PERSON / ".cache") / "session-memory-tests"
     place = cache_dir / f"{package.rpartition('/')[2]}-{VERSIONS[package]}-node-{NODE}"
     if place.is_dir():
@@ -64,11 +67,18 @@ def _install(package: str, place: Path) -> None:
         command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
         command += [f"{package}@{VERSIONS[package]}", f"{_node_package()}@{NODE}"]
         done = subprocess.run(
-            command, cwd=scratch, env={**os.environ, "HOME": str(PERSON)}, capture_output=True, text=True,
-            timeout=INSTALL_SECONDS, check=False,
-        )  # fmt: skip
+            command,
+            cwd=scratch,
+            env={**os.environ, "HOME": str(PERSON)},
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+            check=False,
+        )
         if done.returncode:
-            raise RuntimeError(f"npm cannot install {package}: {done.stderr.strip().splitlines()[-1:]}")
+            raise RuntimeError(
+                f"npm cannot install {package}: {done.stderr.strip().splitlines()[-1:]}"
+            )
         os.replace(scratch, place)
         os.mkdir(scratch)  # for TemporaryDirectory to remove
 
@@ -76,5 +86,8 @@ def _install(package: str, place: Path) -> None:
 def _node_package() -> str:
     """The npm package that carries a Node for this machine."""
     machine = {"x86_64": "x64", "amd64": "x64"}.get(platform.machine().lower(), "arm64")
-    system = {"linux": "node-linux", "darwin": "node-bin-darwin" if machine == "arm64" else "node-darwin"}
+    system = {
+        "linux": "node-linux",
+        "darwin": "node-bin-darwin" if machine == "arm64" else "node-darwin",
+    }
     return f"{system.get(sys.platform, 'node-win')}-{machine}"

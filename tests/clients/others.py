@@ -1,4 +1,5 @@
-"""The real Codex, Qwen Code, Copilot CLI and OpenCode, from npm, run offline on a machine of their own, with a fake model behind them."""
+"""The real Codex, Qwen Code, Copilot CLI and OpenCode, from npm, run offline on a machine of their
+own, with a fake model behind them."""
 
 from __future__ import annotations
 
@@ -30,15 +31,26 @@ class OtherRuntime:
         self.project = root / "project"
         for directory in (self.home / ".claude", self.project):
             directory.mkdir(parents=True, exist_ok=True)
-        self.environment = {"PATH": os.defpath, "HOME": str(self.home), "LANG": "C.UTF-8", "OPENAI_API_KEY": "dummy"}
+        self.environment = {
+            "PATH": os.defpath,
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "OPENAI_API_KEY": "dummy",
+        }
 
     def execute(self, *words: str, given: str = "") -> str:
-        """Runs the program to its end, which must be a good one; what it printed, its diagnostics included. `given` is
-        what it can read."""
+        """Runs the program to its end, which must be a good one; what it printed, its diagnostics
+        included. `given` is what it can read."""
         done = subprocess.run(
-            [*self.command, *words], env=self.environment, cwd=self.project, input=given,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=RUN_SECONDS,
-        )  # fmt: skip
+            [*self.command, *words],
+            env=self.environment,
+            cwd=self.project,
+            input=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=RUN_SECONDS,
+        )
         assert done.returncode == 0, done.stdout
         return done.stdout
 
@@ -62,15 +74,14 @@ class Codex(OtherRuntime):
         return [str(binary)]
 
     def run(self, *words: str) -> str:
-        """Runs `codex exec` with a prompt, behind words like `resume --last`. Hooks that nobody has looked at are skipped in silence, unless that is waived."""
-        provider = (
-            f'{{name="fake", base_url="{self.model.base_url}/v1", wire_api="responses", env_key="OPENAI_API_KEY"}}'
-        )
+        """Runs `codex exec` with a prompt, behind words like `resume --last`. Hooks that nobody has
+        looked at are skipped in silence, unless that is waived."""
+        provider = f'{{name="fake", base_url="{self.model.base_url}/v1", wire_api="responses", env_key="OPENAI_API_KEY"}}'
         settings = ('model_provider="fake"', 'model="fake-1"', f"model_providers.fake={provider}")
         options = [word for setting in settings for word in ("-c", setting)]
         return self.execute(
             "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", *options, *words
-        )  # fmt: skip
+        )
 
 
 class Qwen(OtherRuntime):
@@ -96,9 +107,12 @@ class Copilot(OtherRuntime):
         (self.home / ".copilot").mkdir()
         (self.home / ".copilot" / "config.json").write_text(json.dumps(settings))
         self.environment.update(
-            COPILOT_OFFLINE="true", COPILOT_PROVIDER_BASE_URL=f"{model.base_url}/v1", COPILOT_PROVIDER_API_KEY="dummy",
-            COPILOT_MODEL="fake-1", COPILOT_AUTO_UPDATE="false",
-        )  # fmt: skip
+            COPILOT_OFFLINE="true",
+            COPILOT_PROVIDER_BASE_URL=f"{model.base_url}/v1",
+            COPILOT_PROVIDER_API_KEY="dummy",
+            COPILOT_MODEL="fake-1",
+            COPILOT_AUTO_UPDATE="false",
+        )
 
     @property
     def command(self) -> list[str]:
@@ -112,8 +126,8 @@ class Copilot(OtherRuntime):
 
 
 class OpenCode(OtherRuntime):
-    """OpenCode: a plugin is a file. Where there is one, it asks npm at each start for a package of its own, and goes on
-    without."""
+    """OpenCode: a plugin is a file. Where there is one, it asks npm at each start for a package of
+    its own, and goes on without."""
 
     def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
         super().__init__(root, package_place, model)
@@ -122,16 +136,22 @@ class OpenCode(OtherRuntime):
             "options": {"baseURL": f"{model.base_url}/v1", "apiKey": "dummy"},
             "models": {"fake-1": {"limit": {"context": 200_000, "output": 8_000}}},
         }
-        settings = {"$schema": "https://opencode.ai/config.json", "autoupdate": False, "share": "disabled"}
+        settings = {
+            "$schema": "https://opencode.ai/config.json",
+            "autoupdate": False,
+            "share": "disabled",
+        }
         settings |= {"model": "fake/fake-1", "provider": {"fake": provider}}
         self.plugin_file = self.home / ".config" / "opencode" / "plugin" / "session-memory.js"
         self.plugin_file.parents[1].mkdir(parents=True, exist_ok=True)
         (self.plugin_file.parents[1] / "opencode.json").write_text(json.dumps(settings))
         (self.home / ".npmrc").write_text("registry=http://127.0.0.1:9/\nfetch-retries=0\n")
         self.environment.update(
-            OPENCODE_DISABLE_AUTOUPDATE="1", OPENCODE_DISABLE_MODELS_FETCH="1", OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+            OPENCODE_DISABLE_AUTOUPDATE="1",
+            OPENCODE_DISABLE_MODELS_FETCH="1",
+            OPENCODE_DISABLE_LSP_DOWNLOAD="1",
             OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
-        )  # fmt: skip
+        )
 
     @property
     def command(self) -> list[str]:
@@ -139,8 +159,9 @@ class OpenCode(OtherRuntime):
         return [str(binary)]
 
     def run(self, *words: str) -> str:
-        """Runs `opencode run` with a prompt, behind words like `--continue`. It puts quotes around an argument with
-        spaces, and takes one that is a number for none: several lines are given otherwise."""
+        """Runs `opencode run` with a prompt, behind words like `--continue`. It puts quotes around
+        an argument with spaces, and takes one that is a number for none: several lines are given
+        otherwise."""
         *options, prompt = words
         if "\n" in prompt:
             return self.execute("run", *options, given=prompt)
@@ -149,21 +170,28 @@ class OpenCode(OtherRuntime):
     def add_plugin(self, source: Path) -> None:
         """Puts a plugin file there that loads the one in a copy of the repository."""
         self.plugin_file.parent.mkdir(exist_ok=True)
-        self.plugin_file.write_text(f'export {{ SessionMemory }} from "{source}/hooks/opencode/index.js";\n')
+        self.plugin_file.write_text(
+            f'export {{ SessionMemory }} from "{source}/hooks/opencode/index.js";\n'
+        )
 
 
 class OpenCodeServer:
-    """`opencode serve`, which does over HTTP what its user does in the terminal; to be used in a `with` block."""
+    """`opencode serve`, which does over HTTP what its user does in the terminal; to be used in a
+    `with` block."""
 
     def __init__(self, opencode: OpenCode) -> None:
         self._opencode = opencode
 
     def __enter__(self) -> OpenCodeServer:
         self._process = subprocess.Popen(
-            [*self._opencode.command, "serve", "--port", "0"], env=self._opencode.environment,
-            cwd=self._opencode.project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [*self._opencode.command, "serve", "--port", "0"],
+            env=self._opencode.environment,
+            cwd=self._opencode.project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-        )  # fmt: skip
+        )
         assert self._process.stdout
         for line in self._process.stdout:
             _, _, self._url = line.strip().partition("listening on ")
@@ -185,7 +213,10 @@ class OpenCodeServer:
 
     def say(self, session: str, prompt: str) -> str:
         """Runs a prompt of a session to its end; the id of its message."""
-        body = {"parts": [{"type": "text", "text": prompt}], "model": {"providerID": "fake", "modelID": "fake-1"}}
+        body = {
+            "parts": [{"type": "text", "text": prompt}],
+            "model": {"providerID": "fake", "modelID": "fake-1"},
+        }
         return str(self.post(f"/session/{session}/message", body)["info"]["parentID"])
 
 
@@ -202,7 +233,9 @@ class Gemini(OtherRuntime):
         (self.home / ".gemini").mkdir()
         (self.home / ".gemini" / "settings.json").write_text(self.SETTINGS)
         self.environment.update(
-            GEMINI_API_KEY="dummy", GOOGLE_GEMINI_BASE_URL=model.base_url, GEMINI_CLI_TRUST_WORKSPACE="true"
+            GEMINI_API_KEY="dummy",
+            GOOGLE_GEMINI_BASE_URL=model.base_url,
+            GEMINI_CLI_TRUST_WORKSPACE="true",
         )
 
     @property

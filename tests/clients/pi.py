@@ -1,4 +1,5 @@
-"""The real Pi, from npm, run offline: a temporary home and project, our package installed, a fake model behind it."""
+"""The real Pi, from npm, run offline: a temporary home and project, our package installed, a fake
+model behind it."""
 
 from __future__ import annotations
 
@@ -30,13 +31,18 @@ INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Act
 
 
 def pi_command() -> list[str]:
-    """How the real Pi is started: a Node that runs it, and its program. Raises npm.UnavailableError."""
+    """How the real Pi is started: a Node that runs it, and its program. Raises
+    npm.UnavailableError."""
     place = npm.place_of(PACKAGE)
-    return [npm.node_at(place), str(place / "node_modules" / PACKAGE / "dist" / "bundle" / "cli.js")]
+    return [
+        npm.node_at(place),
+        str(place / "node_modules" / PACKAGE / "dist" / "bundle" / "cli.js"),
+    ]
 
 
 class Turn:
-    """One finished prompt: what the model was asked (None for a prompt that did not get so far), and pi's own output."""
+    """One finished prompt: what the model was asked (None for a prompt that did not get so far),
+    and pi's own output."""
 
     def __init__(self, request: Request | None, output: str, errors: str = "") -> None:
         self.request = request
@@ -58,7 +64,8 @@ def activity(request: Request) -> list[str]:
 
 
 class Pi:
-    """One user's machine: `home` with Pi's directory, `project` to work in, and the `model` that answers."""
+    """One user's machine: `home` with Pi's directory, `project` to work in, and the `model` that
+    answers."""
 
     def __init__(self, root: Path, model: FakeLLM) -> None:
         self.command = pi_command()
@@ -67,7 +74,8 @@ class Pi:
         self.home = root / "home"
         self.project = root / "project"
         self.agent_dir = self.home / ".pi" / "agent"
-        environment = self.home / ".local/share/session-memory/env"  # so that the package makes none of its own
+        # so that the package makes none of its own
+        environment = self.home / ".local/share/session-memory/env"
         for directory in (self.agent_dir, self.project, environment):
             directory.mkdir(parents=True, exist_ok=True)
         self.environment = {
@@ -128,7 +136,8 @@ class Pi:
         return (home or self.home) / ".session-memory" / "state"
 
     def copy_extension(self, **entries: str) -> Path:
-        """A copy of the extension with other Python entries beside it, by name; the path of the copy."""
+        """A copy of the extension with other Python entries beside it, by name; the path of the
+        copy."""
         hooks = Path(tempfile.mkdtemp(dir=self.root)) / "hooks"
         (hooks / "pi").mkdir(parents=True)
         for name, source in entries.items():
@@ -137,12 +146,20 @@ class Pi:
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=RUN_SECONDS, check=False,
-        )  # fmt: skip
+            command,
+            cwd=self.project,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
 
     def _prompt_since(self, number: int) -> Request | None:
-        return next((request for request in self.model.requests[number:] if request.kind == "prompt"), None)
+        return next(
+            (request for request in self.model.requests[number:] if request.kind == "prompt"), None
+        )
 
 
 class Rpc:
@@ -151,12 +168,19 @@ class Rpc:
     def __init__(self, command: list[str], pi: Pi) -> None:
         self._pi = pi
         self._child = subprocess.Popen(
-            command, cwd=pi.project, env=pi.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            command,
+            cwd=pi.project,
+            env=pi.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self._records: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._errors: list[str] = []
-        self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read, self._read_errors)]
+        self._readers = [
+            threading.Thread(target=read, daemon=True) for read in (self._read, self._read_errors)
+        ]
         for reader in self._readers:
             reader.start()
 

@@ -26,9 +26,9 @@ def plain(tmp_path):
 def test_one_session_is_kept_by_its_name(plain, tmp_path):
     done = archive("plan", home=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [path.name.partition("-plan")[1:] for path in (plain.place / "conversations").glob("*.md")] == [
-        ("-plan", "-a-trip.md")
-    ]
+    assert [
+        path.name.partition("-plan")[1:] for path in (plain.place / "conversations").glob("*.md")
+    ] == [("-plan", "-a-trip.md")]
     assert done.stdout.endswith("1 conversation kept.\n")
 
 
@@ -43,7 +43,10 @@ def test_all_sessions_are_kept_and_the_progress_is_shown(plain, tmp_path):
 def test_the_result_is_there_for_programs(plain, tmp_path):
     done = archive("--all", "--json", home=tmp_path)
     sessions = json.loads(done.stdout)["sessions"]
-    assert sorted(Path(one["archive"]).name[11:] for one in sessions) == ["plan-a-trip.md", "water-the-garden.md"]
+    assert sorted(Path(one["archive"]).name[11:] for one in sessions) == [
+        "plan-a-trip.md",
+        "water-the-garden.md",
+    ]
 
 
 def test_an_agent_home_keeps_the_sessions_of_all_its_runtimes(tmp_path):
@@ -54,7 +57,10 @@ def test_an_agent_home_keeps_the_sessions_of_all_its_runtimes(tmp_path):
     path.rename(claude_dir / path.name)
     pi = PiSession()
     pi.exchange("water the garden", "Done.")
-    write(home.root / ".session-memory" / "pi-sessions" / "discord" / f"2026_{pi.id}.jsonl", *pi.records)
+    write(
+        home.root / ".session-memory" / "pi-sessions" / "discord" / f"2026_{pi.id}.jsonl",
+        *pi.records,
+    )
     done = archive("--all", "--home", home.root, home=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name[11:] for path in (home.root / "conversations").glob("*.md")) == [

@@ -1,4 +1,5 @@
-"""The command line itself: what subcommands there are, how arguments are read, what is loaded for them."""
+"""The command line itself: what subcommands there are, how arguments are read, what is loaded for
+them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ def test_every_subcommand_is_listed_and_explains_itself(machine):
     for name in COMMANDS:
         assert re.search(rf"^  {name}\b", listed, re.MULTILINE)
         done = machine.run(name, "--help")
-        assert (done.returncode, done.stdout.startswith(f"usage: session-memory {name}")) == (0, True)
+        assert (done.returncode, done.stdout.startswith(f"usage: session-memory {name}")) == (
+            0,
+            True,
+        )
 
 
 def test_help_and_version_need_no_package(machine):
@@ -56,7 +60,9 @@ def test_doctor_has_a_section_for_the_status_and_one_for_the_store(machine):
     assert {**found["status"], "ok": True} == {**status, "ok": True}
     assert found["store"] == store
     assert not found["ok"]
-    assert machine.result("doctor", "hooks", code=1) == {name: found[name] for name in ("version", "ok", "findings")}
+    assert machine.result("doctor", "hooks", code=1) == {
+        name: found[name] for name in ("version", "ok", "findings")
+    }
 
 
 def test_options_are_understood_however_they_are_written(machine):
@@ -72,8 +78,12 @@ def test_where_nothing_is_new_next_to_nothing_is_loaded(machine):
     command = "import sys; from session_memory.cli import main; main(['ingest']); print(*sorted(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {command}"],
-        capture_output=True, text=True, env=machine.environment, cwd=machine.home, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env=machine.environment,
+        cwd=machine.home,
+        check=True,
+    )
     told, modules = done.stdout.splitlines()
     assert told == "Nothing new in 1 file."
     assert not {"json", "orjson", "rich", "pathlib"} & set(modules.split())
@@ -93,7 +103,9 @@ def test_a_search_loads_nothing_that_takes_longer_than_it(machine):
     machine.session("one", user("hello"))
     machine.run("ingest")
     command = "from session_memory.cli import main; main(['search', 'hello']); print(*sys.modules)"
-    done = machine.run_command(sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {command}")
+    done = machine.run_command(
+        sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {command}"
+    )
     assert "hello" in done.stdout
     assert not {"rich", "yaml", "typing", "hashlib", "threading", "datetime", "locale"} & set(
         done.stdout.splitlines()[-1].split()

@@ -1,4 +1,5 @@
-"""What is the same for every command: how times, counts and names are written, and what is said of what there is not."""
+"""What is the same for every command: how times, counts and names are written, and what is said of
+what there is not."""
 
 from __future__ import annotations
 
@@ -19,8 +20,28 @@ from session_memory.cli import COMMANDS
 from session_memory.commands.process import numbers_of
 from session_memory.memories.queue import PartResult
 
-WITH_HOME = ["archive", "config", "conversations", "costs", "errors", "graph", "health-check", "ingest"]
-WITH_HOME += ["export", "mcp", "memories", "patterns", "process", "read", "search", "sessions", "show", "watch"]
+WITH_HOME = [
+    "archive",
+    "config",
+    "conversations",
+    "costs",
+    "errors",
+    "graph",
+    "health-check",
+    "ingest",
+]
+WITH_HOME += [
+    "export",
+    "mcp",
+    "memories",
+    "patterns",
+    "process",
+    "read",
+    "search",
+    "sessions",
+    "show",
+    "watch",
+]
 
 
 def made(home):
@@ -49,13 +70,19 @@ class TestHelp:
         texts = set()
         for name in WITH_HOME:
             said = machine.run(name, "--help", COLUMNS="200").stdout
-            texts.update(line.split("PATH ")[1].strip() for line in said.splitlines() if line.startswith("  --home"))
+            texts.update(
+                line.split("PATH ")[1].strip()
+                for line in said.splitlines()
+                if line.startswith("  --home")
+            )
         assert texts == {
             "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the current directory"
         }
 
     def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
-        listed = [line for line in machine.run("--help").stdout.splitlines() if line.startswith("  ")]
+        listed = [
+            line for line in machine.run("--help").stdout.splitlines() if line.startswith("  ")
+        ]
         starts = [line.split()[0] for line in listed if not line.startswith("     ")]
         assert starts == list(COMMANDS)
         assert len({re.match(r"  \S+ +|  +", line).end() for line in listed}) == 1
@@ -67,7 +94,10 @@ class TestHelp:
 
     def test_a_missing_argument_is_answered_with_where_it_is_explained(self, machine):
         done = machine.run("read")
-        assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "  session-memory read --help says what they are")
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (
+            2,
+            "  session-memory read --help says what they are",
+        )
 
     def test_a_wrong_command_is_answered_with_the_nearest(self, machine):
         for typed, meant in (("serch", "search"), ("conversation", "conversations")):
@@ -82,19 +112,32 @@ class TestHelp:
     def test_a_wrong_option_is_answered_with_the_nearest(self, machine):
         done = machine.run("search", "rye", "--limt", "3")
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.endswith("error: unrecognized arguments: --limt 3 (did you mean --limit?)\n")
-        assert "error: unrecognized arguments: --xyzzy\n" in machine.run("search", "rye", "--xyzzy").stderr
+        assert done.stderr.endswith(
+            "error: unrecognized arguments: --limt 3 (did you mean --limit?)\n"
+        )
+        assert (
+            "error: unrecognized arguments: --xyzzy\n"
+            in machine.run("search", "rye", "--xyzzy").stderr
+        )
 
     def test_a_wrong_action_or_choice_is_answered_with_the_nearest(self, machine):
-        for words, meant in ((("host", "statsu"), "status"), (("costs", "--by", "projct"), "project")):
+        for words, meant in (
+            (("host", "statsu"), "status"),
+            (("costs", "--by", "projct"), "project"),
+        ):
             done = machine.run(*words)
             assert (done.returncode, done.stdout) == (2, "")
-            assert f"invalid choice: '{words[-1]}' (did you mean {meant}? choose from " in done.stderr
+            assert (
+                f"invalid choice: '{words[-1]}' (did you mean {meant}? choose from " in done.stderr
+            )
         assert "did you mean" not in machine.run("costs", "--by", "xyzzy").stderr
 
     def test_where_there_is_no_session_that_is_said(self, tmp_path):
         done = StoreUser(tmp_path).run("read", "nobody")
-        assert done.stderr == "session-memory: no session goes by 'nobody'\n  there are none here yet\n"
+        assert (
+            done.stderr
+            == "session-memory: no session goes by 'nobody'\n  there are none here yet\n"
+        )
 
     def test_a_wrong_session_is_answered_with_the_nearest(self, machine):
         done = machine.run("read", "8f3a-trap", "--all")
@@ -122,7 +165,10 @@ class TestWithoutACommand:
         loaf = machine.session("7d20-loaf", *exchange("how long does the loaf rise?", "Two hours."))
         os.utime(loaf, (time.time() - 300, time.time() - 300))
         first = self.overview(machine)
-        assert ": 1 thing to look at\n  ! no agent has the hooks yet\n\nNow: 3 sessions in the last day\n" in first
+        assert (
+            ": 1 thing to look at\n  ! no agent has the hooks yet\n\nNow: 3 sessions in the last day\n"
+            in first
+        )
         assert "5m ago Claude Code agent how long does the loaf rise?" in " ".join(first.split())
         assert self.steps(first)[:2] == ["install", "page"]
         (machine.home / ".session-memory" / "state").mkdir(parents=True)
@@ -191,9 +237,16 @@ class TestHints:
 class TestNotFound:
     def test_it_is_exit_code_1_with_a_line_that_says_it(self, read_only):
         for words in (
-            "search zebra", "show 77", "conversations --since 1h", "memories search zebra", "memories show zebra",
-            "errors zebra", "archive zebra", "export zebra", "graph search zebra",
-        ):  # fmt: skip
+            "search zebra",
+            "show 77",
+            "conversations --since 1h",
+            "memories search zebra",
+            "memories show zebra",
+            "errors zebra",
+            "archive zebra",
+            "export zebra",
+            "graph search zebra",
+        ):
             done = read_only.run(*words.split())
             assert done.returncode == 1, words
             assert len((done.stdout + done.stderr).splitlines()) <= 3, words
@@ -209,7 +262,9 @@ class TestNotFound:
             said = "there is nothing to look for\n  name some words: session-memory search"
             assert done.stderr == f'session-memory: {said} "cherry blossom"\n'
 
-    def test_a_project_or_session_that_there_is_none_of_is_answered_with_the_nearest(self, read_only):
+    def test_a_project_or_session_that_there_is_none_of_is_answered_with_the_nearest(
+        self, read_only
+    ):
         for words in (("search", "rye"), ("conversations",), ("patterns",), ("errors", "failed")):
             done = read_only.run(*words, "--project", "bakry")
             assert (done.returncode, done.stdout) == (1, ""), words
@@ -217,7 +272,9 @@ class TestNotFound:
             assert done.stderr == said
             done = read_only.run(*words, "--session", "9c01-brot")
             assert done.returncode == 1, words
-            assert done.stderr.startswith("session-memory: no session goes by '9c01-brot'\n  the nearest:\n")
+            assert done.stderr.startswith(
+                "session-memory: no session goes by '9c01-brot'\n  the nearest:\n"
+            )
             assert "    9c01-bread how is **rye** baked?\n" in done.stderr
 
     def test_where_none_is_like_it_the_latest_are_named(self, read_only):
@@ -238,10 +295,14 @@ class TestCounts:
         done = [
             PartResult(strategy, conversation(number), status)
             for number, strategy, status in [
-                (1, "extractive", "archived"), (1, "summary", "archived"), (2, "extractive", "skipped"),
-                (2, "summary", "archived"), (3, "extractive", "skipped"), (3, "summary", "waiting"),
+                (1, "extractive", "archived"),
+                (1, "summary", "archived"),
+                (2, "extractive", "skipped"),
+                (2, "summary", "archived"),
+                (3, "extractive", "skipped"),
+                (3, "summary", "waiting"),
             ]
-        ]  # fmt: skip
+        ]
         assert numbers_of(done) == {"archived": 2, "skipped": 0, "waiting": 1}
 
     def test_only_the_last_of_a_conversation_can_be_shown(self, machine):
@@ -250,18 +311,24 @@ class TestCounts:
         assert "[4 earlier items]" in done.stdout
         assert done.stdout.endswith("As you like.\n")
         assert "cherry" not in done.stdout
-        assert [one["text"] for one in machine.result("show", "1", "--lines", "1")["entries"]] == ["As you like."]
+        assert [one["text"] for one in machine.result("show", "1", "--lines", "1")["entries"]] == [
+            "As you like."
+        ]
 
 
 class TestBold:
     def test_a_word_that_stands_in_asterisks_is_marked_once(self, read_only):
-        assert "  how is **rye** baked?\n" in read_only.run("search", "rye", "--role", "user").stdout
+        assert (
+            "  how is **rye** baked?\n" in read_only.run("search", "rye", "--role", "user").stdout
+        )
 
     def test_on_a_terminal_nothing_is_bold_within_bold(self, machine):
         controller, worker = pty.openpty()
         words = [sys.executable, "-c", COMMAND, "search", "rye cherry"]
         environ = {**machine.environment, "TERM": "xterm"}
-        with subprocess.Popen(words, stdout=worker, stderr=worker, env=environ, cwd=machine.home) as process:
+        with subprocess.Popen(
+            words, stdout=worker, stderr=worker, env=environ, cwd=machine.home
+        ) as process:
             process.wait(60)
         time.sleep(0.1)
         said = os.read(controller, 65536).decode()

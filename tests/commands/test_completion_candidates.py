@@ -1,4 +1,5 @@
-"""The shells complete sessions, projects and memories, without what is hidden, and whatever a title holds."""
+"""The shells complete sessions, projects and memories, without what is hidden, and whatever a title
+holds."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ EVIL_TITLE = 'Run $(touch marker) `touch marker`; it\'s "this" & hello!'
 
 
 class Person(StoreUser):
-    """Has sessions in three directories, one of which a rule hides, and one session that was forgotten."""
+    """Has sessions in three directories, one of which a rule hides, and one session that was
+    forgotten."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
@@ -61,7 +63,14 @@ def person(tmp_path: Path) -> Person:
 
 
 def test_titles_and_ids_are_offered_without_hidden_and_forgotten_sessions(person: Person) -> None:
-    assert set(person.candidates("sessions")) == {CART_TITLE, CART, EVIL_TITLE, EVIL, "Fix red text", COLOURED}
+    assert set(person.candidates("sessions")) == {
+        CART_TITLE,
+        CART,
+        EVIL_TITLE,
+        EVIL,
+        "Fix red text",
+        COLOURED,
+    }
     assert set(person.candidates("sessions", "fix the")) == {CART_TITLE}
     assert set(person.candidates("ids")) == {CART, EVIL, COLOURED}
     assert person.candidates("ids", PRIVATE[:4]) == person.candidates("ids", FORGOTTEN[:4]) == {}
@@ -83,7 +92,11 @@ def test_a_title_of_several_sessions_is_not_offered_but_their_ids_are(person: Pe
 
 def test_projects_are_offered_by_name_and_path_without_hidden_ones(person: Person) -> None:
     assert set(person.candidates("projects")) == {"shop"}
-    assert set(person.candidates("projects", "/")) == set(person.candidates("directories")) == {str(person.shop)}
+    assert (
+        set(person.candidates("projects", "/"))
+        == set(person.candidates("directories"))
+        == {str(person.shop)}
+    )
 
 
 def test_ids_of_memories_are_offered(person: Person) -> None:
@@ -134,7 +147,14 @@ def test_bash_completes_them_and_a_title_runs_nothing(person: Person) -> None:
     for word in words:
         code = 'eval "set -- $1"; printf "%s\\n" "$@"'
         done = person.run_command(shell("bash"), "-c", code, "bash", word)
-        assert done.stdout.rstrip("\n") in (CART_TITLE, EVIL_TITLE, "Fix red text", CART, EVIL, COLOURED), word
+        assert done.stdout.rstrip("\n") in (
+            CART_TITLE,
+            EVIL_TITLE,
+            "Fix red text",
+            CART,
+            EVIL,
+            COLOURED,
+        ), word
     assert len(words) == 6
     assert not list(person.home.rglob("marker"))
     assert [shlex.split(word) for word in completed("read", "Fix\\ the")] == [[CART_TITLE]]
@@ -150,7 +170,9 @@ def test_bash_at_a_prompt_completes_a_title_with_a_colon(person: Person) -> None
     bash = shell("bash")
     source = script(person, "bash")
     environ = {**person.environment, **person.path}
-    with typed_shell([bash, "--norc", "--noprofile", "-i"], environ, person.shop, f"source {source}") as typed:
+    with typed_shell(
+        [bash, "--norc", "--noprofile", "-i"], environ, person.shop, f"source {source}"
+    ) as typed:
         typed.type("session-memory read Fix\\ the\t\n")
         assert CART in typed.wait_for("READY")
         typed.type('session-memory read "Fix the\t\n')

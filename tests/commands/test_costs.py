@@ -18,18 +18,34 @@ DAY = 24 * 3600
 FIXTURES = Path(__file__).parents[1] / "runtimes" / "fixtures"
 
 
-def answer(id: str, at: float = MONDAY, model: str = "claude-opus-5", **usage: Any) -> dict[str, Any]:
+def answer(
+    id: str, at: float = MONDAY, model: str = "claude-opus-5", **usage: Any
+) -> dict[str, Any]:
     return assistant("Done.", at=at, message_id=id, message={"model": model, "usage": usage})
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> StoreUser:
-    """A user with two sessions: one of two days, in which a model without a price answers too, and one elsewhere."""
+    """A user with two sessions: one of two days, in which a model without a price answers too, and
+    one elsewhere."""
     machine = StoreUser(tmp_path)
-    usage = {"input_tokens": 1_000_000, "output_tokens": 100_000, "cache_read_input_tokens": 2_000_000}
-    first = [user("Bake the bread", at=MONDAY), answer("m1", **{**usage, "output_tokens": 1}), answer("m1", **usage)]
-    machine.session("a", *first, answer("m2", MONDAY + DAY, "rye-1", input_tokens=7, output_tokens=3))
-    other = [user("Bake the rolls", at=MONDAY), answer("m3", input_tokens=1_000_000, output_tokens=0)]
+    usage = {
+        "input_tokens": 1_000_000,
+        "output_tokens": 100_000,
+        "cache_read_input_tokens": 2_000_000,
+    }
+    first = [
+        user("Bake the bread", at=MONDAY),
+        answer("m1", **{**usage, "output_tokens": 1}),
+        answer("m1", **usage),
+    ]
+    machine.session(
+        "a", *first, answer("m2", MONDAY + DAY, "rye-1", input_tokens=7, output_tokens=3)
+    )
+    other = [
+        user("Bake the rolls", at=MONDAY),
+        answer("m3", input_tokens=1_000_000, output_tokens=0),
+    ]
     for record in other:
         record["cwd"] = "/srv/rolls"
     machine.session("b", *other, project="-srv-rolls")
@@ -38,18 +54,32 @@ def machine(tmp_path: Path) -> StoreUser:
 
 def rows(machine: StoreUser, by: str, *words: str) -> dict[str, tuple[int, int, float | None]]:
     value = machine.result("costs", "--by", by, *words)
-    return {row[by]: (row["input_tokens"], row["output_tokens"], row["dollars"]) for row in value["rows"]}
+    return {
+        row[by]: (row["input_tokens"], row["output_tokens"], row["dollars"])
+        for row in value["rows"]
+    }
 
 
 def test_what_an_answer_took_counts_once_by_day_project_session_and_model(machine):
     first = (1_000_000, 100_000, 5 + 2.5 + 1)
     assert rows(machine, "session", "--session", "a") == {"a": (1_000_007, 100_003, first[2])}
-    assert rows(machine, "project") == {"/srv/agent": (1_000_007, 100_003, 8.5), "/srv/rolls": (1_000_000, 0, 5.0)}
-    assert rows(machine, "model") == {"claude-opus-5": (2_000_000, 100_000, 13.5), "rye-1": (7, 3, None)}
+    assert rows(machine, "project") == {
+        "/srv/agent": (1_000_007, 100_003, 8.5),
+        "/srv/rolls": (1_000_000, 0, 5.0),
+    }
+    assert rows(machine, "model") == {
+        "claude-opus-5": (2_000_000, 100_000, 13.5),
+        "rye-1": (7, 3, None),
+    }
     assert rows(machine, "runtime") == {"claude-code": (2_000_007, 100_003, 13.5)}
-    assert rows(machine, "day") == {"2026-09-22": (7, 3, None), "2026-09-21": (2_000_000, 100_000, 13.5)}
+    assert rows(machine, "day") == {
+        "2026-09-22": (7, 3, None),
+        "2026-09-21": (2_000_000, 100_000, 13.5),
+    }
     assert rows(machine, "day", "--since", "2026-09-22") == {"2026-09-22": (7, 3, None)}
-    assert rows(machine, "day", "--until", "2026-09-21") == {"2026-09-21": (2_000_000, 100_000, 13.5)}
+    assert rows(machine, "day", "--until", "2026-09-21") == {
+        "2026-09-21": (2_000_000, 100_000, 13.5)
+    }
 
 
 def test_a_person_reads_a_table_with_a_sum_and_the_model_that_has_no_price(machine):
@@ -74,8 +104,13 @@ def test_days_with_another_number_of_hours_and_copied_transcripts_count_once(mac
         moment = datetime.fromisoformat(at).replace(tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
         machine.session(id, user("Bake", at=moment), answer(id, moment, input_tokens=1_000_000))
     copied = machine.projects / "-srv-agent" / "n1.jsonl"
-    write(machine.projects / "-srv-other" / "copy.jsonl", *map(json.loads, copied.read_text().splitlines()))
-    done = machine.run("costs", "--json", "--by", "day", "--since", "2026-10-01", TZ="Europe/Berlin")
+    write(
+        machine.projects / "-srv-other" / "copy.jsonl",
+        *map(json.loads, copied.read_text().splitlines()),
+    )
+    done = machine.run(
+        "costs", "--json", "--by", "day", "--since", "2026-10-01", TZ="Europe/Berlin"
+    )
     days = {row["day"]: row["dollars"] for row in json.loads(done.stdout)["rows"]}
     assert days == {"2026-10-24": 5.0, "2026-10-25": 10.0, "2026-10-26": 5.0}
 
@@ -106,20 +141,38 @@ class PriceServer:
 
 
 def listed(**prices: object) -> bytes:
-    """A file in LiteLLM's format: these models, those that no update needs, and what is no price."""
+    """A file in LiteLLM's format: these models, those that no update needs, and what is no
+    price."""
     table: dict[str, object] = {
-        f"model-{n}": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6} for n in range(20)
+        f"model-{n}": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
+        for n in range(20)
     }
-    table |= {"sample_spec": {"input_cost_per_token": 0, "output_cost_per_token": 0}, "odd": "x", "none": {}}
+    table |= {
+        "sample_spec": {"input_cost_per_token": 0, "output_cost_per_token": 0},
+        "odd": "x",
+        "none": {},
+    }
     table |= {"bad": {"input_cost_per_token": -1, "output_cost_per_token": True}}
     return json.dumps(table | prices).encode()
 
 
 def test_prices_are_updated_from_a_list_and_one_s_own_come_first(machine):
-    rye = {"input_cost_per_token": 2.0e-6, "output_cost_per_token": 4e-6, "cache_read_input_token_cost": 2e-7}
-    content = listed(**{"rye-1": rye, "claude-opus-5": {"input_cost_per_token": 7e-6, "output_cost_per_token": 0.0}})
+    rye = {
+        "input_cost_per_token": 2.0e-6,
+        "output_cost_per_token": 4e-6,
+        "cache_read_input_token_cost": 2e-7,
+    }
+    content = listed(
+        **{
+            "rye-1": rye,
+            "claude-opus-5": {"input_cost_per_token": 7e-6, "output_cost_per_token": 0.0},
+        }
+    )
     with PriceServer(content) as address:
-        assert machine.result("costs", "--update-prices", address) == {"prices": 22, "from": address}
+        assert machine.result("costs", "--update-prices", address) == {
+            "prices": 22,
+            "from": address,
+        }
     assert rows(machine, "model")["rye-1"][2] == pytest.approx((7 * 2 + 3 * 4) / 1e6)
     assert rows(machine, "model")["claude-opus-5"][2] == pytest.approx(
         2 * 7 + 2 * 7
@@ -129,7 +182,9 @@ def test_prices_are_updated_from_a_list_and_one_s_own_come_first(machine):
 
 
 def test_what_is_no_list_of_prices_is_refused_and_the_old_ones_stay(machine):
-    with PriceServer(listed(**{"rye-1": {"input_cost_per_token": 1e-6, "output_cost_per_token": 0.0}})) as address:
+    with PriceServer(
+        listed(**{"rye-1": {"input_cost_per_token": 1e-6, "output_cost_per_token": 0.0}})
+    ) as address:
         machine.run("costs", "--update-prices", address)
     before = rows(machine, "model")
     assert before["rye-1"][2] == pytest.approx(7e-6)
@@ -137,7 +192,9 @@ def test_what_is_no_list_of_prices_is_refused_and_the_old_ones_stay(machine):
     for content in (b"", b"<html>", b"[1, 2]", b"{}", few, b"[" * 100_000, listed()[:-5]):
         with PriceServer(content) as address:
             done = machine.run("costs", "--update-prices", address)
-        assert (done.returncode, "the prices stay as they were" in done.stderr) == (1, True), content[:40]
+        assert (done.returncode, "the prices stay as they were" in done.stderr) == (1, True), (
+            content[:40]
+        )
     assert rows(machine, "model") == before
 
 
@@ -154,7 +211,10 @@ def test_a_damaged_update_counts_as_none(machine):
 
 
 def test_what_is_put_into_a_cache_costs_more_than_what_is_read(machine):
-    written = {"cache_creation_input_tokens": 3_000_000, "cache_creation": {"ephemeral_1h_input_tokens": 1_000_000}}
+    written = {
+        "cache_creation_input_tokens": 3_000_000,
+        "cache_creation": {"ephemeral_1h_input_tokens": 1_000_000},
+    }
     machine.session("c", user("Bake", at=MONDAY), answer("m4", **written))
     [row] = machine.result("costs", "--by", "session", "--session", "c")["rows"]
     assert (row["cache_written_tokens"], row["dollars"]) == (3_000_000, 2 * 5 * 1.25 + 5 * 2)
@@ -172,11 +232,18 @@ def test_a_fork_costs_what_it_added_and_a_sub_agent_is_its_session_s(machine):
 
 
 def test_what_pi_says_of_the_price_holds_and_a_count_that_codex_tells_again_counts_once(machine):
-    for runtime, folder in (("pi", ".pi/agent/sessions/--srv-site--"), ("codex", ".codex/sessions/2026/11/20")):
+    for runtime, folder in (
+        ("pi", ".pi/agent/sessions/--srv-site--"),
+        ("codex", ".codex/sessions/2026/11/20"),
+    ):
         own = json.loads((FIXTURES / runtime / "expected.json").read_text())
         path = machine.home / folder / own["file_name"]
         path.parent.mkdir(parents=True)
-        told = (FIXTURES / runtime / "conversation.jsonl").read_bytes().replace(b'"total":0}', b'"total":0.25}')
+        told = (
+            (FIXTURES / runtime / "conversation.jsonl")
+            .read_bytes()
+            .replace(b'"total":0}', b'"total":0.25}')
+        )
         counts = [line for line in told.splitlines(keepends=True) if b"token_count" in line]
         path.write_bytes(told + b"".join(counts).replace(b"10:00:08", b"10:00:50"))
     found = rows(machine, "model")
@@ -184,15 +251,21 @@ def test_what_pi_says_of_the_price_holds_and_a_count_that_codex_tells_again_coun
     assert found["gpt-6.1-sol"][:2] == (100, 9)
 
 
-def test_what_sub_agents_of_codex_took_is_their_session_s_also_of_those_that_another_one_started(machine):
+def test_what_sub_agents_of_codex_took_is_their_session_s_also_of_those_that_another_one_started(
+    machine,
+):
     day = machine.home / ".codex" / "sessions" / "2026" / "11" / "20"
 
     def rollout(id: str, read: int, **head: Any) -> None:
         taken = {"input_tokens": read, "cached_input_tokens": 0, "output_tokens": 1}
-        count = {"info": {"last_token_usage": taken, "total_token_usage": {"total_tokens": read + 1}}}
+        count = {
+            "info": {"last_token_usage": taken, "total_token_usage": {"total_tokens": read + 1}}
+        }
         write(
             day / f"rollout-2026-11-20T10-00-00-{id}.jsonl",
-            codex_line("session_meta", {"id": id, "cwd": "/srv/site", "source": "cli", **head}, at=MONDAY),
+            codex_line(
+                "session_meta", {"id": id, "cwd": "/srv/site", "source": "cli", **head}, at=MONDAY
+            ),
             *codex_exchange("Ask some agents", "Asked.", cwd="/srv/site", at=MONDAY),
             codex_line("turn_context", {"cwd": "/srv/site", "model": "gpt-6"}, at=MONDAY),
             codex_line("event_msg", {"type": "token_count", **count}, at=MONDAY + read),
@@ -230,10 +303,15 @@ def test_a_session_without_text_counts_only_for_a_person_who_asks(machine):
 def test_damage_costs_itself_and_of_a_transcript_that_is_gone_it_says_so(machine):
     assert machine.result("costs")["missing_transcripts"] == 0
     path = machine.projects / "-srv-agent" / "a.jsonl"
-    broken = b'{"type":"assistant","message":{"usage":{\n' + lines(answer("m9", input_tokens="many"))
+    broken = b'{"type":"assistant","message":{"usage":{\n' + lines(
+        answer("m9", input_tokens="many")
+    )
     path.write_bytes(path.read_bytes() + broken)
     (machine.projects / "-srv-rolls" / "b.jsonl").unlink()
-    assert rows(machine, "model") == {"claude-opus-5": (1_000_000, 100_000, 8.5), "rye-1": (7, 3, None)}
+    assert rows(machine, "model") == {
+        "claude-opus-5": (1_000_000, 100_000, 8.5),
+        "rye-1": (7, 3, None),
+    }
     assert "1 session without a transcript" in machine.run("costs").stdout
 
 

@@ -17,7 +17,9 @@ def machine(tmp_path: Path) -> StoreUser:
 
 
 def answer(usage: dict[str, Any], *, id: str = "m1", **fields: Any) -> dict[str, Any]:
-    record = assistant("Done.", at=MONDAY, message={"model": "claude-sonnet-4-5", "usage": usage}, **fields)
+    record = assistant(
+        "Done.", at=MONDAY, message={"model": "claude-sonnet-4-5", "usage": usage}, **fields
+    )
     record["message"]["id"] = id
     return record
 
@@ -29,18 +31,27 @@ def total(machine: StoreUser) -> dict[str, Any]:
 def test_the_tokens_of_an_advisor_count_for_its_model(machine):
     parts = [
         {"type": "message", "input_tokens": 100, "output_tokens": 20},
-        {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 1_000_000, "output_tokens": 7},
+        {
+            "type": "advisor_message",
+            "model": "claude-opus-5",
+            "input_tokens": 1_000_000,
+            "output_tokens": 7,
+        },
         {"type": "message", "input_tokens": 0, "output_tokens": 30},
     ]
     usage = {"input_tokens": 100, "output_tokens": 50, "iterations": parts}
-    machine.session("a", user("Bake", at=MONDAY), answer(usage), answer(usage))  # each record repeats it
+    # each record repeats it
+    machine.session("a", user("Bake", at=MONDAY), answer(usage), answer(usage))
     rows = machine.result("costs", "--by", "model")["rows"]
     counts = {row["model"]: (row["input_tokens"], row["output_tokens"]) for row in rows}
     assert counts == {"claude-opus-5": (1_000_000, 7), "claude-sonnet-4-5": (100, 50)}
 
 
 def test_records_of_an_answer_without_a_message_id_count_once_by_their_request(machine):
-    records = [answer({"input_tokens": 1000, "output_tokens": at}, id="", requestId="req_1") for at in (3, 3, 500)]
+    records = [
+        answer({"input_tokens": 1000, "output_tokens": at}, id="", requestId="req_1")
+        for at in (3, 3, 500)
+    ]
     machine.session("a", user("Bake", at=MONDAY), *records)
     assert (total(machine)["input_tokens"], total(machine)["output_tokens"]) == (1000, 500)
 
@@ -69,12 +80,21 @@ def codex(kind: str, at: float, **payload: Any) -> dict[str, Any]:
 
 def header(number: int, at: float, **fields: Any) -> dict[str, Any]:
     return codex(
-        "session_meta", at, id=uid(number), timestamp=stamp(at), cwd="/srv/agent", **{"source": "cli", **fields}
+        "session_meta",
+        at,
+        id=uid(number),
+        timestamp=stamp(at),
+        cwd="/srv/agent",
+        **{"source": "cli", **fields},
     )
 
 
 def turn(name: str, at: float) -> list[dict[str, Any]]:
-    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"bake {name}"}]}
+    said = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": f"bake {name}"}],
+    }
     return [
         codex("turn_context", at, turn_id=name, cwd="/srv/agent", model="gpt-5-codex"),
         codex("response_item", at, **said),
@@ -82,15 +102,31 @@ def turn(name: str, at: float) -> list[dict[str, Any]]:
 
 
 def count(at: float, read: int, total: int) -> dict[str, Any]:
-    last = {"input_tokens": read, "cached_input_tokens": 0, "output_tokens": 10, "total_tokens": read + 10}
-    return codex("event_msg", at, type="token_count", info={"total_token_usage": {"total_tokens": total}, "last_token_usage": last})  # fmt: skip
+    last = {
+        "input_tokens": read,
+        "cached_input_tokens": 0,
+        "output_tokens": 10,
+        "total_tokens": read + 10,
+    }
+    return codex(
+        "event_msg",
+        at,
+        type="token_count",
+        info={"total_token_usage": {"total_tokens": total}, "last_token_usage": last},
+    )
 
 
 HEADS = {
-    "sub-agent that names its parent in its source alone": ({"source": {"subagent": {"thread_spawn": {"parent_thread_id": uid(1)}}}}, 0.01),
-    "sub-agent whose copy took seconds": ({"forked_from_id": uid(1), "parent_thread_id": uid(1), "thread_source": "subagent"}, 0.5),
+    "sub-agent that names its parent in its source alone": (
+        {"source": {"subagent": {"thread_spawn": {"parent_thread_id": uid(1)}}}},
+        0.01,
+    ),
+    "sub-agent whose copy took seconds": (
+        {"forked_from_id": uid(1), "parent_thread_id": uid(1), "thread_source": "subagent"},
+        0.5,
+    ),
     "fork of the user whose copy took seconds": ({"forked_from_id": uid(1)}, 0.5),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", HEADS)
@@ -116,6 +152,11 @@ def test_an_old_rollout_that_has_sums_alone_counts_their_differences(machine):
         }
         return codex("event_msg", at, type="token_count", info={"total_token_usage": sums})
 
-    records = [header(1, MONDAY), *turn("t1", MONDAY), summed(MONDAY + 1, 100, 10), summed(MONDAY + 2, 100, 10)]
+    records = [
+        header(1, MONDAY),
+        *turn("t1", MONDAY),
+        summed(MONDAY + 1, 100, 10),
+        summed(MONDAY + 2, 100, 10),
+    ]
     rollout(machine, 1, [*records, summed(MONDAY + 3, 400, 30), summed(MONDAY + 4, 50, 5)], MONDAY)
     assert (total(machine)["input_tokens"], total(machine)["output_tokens"]) == (450, 35)

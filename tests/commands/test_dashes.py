@@ -1,4 +1,5 @@
-"""Words that begin with a dash, and commands under other names: errors say what was typed, and what to type."""
+"""Words that begin with a dash, and commands under other names: errors say what was typed, and what
+to type."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def test_a_word_that_begins_with_a_dash_is_answered_with_the_command_that_takes_
 ) -> None:
     done = person.run(*words)
     assert done.returncode == 2
-    assert done.stderr.endswith(f"to pass it as a word, put -- before it: session-memory {command}\n")
+    assert done.stderr.endswith(
+        f"to pass it as a word, put -- before it: session-memory {command}\n"
+    )
 
 
 def test_behind_two_dashes_it_is_a_word(person: StoreUser, tmp_path: Path) -> None:
@@ -41,7 +44,9 @@ def test_behind_two_dashes_it_is_a_word(person: StoreUser, tmp_path: Path) -> No
     assert "-dash.py" in person.run("why", "--", "-dash.py:1", cwd=tmp_path).stderr
 
 
-def test_a_mistyped_option_and_a_command_without_words_are_not_answered_so(person: StoreUser) -> None:
+def test_a_mistyped_option_and_a_command_without_words_are_not_answered_so(
+    person: StoreUser,
+) -> None:
     for words in (
         ["search", "x", "--limt", "3"],
         ["costs", "--foo"],

@@ -49,7 +49,10 @@ def test_what_waits_is_the_very_text_that_the_next_prompt_is_told_and_asking_cha
     (cursors,) = listener.state_dir.glob("cursors/*.json")
     before = cursors.read_bytes()
     state = state_of(tmp_path, "tend")
-    assert state["waiting"] == f'{INTRODUCTION}- "plan a trip" (just now, 2 messages): "and a hotel"; last: "Booked."'
+    assert (
+        state["waiting"]
+        == f'{INTRODUCTION}- "plan a trip" (just now, 2 messages): "and a hotel"; last: "Booked."'
+    )
     assert state_of(tmp_path, "tend") == state
     assert cursors.read_bytes() == before
     assert told(listener.run()) == state["waiting"]
@@ -79,30 +82,48 @@ def test_what_was_told_last_is_acknowledged_once_its_transcript_shows_it(
     assert before in shown
 
 
-def test_people_read_it_of_the_sessions_that_had_a_prompt(listener: PlainUser, other: Path, tmp_path: Path) -> None:
+def test_people_read_it_of_the_sessions_that_had_a_prompt(
+    listener: PlainUser, other: Path, tmp_path: Path
+) -> None:
     assert (
         ask(tmp_path).stdout
         == "No session here has had a prompt since the hooks were installed: type one, or see doctor.\n"
     )
     listener.run()
     lines = ask(tmp_path).stdout.splitlines()
-    assert lines[1:3] == [f"tend the roses ({listener.session_id})", "Delivered just now, and it arrived:"]
+    assert lines[1:3] == [
+        f"tend the roses ({listener.session_id})",
+        "Delivered just now, and it arrived:",
+    ]
     assert lines[-1] == "Nothing waits for it."
     assert any("plan a trip" in line for line in lines)
 
 
-def test_a_session_that_nobody_knows_is_refused_by_name(listener: PlainUser, tmp_path: Path) -> None:
+def test_a_session_that_nobody_knows_is_refused_by_name(
+    listener: PlainUser, tmp_path: Path
+) -> None:
     done = ask(tmp_path, "unknown")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no session goes by 'unknown'" in done.stderr
 
 
-def test_sessions_that_were_left_out_for_their_age_are_named(listener: PlainUser, tmp_path: Path) -> None:
+def test_sessions_that_were_left_out_for_their_age_are_named(
+    listener: PlainUser, tmp_path: Path
+) -> None:
     for number in range(5):
         at = time.time() - (7 + number) * 3600
-        os.utime(listener.session(*exchange(f"mend the cart {number}", "It was the tax.", at=at)), (at, at))
+        os.utime(
+            listener.session(*exchange(f"mend the cart {number}", "It was the tax.", at=at)),
+            (at, at),
+        )
     assert "mend the cart 2" in told(listener.run())
-    assert "Left out, being over six hours old: mend the cart 3, mend the cart 4." in ask(tmp_path).stdout
-    assert state_of(tmp_path, listener.session_id)["left_out"] == ["mend the cart 3", "mend the cart 4"]
+    assert (
+        "Left out, being over six hours old: mend the cart 3, mend the cart 4."
+        in ask(tmp_path).stdout
+    )
+    assert state_of(tmp_path, listener.session_id)["left_out"] == [
+        "mend the cart 3",
+        "mend the cart 4",
+    ]
     listener.config("sessions: {'mend the cart 3': {ignore: true}}\n")
     assert state_of(tmp_path, listener.session_id)["left_out"] == ["mend the cart 4"]

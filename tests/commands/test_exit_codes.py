@@ -1,4 +1,5 @@
-"""Exit codes: 2 for a call that no command could make sense of, 1 for what is not there or cannot be done."""
+"""Exit codes: 2 for a call that no command could make sense of, 1 for what is not there or cannot
+be done."""
 
 from __future__ import annotations
 
@@ -156,7 +157,9 @@ def test_a_wrong_call_is_2_and_says_what_is_wrong(
     assert not others
 
 
-def test_what_is_not_there_is_1_and_said(run: Callable[[str], int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_there_is_1_and_said(
+    run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
+) -> None:
     others = []
     for line in NOT_THERE.strip().splitlines():
         code, (out, err) = run(line), capsys.readouterr()
@@ -167,13 +170,41 @@ def test_what_is_not_there_is_1_and_said(run: Callable[[str], int], capsys: pyte
 
 # A call of every command that ends by itself, and its exit code.
 CALLS = {
-    "archive --all": 0, "completion bash": 0, "config": 0, "conflicts --all": 0, "conversations": 0, "costs --json": 0,
-    "deliveries": 0, "doctor status": 0, "errors ECONN": 1, "export --all": 0, "forget zebra": 1,
-    "graph search trip": 1, "handoff trip": 0, "host init NEW": 0, "ingest": 0, "install --dry-run": 0, "mcp": 0, "memories": 0,
-    "new AGENT --template pi --dry-run": 0, "page --export trip": 0, "patterns": 0, "process": 0, "proof": 0, "read trip": 0,
-    "remember hello": 0, "restore": 0, "search trip": 0, "sessions --home .": 0, "show 1": 0, "statusline": 0, "team status": 1, "uninstall --dry-run": 0,
-    "watch --once": 0, "why --staged": 1,
-}  # fmt: skip
+    "archive --all": 0,
+    "completion bash": 0,
+    "config": 0,
+    "conflicts --all": 0,
+    "conversations": 0,
+    "costs --json": 0,
+    "deliveries": 0,
+    "doctor status": 0,
+    "errors ECONN": 1,
+    "export --all": 0,
+    "forget zebra": 1,
+    "graph search trip": 1,
+    "handoff trip": 0,
+    "host init NEW": 0,
+    "ingest": 0,
+    "install --dry-run": 0,
+    "mcp": 0,
+    "memories": 0,
+    "new AGENT --template pi --dry-run": 0,
+    "page --export trip": 0,
+    "patterns": 0,
+    "process": 0,
+    "proof": 0,
+    "read trip": 0,
+    "remember hello": 0,
+    "restore": 0,
+    "search trip": 0,
+    "sessions --home .": 0,
+    "show 1": 0,
+    "statusline": 0,
+    "team status": 1,
+    "uninstall --dry-run": 0,
+    "watch --once": 0,
+    "why --staged": 1,
+}
 SILENT = ("mcp", "statusline", "watch --once")  # on stdout
 
 
@@ -201,7 +232,10 @@ def words_of(line: str, user: StoreUser) -> str:
 def test_a_stream_that_is_closed_or_full_ends_no_command_in_a_traceback(user: StoreUser) -> None:
     """Each command with one of these in turn, and one command with all of them."""
     redirections = [">&-", "> /dev/full", "2>&- <&-"]
-    calls = [*zip(some_calls(), cycle(redirections)), *[("conversations", one) for one in redirections]]
+    calls = [
+        *zip(some_calls(), cycle(redirections)),
+        *[("conversations", one) for one in redirections],
+    ]
     for line, redirection in calls:
         is_full = redirection == "> /dev/full" and line not in SILENT and not CALLS[line]
         command = f'"{sys.executable}" -c "{COMMAND}" {words_of(line, user)} {redirection}'
@@ -219,15 +253,22 @@ def test_an_interrupt_at_any_moment_ends_a_command_without_a_traceback(user: Sto
     paths.launcher.chmod(0o755)
     for line in [*some_calls() * 2, *["search trip"] * 4]:
         program = subprocess.Popen(
-            [paths.launcher, *words_of(line, user).split()], cwd=user.home, env=user.environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [paths.launcher, *words_of(line, user).split()],
+            cwd=user.home,
+            env=user.environment,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         time.sleep(0.05 + random.random() / 2)
         program.send_signal(signal.SIGINT)
         _, said = program.communicate(timeout=60)
         assert program.returncode in (CALLS[line], 130, -signal.SIGINT, 1), (line, said)
         # An interpreter that starts has run nothing of ours yet, not even the first line.
-        has_begun = not re.match(r'Fatal Python error: init_|Traceback .*\n  File "<string>", line 0', said)
+        has_begun = not re.match(
+            r'Fatal Python error: init_|Traceback .*\n  File "<string>", line 0', said
+        )
         assert not (has_begun and re.search("Traceback|Exception ignored", said)), (line, said)
 
 
@@ -249,9 +290,13 @@ sys.exit(exit_code(command))
 
 
 def test_an_interrupt_that_python_drops_ends_a_command_all_the_same(user: StoreUser) -> None:
-    """Python drops one that comes while it removes an object, and goes on: importlib removes one for each module."""
+    """Python drops one that comes while it removes an object, and goes on: importlib removes one
+    for each module."""
     done = user.run_command(sys.executable, "-c", DROPPED)
-    assert (done.returncode, done.stderr) == (130, "\nsession-memory: stopped; running it again goes on from here\n")
+    assert (done.returncode, done.stderr) == (
+        130,
+        "\nsession-memory: stopped; running it again goes on from here\n",
+    )
 
 
 def test_a_number_beyond_all_is_as_many_as_there_are(tmp_path: Path) -> None:
@@ -276,7 +321,12 @@ def test_a_missing_file_of_the_program_is_one_line_and_what_to_do(tmp_path: Path
     shutil.copy(ROOT / "install.py", tmp_path)
     missing = tmp_path / "session_memory/text/secrets/rules.tsv"
     missing.unlink()
-    for script in ("scripts/memory.py", "scripts/session_reader.py x", "scripts/mcp_server.py", "install.py --dry-run"):
+    for script in (
+        "scripts/memory.py",
+        "scripts/session_reader.py x",
+        "scripts/mcp_server.py",
+        "install.py --dry-run",
+    ):
         done = user.run_command(sys.executable, *f"{tmp_path}/{script}".split())
         assert (done.returncode, done.stdout) == (1, ""), script
         assert done.stderr == (

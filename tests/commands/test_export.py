@@ -19,9 +19,31 @@ from session_memory.web.export import as_html
 
 HOUR = 3600
 TAGS = {
-    "html", "head", "meta", "title", "style", "body", "main", "header", "h1", "dl", "dt", "dd", "article", "b", "p", "div",
-    "span", "time", "details", "summary", "pre", "code", "a", "strong",
-}  # fmt: skip
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "main",
+    "header",
+    "h1",
+    "dl",
+    "dt",
+    "dd",
+    "article",
+    "b",
+    "p",
+    "div",
+    "span",
+    "time",
+    "details",
+    "summary",
+    "pre",
+    "code",
+    "a",
+    "strong",
+}
 HOSTILE = "</article><script>alert(1)</script>\n# Heading\n**Assistant**: I agree <b>"
 
 
@@ -29,7 +51,11 @@ HOSTILE = "</article><script>alert(1)</script>\n# Heading\n**Assistant**: I agre
 def machine(tmp_path):
     machine = StoreUser(tmp_path / "user")
     machine.session("8f3a-trip", *trip())
-    machine.session("9c01-bread", *exchange("how is rye baked?", "slowly", at=MONDAY + 9 * HOUR), project="-srv-bakery")
+    machine.session(
+        "9c01-bread",
+        *exchange("how is rye baked?", "slowly", at=MONDAY + 9 * HOUR),
+        project="-srv-bakery",
+    )
     return machine
 
 
@@ -56,14 +82,21 @@ def test_markdown_has_each_message_with_its_time_and_nothing_of_tools(machine):
     )
     found = [(one.speaker, one.text) for one in messages_in(said)]
     assert found[0] == ("User", "plan a trip to <b>Japan</b>")
-    assert [speaker for speaker, _ in found] == ["User", "Assistant", "Assistant", "User", "Assistant"]
+    assert [speaker for speaker, _ in found] == [
+        "User",
+        "Assistant",
+        "Assistant",
+        "User",
+        "Assistant",
+    ]
     assert [one.at for one in messages_in(said)] == [MONDAY + at for at in (0, 5, 10, 20, 20)]
     assert "npm test" not in said
 
 
 def test_full_markdown_says_what_tools_did_and_how_that_ended(machine):
-    assert "**Tool** (2026-09-21 14:13:26+00:00): Bash `npm test`: error: Exit code 1: 3 failed\n" in exported(
-        machine, "8f3a", "--full"
+    assert (
+        "**Tool** (2026-09-21 14:13:26+00:00): Bash `npm test`: error: Exit code 1: 3 failed\n"
+        in exported(machine, "8f3a", "--full")
     )
 
 
@@ -82,20 +115,38 @@ def test_a_command_of_several_lines_is_a_block_of_code(machine):
 
 def test_json_is_as_it_is_documented(machine):
     document = json.loads(exported(machine, "--all", "--full", "--format", "json"))
-    assert (document["format"], document["version"], document["full"]) == ("session-memory export", 1, True)
+    assert (document["format"], document["version"], document["full"]) == (
+        "session-memory export",
+        1,
+        True,
+    )
     first, second = document["conversations"]
     assert (first["session_id"], second["session_id"]) == ("8f3a-trip", "9c01-bread")
     items = first.pop("items")
-    assert (first["started_at"], first["ended_at"]) == ("2026-09-21T14:13:20.000Z", "2026-09-21T14:13:40.000Z")
+    assert (first["started_at"], first["ended_at"]) == (
+        "2026-09-21T14:13:20.000Z",
+        "2026-09-21T14:13:40.000Z",
+    )
     assert items[0] == {
-        "number": 1, "role": "user", "time": "2026-09-21T14:13:20.000Z", "directory": "/srv/agent",
+        "number": 1,
+        "role": "user",
+        "time": "2026-09-21T14:13:20.000Z",
+        "directory": "/srv/agent",
         "text": "plan a trip to <b>Japan</b>",
-    }  # fmt: skip
+    }
     assert items[2] == {
-        "number": 3, "role": "tool", "time": "2026-09-21T14:13:26.000Z", "directory": "/srv/agent", "tool": "Bash",
-        "kind": "command", "argument": "npm test", "outcome": "error", "error": "Exit code 1: 3 failed",
-        "result_characters": 20, "result_lines": 2,
-    }  # fmt: skip
+        "number": 3,
+        "role": "tool",
+        "time": "2026-09-21T14:13:26.000Z",
+        "directory": "/srv/agent",
+        "tool": "Bash",
+        "kind": "command",
+        "argument": "npm test",
+        "outcome": "error",
+        "error": "Exit code 1: 3 failed",
+        "result_characters": 20,
+        "result_lines": 2,
+    }
     documented = (ROOT / "docs" / "inside" / "store.md").read_text()
     for name in {*document, *first, *items[0], *items[2]}:
         assert f"`{name}`" in documented, name
@@ -103,7 +154,13 @@ def test_json_is_as_it_is_documented(machine):
 
 def test_without_full_json_has_what_was_said_alone(machine):
     [talk] = json.loads(exported(machine, "8f3a", "--json"))["conversations"]
-    assert [one["role"] for one in talk["items"]] == ["user", "assistant", "assistant", "user", "assistant"]
+    assert [one["role"] for one in talk["items"]] == [
+        "user",
+        "assistant",
+        "assistant",
+        "user",
+        "assistant",
+    ]
 
 
 def test_no_text_means_anything_in_a_page(machine):
@@ -114,13 +171,22 @@ def test_no_text_means_anything_in_a_page(machine):
             self.text = ""
 
         def handle_starttag(self, tag, attrs):
-            self.found.append((tag, [value for name, value in attrs if name in ("src", "href") or name[:2] == "on"]))
+            self.found.append(
+                (
+                    tag,
+                    [value for name, value in attrs if name in ("src", "href") or name[:2] == "on"],
+                )
+            )
 
         def handle_data(self, data):
             self.text += data
 
     call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": HOSTILE}}
-    machine.session("odd", *exchange(HOSTILE, HOSTILE, at=MONDAY, cwd="/srv/<script>"), assistant(call, at=MONDAY))
+    machine.session(
+        "odd",
+        *exchange(HOSTILE, HOSTILE, at=MONDAY, cwd="/srv/<script>"),
+        assistant(call, at=MONDAY),
+    )
     page = Tags()
     html = exported(machine, "odd", "--full", "--format", "html")
     page.feed(html)
@@ -139,7 +205,11 @@ def test_a_session_is_named_by_its_title_too_and_a_project_by_its_directory(mach
     by_beginning = json.loads(exported(machine, "How is rye", "--json"))["conversations"]
     assert by_beginning == by_title
     by_project = json.loads(exported(machine, "--project", "bakery", "--json"))["conversations"]
-    assert [one["session_id"] for one in by_title] == [one["session_id"] for one in by_project] == ["9c01-bread"]
+    assert (
+        [one["session_id"] for one in by_title]
+        == [one["session_id"] for one in by_project]
+        == ["9c01-bread"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +240,9 @@ def test_a_file_that_cannot_be_written_whole_stays_as_it_was(machine):
     machine.run("ingest")
     path = machine.home / "long.md"
     path.write_text("before")
-    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)); {COMMAND}"
+    limited = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)); {COMMAND}"
+    )
     done = machine.run_command(sys.executable, "-c", limited, "export", "long", "--out", str(path))
     assert done.returncode == 1
     assert "too large" in done.stderr.lower()
@@ -188,8 +260,15 @@ def test_it_is_utf_8_whatever_the_terminal_has(machine):
     machine.session("kanji", *exchange("桜 👩‍🚀", "はい", at=MONDAY))
     for words in (["--json"], ["--format", "html"], []):
         command = [sys.executable, "-c", COMMAND, "export", "kanji", *words]
-        ascii_only = {**machine.environment, "LANG": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-        done = subprocess.run(command, capture_output=True, env=ascii_only, cwd=machine.home, timeout=60, check=True)
+        ascii_only = {
+            **machine.environment,
+            "LANG": "C",
+            "PYTHONIOENCODING": "ascii",
+            "PYTHONUTF8": "0",
+        }
+        done = subprocess.run(
+            command, capture_output=True, env=ascii_only, cwd=machine.home, timeout=60, check=True
+        )
         assert "桜 👩‍🚀" in done.stdout.decode()
 
 
@@ -197,7 +276,9 @@ def test_what_a_model_reads_goes_by_the_settings(machine):
     said = exported(machine, "8f3a", "--format", "filtered")
     assert said.startswith("# plan a trip to <b>Japan</b>\n\nUser: plan a trip to <b>Japan</b>\n")
     assert "\nAction: " in said
-    machine.config("memories: {filtering: {keep_user_messages: false, keep_tool_structure: false}}\n")
+    machine.config(
+        "memories: {filtering: {keep_user_messages: false, keep_tool_structure: false}}\n"
+    )
     said = exported(machine, "8f3a", "--format", "filtered")
     assert "Assistant: " in said
     assert not any(word in said for word in ("User: ", "Action: "))
@@ -205,7 +286,9 @@ def test_what_a_model_reads_goes_by_the_settings(machine):
 
 def test_a_token_that_was_stored_before_there_was_a_rule_for_it_is_redacted():
     token = "ghp_" + "a1B2c3D4e5F6" * 3
-    talk = Conversation(1, "s", "s.jsonl", "", "claude-code", "/srv", f"use {token}", 0, 0, 1, "ready", "")
+    talk = Conversation(
+        1, "s", "s.jsonl", "", "claude-code", "/srv", f"use {token}", 0, 0, 1, "ready", ""
+    )
     item = StoredEntry(1 << 32, "user", f"use {token}", 0, "/srv", 0)
     for form in (*FORMATS.values(), as_html):
         assert token not in "".join(export(form, [talk], lambda _: iter([item]), 0, full=True))
@@ -229,7 +312,9 @@ def test_memory_does_not_grow_with_what_is_exported():
 
 
 def test_a_conversation_longer_than_what_is_read_at_a_time_is_all_there(machine):
-    machine.session("many", *[user(f"number {number}", at=MONDAY + number / 10) for number in range(2500)])
+    machine.session(
+        "many", *[user(f"number {number}", at=MONDAY + number / 10) for number in range(2500)]
+    )
     [talk] = json.loads(exported(machine, "many", "--json"))["conversations"]
     assert [one["text"] for one in talk["items"]] == [f"number {number}" for number in range(2500)]
 
@@ -248,7 +333,9 @@ def test_of_what_may_not_be_told_there_is_no_text(machine):
     assert "8f3a" not in exported(machine, "--all", "--full", "--json", "--include-private")
 
 
-def test_a_session_that_page_writes_has_what_agents_said_rendered_and_nothing_runs(machine, tmp_path):
+def test_a_session_that_page_writes_has_what_agents_said_rendered_and_nothing_runs(
+    machine, tmp_path
+):
     said = f"**Done**, see [it](https://x.example) and `a.py`:\n\n- one\n- two\n\n{HOSTILE}"
     machine.session("odd", *exchange("go **on**", said, at=MONDAY))
     assert machine.run("page", "--export", "odd", "--out", tmp_path / "odd.html").returncode == 0
@@ -277,9 +364,16 @@ def test_atif_has_the_steps_of_a_session_with_calls_results_and_usage(machine):
     document = json.loads(exported(machine, "8f3a", "--format", "atif"))
     assert (document["schema_version"], document["session_id"]) == ("ATIF-v1.7", "8f3a-trip")
     assert document["agent"]["name"] == "claude-code"
-    assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
+    assert [step["step_id"] for step in document["steps"]] == list(
+        range(1, len(document["steps"]) + 1)
+    )
     assert document["steps"][0]["message"] == "plan a trip to <b>Japan</b>"
-    [step] = [one for one in document["steps"] for call in one.get("tool_calls", ()) if "npm test" in str(call)]
+    [step] = [
+        one
+        for one in document["steps"]
+        for call in one.get("tool_calls", ())
+        if "npm test" in str(call)
+    ]
     [result] = step["observation"]["results"]
     assert "3 failed" in result["content"]
     assert result["extra"]["is_error"] is True
@@ -301,13 +395,23 @@ def test_atif_of_a_session_whose_transcript_is_gone_is_what_the_store_has(machin
     document = json.loads(exported(machine, "8f3a", "--format", "atif"))
     assert "The transcript is gone" in document["notes"]
     assert document["steps"][0]["message"] == "plan a trip to <b>Japan</b>"
-    [step] = [one for one in document["steps"] for call in one.get("tool_calls", ()) if "npm test" in str(call)]
+    [step] = [
+        one
+        for one in document["steps"]
+        for call in one.get("tool_calls", ())
+        if "npm test" in str(call)
+    ]
     assert "3 failed" in step["observation"]["results"][0]["content"]
 
 
 def test_atif_has_nothing_that_rules_hide_nor_a_secret_nor_what_was_forgotten(machine):
     secret = "ghp_" + "a1B2" * 9
-    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": f"curl -H {secret}"}}
+    call = {
+        "type": "tool_use",
+        "id": "t1",
+        "name": "Bash",
+        "input": {"command": f"curl -H {secret}"},
+    }
     result = {"tool_use_id": "t1", "type": "tool_result", "content": secret}
     machine.session("5ec-ret", user("run it"), assistant(call), user([result]))
     assert secret not in exported(machine, "5ec", "--format", "atif")
@@ -323,7 +427,9 @@ def test_atif_has_nothing_that_rules_hide_nor_a_secret_nor_what_was_forgotten(ma
 
 @pytest.mark.parametrize("form", ["markdown", "json", "html", "filtered", "atif"])
 def test_in_a_file_the_name_of_a_transcript_is_plain_characters(machine, form):
-    machine.session("evil\x1b]0;PWN\x07\x1b[31m\u202egnp\x9b", *exchange("hello", "hi", at=MONDAY + 9 * HOUR))
+    machine.session(
+        "evil\x1b]0;PWN\x07\x1b[31m\u202egnp\x9b", *exchange("hello", "hi", at=MONDAY + 9 * HOUR)
+    )
     out = machine.home / "export"
     assert machine.run("export", "hello", "--format", form, "--out", str(out)).returncode == 0
     text = out.read_text()

@@ -1,5 +1,5 @@
-"""A forgotten session comes back in no other file: a fork, a copy or a renamed transcript. What is said after a fork is
-a session of its own."""
+"""A forgotten session comes back in no other file: a fork, a copy or a renamed transcript. What is
+said after a fork is a session of its own."""
 
 from __future__ import annotations
 
@@ -32,16 +32,22 @@ def transcripts(person: Person) -> list[Path]:
     below = {"gemini": "tmp/app/chats", "atif": ""}.get(person.other.name, "")
     place = person.config_dir / below if below else person.config_dir
     found = [path for path in place.rglob("*.json*") if path.is_file() and WORD in path.read_text()]
-    return [path for path in found if person.ids[0][-12:] in str(path) or below or person.other.name == "atif"]
+    return [
+        path
+        for path in found
+        if person.ids[0][-12:] in str(path) or below or person.other.name == "atif"
+    ]
 
 
 def fork(person: Person) -> Iterator[str]:
     """Put a fork of the session beside it, as its runtime does; yield its id."""
-    if person.other.name in ("opencode", "gemini", "atif"):  # it is there already, or there is nothing like it
+    # it is there already, or there is nothing like it
+    if person.other.name in ("opencode", "gemini", "atif"):
         return
     id, text = new_id(), person.told((FIXTURES / person.other.name / "fork.jsonl").read_text())
     text = text.replace(json.loads(text.partition("\n")[0]).get("id", id), id)
-    text = text.replace('"a1b2000c"', '"b1b2000c"').replace('"a1b2000d"', '"b1b2000d"')  # Pi's ids are random
+    # Pi's ids are random
+    text = text.replace('"a1b2000c"', '"b1b2000c"').replace('"a1b2000d"', '"b1b2000d"')
     for path in transcripts(person)[:1]:
         target = Path(str(path).replace(person.ids[0], id))
         target.parent.mkdir(exist_ok=True)
@@ -87,7 +93,9 @@ def test_what_is_said_after_a_fork_is_a_session_of_its_own(person: Person) -> No
     assert OWN_WORDS.rstrip("?") in person.prompt()
     hits = person.result("search", "staging")["hits"]
     assert len(hits) > 0
-    shown = json.dumps(person.result("sessions", "--all")) + json.dumps(person.result("conversations"))
+    shown = json.dumps(person.result("sessions", "--all")) + json.dumps(
+        person.result("conversations")
+    )
     assert OWN_WORDS.rstrip("?") in shown
     assert WORD not in shown
 
@@ -98,11 +106,14 @@ def of_claude(tmp_path: Path) -> Person:
 
 
 def fork_on_the_command_line(person: Person) -> str:
-    """Fork the session as `claude --resume ID --fork-session` does: the records keep their ids and name no parent."""
+    """Fork the session as `claude --resume ID --fork-session` does: the records keep their ids and
+    name no parent."""
     [path], id = transcripts(person), new_id()
     fork = path.with_name(f"{id}.jsonl")
     fork.write_text(path.read_text().replace(person.ids[0], id))
-    append(fork, *exchange("And the tamarind tree?", "It is green.", sessionId=id, cwd=str(person.app)))
+    append(
+        fork, *exchange("And the tamarind tree?", "It is green.", sessionId=id, cwd=str(person.app))
+    )
     return id
 
 
@@ -127,14 +138,20 @@ def test_a_fork_from_before_loses_what_it_copied(of_claude: Person) -> None:
     person.upkeep()
     assert person.run("forget", person.ids[0], "--yes").returncode == 0
     assert person.holding() == []
-    assert [one["conversation"]["session_id"] for one in person.result("search", "tamarind")["hits"]] == [fork]
+    assert [
+        one["conversation"]["session_id"] for one in person.result("search", "tamarind")["hits"]
+    ] == [fork]
     person.prompt()
     person.upkeep()
     assert person.holding() == []
-    assert "tamarind" in " ".join(path.read_text() for path in (person.home / ".session-memory").rglob("*tamarind*.md"))
+    assert "tamarind" in " ".join(
+        path.read_text() for path in (person.home / ".session-memory").rglob("*tamarind*.md")
+    )
 
 
-def test_a_fork_that_the_store_knew_before_its_origin_loses_what_it_copied(of_claude: Person) -> None:
+def test_a_fork_that_the_store_knew_before_its_origin_loses_what_it_copied(
+    of_claude: Person,
+) -> None:
     person = of_claude
     [path] = transcripts(person)
     content = path.read_bytes()
@@ -145,7 +162,9 @@ def test_a_fork_that_the_store_knew_before_its_origin_loses_what_it_copied(of_cl
     assert person.run("ingest").returncode == 0
     assert person.run("forget", person.ids[0], "--yes").returncode == 0
     assert person.holding() == []
-    assert [one["conversation"]["session_id"] for one in person.result("search", "tamarind")["hits"]] == [fork]
+    assert [
+        one["conversation"]["session_id"] for one in person.result("search", "tamarind")["hits"]
+    ] == [fork]
 
 
 def test_tombstones_of_an_older_version_know_a_renamed_transcript_by_the_session_in_its_records(
@@ -165,8 +184,12 @@ def test_tombstones_of_an_older_version_know_a_renamed_transcript_by_the_session
 def test_what_was_forgotten_before_a_time_comes_back_in_no_fork(of_claude: Person) -> None:
     person = of_claude
     [path] = transcripts(person)
-    path.write_text("".join(line for line in path.open() if '"custom-title"' not in line))  # which would stay
-    append(path, *exchange("And the quince?", "It is yellow.", sessionId=person.ids[0], cwd=str(person.app)))
+    # which would stay
+    path.write_text("".join(line for line in path.open() if '"custom-title"' not in line))
+    append(
+        path,
+        *exchange("And the quince?", "It is yellow.", sessionId=person.ids[0], cwd=str(person.app)),
+    )
     before = time.strftime("%Y-%m-%d %H:%M", time.localtime(time.time() - 3600))
     assert person.run("forget", "--before", before, "--yes").returncode == 0
     fork_on_the_command_line(person)
@@ -198,7 +221,9 @@ def test_of_what_repeats_a_forgotten_session_no_transcript_is_kept_whole(of_clau
     fork_on_the_command_line(person)
     list(copies(person))
     person.upkeep()
-    with closing(Pack(pack_path(str(person.home / ".session-memory" / "store" / "memory.db")))) as pack:
+    with closing(
+        Pack(pack_path(str(person.home / ".session-memory" / "store" / "memory.db")))
+    ) as pack:
         assert [one.session_id for one in pack.sessions()] == [person.own_id]
 
 
@@ -210,13 +235,20 @@ def test_an_agent_does_not_read_what_its_own_session_repeats(of_claude: Person) 
     assert ("tamarind" in shown, WORD in shown) == (True, False)
 
 
-def test_a_name_that_a_person_gave_a_forgotten_session_stays_away_when_it_goes_on(of_claude: Person) -> None:
+def test_a_name_that_a_person_gave_a_forgotten_session_stays_away_when_it_goes_on(
+    of_claude: Person,
+) -> None:
     person = of_claude
     person.prompt()
     person.upkeep()
     assert person.run("forget", person.ids[0], "--yes").returncode == 0
     [path] = transcripts(person)
-    append(path, *exchange("And the tamarind tree?", "It is green.", sessionId=person.ids[0], cwd=str(person.app)))
+    append(
+        path,
+        *exchange(
+            "And the tamarind tree?", "It is green.", sessionId=person.ids[0], cwd=str(person.app)
+        ),
+    )
     assert WORD not in person.prompt()
     person.upkeep()
     assert person.holding() == []
@@ -225,16 +257,29 @@ def test_a_name_that_a_person_gave_a_forgotten_session_stays_away_when_it_goes_o
 
 
 @pytest.mark.parametrize("place", ["app", "elsewhere"])
-def test_forks_of_a_forgotten_project_do_not_have_the_names_that_a_person_gave(of_claude: Person, place: str) -> None:
+def test_forks_of_a_forgotten_project_do_not_have_the_names_that_a_person_gave(
+    of_claude: Person, place: str
+) -> None:
     person = of_claude
     person.prompt()
     person.upkeep()
     assert person.run("forget", "--project", str(person.app), "--yes").returncode == 0
     [path], id = transcripts(person), new_id()
-    fork = Path(CLAUDE.project_dir(str(person.home / ".claude"), str(person.app.parent / place)), f"{id}.jsonl")
+    fork = Path(
+        CLAUDE.project_dir(str(person.home / ".claude"), str(person.app.parent / place)),
+        f"{id}.jsonl",
+    )
     fork.parent.mkdir(exist_ok=True)
     fork.write_text(path.read_text().replace(person.ids[0], id))
-    append(fork, *exchange("And the tamarind tree?", "It is green.", sessionId=id, cwd=str(person.app.parent / place)))
+    append(
+        fork,
+        *exchange(
+            "And the tamarind tree?",
+            "It is green.",
+            sessionId=id,
+            cwd=str(person.app.parent / place),
+        ),
+    )
     assert WORD not in person.prompt()
     person.upkeep()
     assert person.holding() == []
@@ -242,10 +287,15 @@ def test_forks_of_a_forgotten_project_do_not_have_the_names_that_a_person_gave(o
     assert person.result("search", "tamarind")["hits"] != []
 
 
-def test_a_session_of_which_a_part_was_forgotten_keeps_the_name_that_a_person_gave(of_claude: Person) -> None:
+def test_a_session_of_which_a_part_was_forgotten_keeps_the_name_that_a_person_gave(
+    of_claude: Person,
+) -> None:
     person = of_claude
     [path] = transcripts(person)
-    append(path, *exchange("And the quince?", "It is yellow.", sessionId=person.ids[0], cwd=str(person.app)))
+    append(
+        path,
+        *exchange("And the quince?", "It is yellow.", sessionId=person.ids[0], cwd=str(person.app)),
+    )
     before = time.strftime("%Y-%m-%d %H:%M", time.localtime(time.time() - 3600))
     assert person.run("forget", "--before", before, "--yes").returncode == 0
     name = f"{WORD} the site"
@@ -254,13 +304,23 @@ def test_a_session_of_which_a_part_was_forgotten_keeps_the_name_that_a_person_ga
     assert name in person.run("sessions", "--all").stdout
 
 
-def test_edits_of_a_forgotten_session_s_sub_agent_are_not_told_of_a_copy_either(of_claude: Person) -> None:
+def test_edits_of_a_forgotten_session_s_sub_agent_are_not_told_of_a_copy_either(
+    of_claude: Person,
+) -> None:
     person = of_claude
     [path] = transcripts(person)
-    edit = ("Edit", {"file_path": str(person.app / "Makefile"), "old_string": "all", "new_string": WORD})
+    edit = (
+        "Edit",
+        {"file_path": str(person.app / "Makefile"), "old_string": "all", "new_string": WORD},
+    )
     agent = path.with_suffix("") / "subagents" / "agent-a1.jsonl"
     agent.parent.mkdir(parents=True)
-    where = {"sessionId": person.ids[0], "cwd": str(person.app), "isSidechain": True, "agentId": "a1"}
+    where = {
+        "sessionId": person.ids[0],
+        "cwd": str(person.app),
+        "isSidechain": True,
+        "agentId": "a1",
+    }
     append(agent, *exchange(f"Write {WORD}", edit, **where))
     assert "Makefile" in person.prompt()
     assert person.run("forget", person.ids[0], "--yes").returncode == 0

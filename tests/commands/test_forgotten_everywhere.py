@@ -1,4 +1,5 @@
-"""What is forgotten stands in no file any more but the runtime's own, whatever hooks, upkeep and commands have kept of it."""
+"""What is forgotten stands in no file any more but the runtime's own, whatever hooks, upkeep and
+commands have kept of it."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def test_of_a_session_that_was_told_of_others_its_own_state_goes_too(person: Per
     person.own_id, person.own = person.ids[0], person.own.with_name(f"{person.ids[0]}.jsonl")
     look = ("Read", {"file_path": str(person.app / WORD)})
     append(person.own, *exchange("look", look, cwd=str(person.app)))
-    append(person.own.with_name(f"{told_of}.jsonl"), *exchange("well?", "Done.", cwd=str(person.app)))
+    append(
+        person.own.with_name(f"{told_of}.jsonl"), *exchange("well?", "Done.", cwd=str(person.app))
+    )
     person.prompt()
     person.about_to_edit()
     assert f"state/cursors/{person.own_id}.json" in person.holding()
@@ -72,7 +75,9 @@ def test_of_a_part_that_was_forgotten_our_copies_hold_nothing(tmp_path: Path) ->
         old = gemini_exchange(f"Is the {WORD} ripe?", "Yes.", at=MONDAY)
         new = gemini_exchange(f"And tamarind {number}?", "No.", at=MONDAY + 9 * 86400)
         chat = project / "chats" / f"session-2026-11-20T10-0{number}-{id[9:23]}.jsonl"
-        chat.write_bytes(lines({"sessionId": id, "projectHash": "0" * 64, "kind": "main"}, *old, *new))
+        chat.write_bytes(
+            lines({"sessionId": id, "projectHash": "0" * 64, "kind": "main"}, *old, *new)
+        )
     place = tmp_path / ".session-memory"
     assert len(person.result("search", WORD)["hits"]) > 0
     assert person.run("forget", "--before", "2026-09-25", "--yes").returncode == 0
@@ -84,9 +89,13 @@ def test_of_a_part_that_was_forgotten_our_copies_hold_nothing(tmp_path: Path) ->
             file.write(lines(*gemini_exchange("And the quince?", "Yes.")))
 
 
-@pytest.mark.parametrize("is_first_event", [False, True], ids=["after a prompt", "before any prompt"])
+@pytest.mark.parametrize(
+    "is_first_event", [False, True], ids=["after a prompt", "before any prompt"]
+)
 @pytest.mark.parametrize("person", [CLAUDE], indirect=True, ids=["agent-sdk"])
-def test_of_a_session_that_another_collided_with_no_path_is_left(person: Person, is_first_event: bool) -> None:
+def test_of_a_session_that_another_collided_with_no_path_is_left(
+    person: Person, is_first_event: bool
+) -> None:
     path = str(person.app / f"{WORD}.py")
     Path(path).write_text("1\n")
     append(person.own, *exchange("look again", ("Read", {"file_path": path}), cwd=str(person.app)))

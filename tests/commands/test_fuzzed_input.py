@@ -1,4 +1,5 @@
-"""Records and files that were changed at random: whatever they hold, nothing raises, and the other transcripts are all there.
+"""Records and files that were changed at random: whatever they hold, nothing raises, and the other
+transcripts are all there.
 
 `FUZZ_ROUNDS` runs more rounds than a few; the number of a round that failed is its seed.
 """
@@ -24,9 +25,14 @@ from session_memory.tools.home_backend import HomeBackend
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "3"))
 USUAL = "the cherry blossom is in April"
 COMMANDS = [
-    ("ingest",), ("search", "cherry"), ("conversations",), ("patterns",), ("errors", "failed"), ("archive", "--all"),
+    ("ingest",),
+    ("search", "cherry"),
+    ("conversations",),
+    ("patterns",),
+    ("errors", "failed"),
+    ("archive", "--all"),
     ("health-check",),
-]  # fmt: skip
+]
 
 
 def value(dice: random.Random) -> object:
@@ -34,15 +40,39 @@ def value(dice: random.Random) -> object:
     deep: object = "deep"
     for _ in range(dice.choice([5, 300])):
         deep = [deep] if dice.random() < 0.5 else {"a": deep}
-    return dice.choice([
-        None, True, 0, -1, 1 << 70, -(10**40), 1.5, float("nan"), float("inf"), "", "x" * 100_000, "\0", "\ud83d", "\udc00 x",
-        "a\u2028b\x1b[31m\u202e", "<system-reminder>", [], [[]], {}, {"a": None}, [None, 5, {"type": 5}], deep,
-        "2026-13-45T99:99:99Z", "9999999999999999999999",
-    ])  # fmt: skip
+    return dice.choice(
+        [
+            None,
+            True,
+            0,
+            -1,
+            1 << 70,
+            -(10**40),
+            1.5,
+            float("nan"),
+            float("inf"),
+            "",
+            "x" * 100_000,
+            "\0",
+            "\ud83d",
+            "\udc00 x",
+            "a\u2028b\x1b[31m\u202e",
+            "<system-reminder>",
+            [],
+            [[]],
+            {},
+            {"a": None},
+            [None, 5, {"type": 5}],
+            deep,
+            "2026-13-45T99:99:99Z",
+            "9999999999999999999999",
+        ]
+    )
 
 
 def mutated(record: object, dice: random.Random) -> object:
-    """A copy of a record in which a few values anywhere are others, are gone, or have another key."""
+    """A copy of a record in which a few values anywhere are others, are gone, or have another
+    key."""
     record = copy.deepcopy(record)
     for _ in range(dice.randint(1, 3)):
         at, keys = record, []
@@ -70,21 +100,36 @@ def content(records: list[dict[str, object]], dice: random.Random) -> bytes:
         at = dice.randrange(len(made))
         one = made[at]
         cut = dice.randrange(len(one))
-        made[at] = dice.choice([
-            one[:cut], one[:cut] + b"\0" * 9 + one[cut:], one[:cut] + b"\xff\xfe" + one[cut:], one.rstrip() + one, b"\r\n" + one,
-            b"[" * 50_000 + b"\n", b'{"a":' * 20_000 + b"\n", b"9" * 10_000 + b"\n",
-        ])  # fmt: skip
+        made[at] = dice.choice(
+            [
+                one[:cut],
+                one[:cut] + b"\0" * 9 + one[cut:],
+                one[:cut] + b"\xff\xfe" + one[cut:],
+                one.rstrip() + one,
+                b"\r\n" + one,
+                b"[" * 50_000 + b"\n",
+                b'{"a":' * 20_000 + b"\n",
+                b"9" * 10_000 + b"\n",
+            ]
+        )
     return b"".join(made)
 
 
 def claude_records() -> list[dict[str, object]]:
-    call_id = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "pytest -q"}}
+    call_id = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "Bash",
+        "input": {"command": "pytest -q"},
+    }
     edit = ("Edit", {"file_path": "/srv/agent/app.py", "old_string": "a", "new_string": "b"})
     return [
         {"type": "custom-title", "customTitle": "garden", "sessionId": "odd"},
-        user("odd question", at=MONDAY, cwd="/srv/agent"), assistant("odd answer", call_id, edit, at=MONDAY, cwd="/srv/agent"),
-        tool_result("failed: no such file", at=MONDAY, is_error=True), *exchange("more", "words", at=MONDAY, cwd="/srv/agent"),
-    ]  # fmt: skip
+        user("odd question", at=MONDAY, cwd="/srv/agent"),
+        assistant("odd answer", call_id, edit, at=MONDAY, cwd="/srv/agent"),
+        tool_result("failed: no such file", at=MONDAY, is_error=True),
+        *exchange("more", "words", at=MONDAY, cwd="/srv/agent"),
+    ]
 
 
 def pi_records() -> list[dict[str, object]]:
@@ -99,7 +144,11 @@ def pi_records() -> list[dict[str, object]]:
 def test_nothing_raises_and_the_other_transcript_is_all_there(tmp_path, monkeypatch, seed):
     dice = random.Random(seed)
     plain = PlainUser(tmp_path)
-    for name in [name for name in os.environ if name.startswith(("CLAUDE", "PI_", "SESSION_MEMORY", "ANTHROPIC"))]:
+    for name in [
+        name
+        for name in os.environ
+        if name.startswith(("CLAUDE", "PI_", "SESSION_MEMORY", "ANTHROPIC"))
+    ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -116,7 +165,10 @@ def test_nothing_raises_and_the_other_transcript_is_all_there(tmp_path, monkeypa
 
     assert USUAL in run(plain.event(), tmp_path).decode(), plain.log()
     assert [one for one in plain.log() if "Error" in one] == []
-    pi = {"transcript_path": str(odd[-1].with_name("own.jsonl")), "hook_event_name": "before_agent_start"}
+    pi = {
+        "transcript_path": str(odd[-1].with_name("own.jsonl")),
+        "hook_event_name": "before_agent_start",
+    }
     run(plain.event(**pi), tmp_path, "pi_prompt")
     assert [one for one in plain.log() if "Error" in one] == []
     for words in COMMANDS:
@@ -130,10 +182,14 @@ def test_nothing_raises_and_the_other_transcript_is_all_there(tmp_path, monkeypa
         if tool.name in ("list_sessions", "search_sessions", "read_session"):
             for word in ("cherry", "odd", odd[0].stem):
                 arguments = {
-                    key: word for key in tool.schema["properties"] if key in ("query", "session", "id", "name")
+                    key: word
+                    for key in tool.schema["properties"]
+                    if key in ("query", "session", "id", "name")
                 }
                 assert "Error" not in call(backend, tool.name, arguments).text[:40]
-    archives = [path.read_text() for path in (tmp_path / ".session-memory/conversations").glob("*.md")]
+    archives = [
+        path.read_text() for path in (tmp_path / ".session-memory/conversations").glob("*.md")
+    ]
     assert any(USUAL in text for text in archives)
 
 

@@ -1,5 +1,5 @@
-"""Every field that a repository, a transcript or a file name can set holds escapes and invisible characters: of no
-command does one of them reach a terminal or a pipe."""
+"""Every field that a repository, a transcript or a file name can set holds escapes and invisible
+characters: of no command does one of them reach a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from store_scene import ROOT, StoreUser
 from session_memory.cli import COMMANDS
 from session_memory.text.sanitize import plain
 
-# A style that we never print, a title, a clipboard, a device string, C1 codes, bidi marks, controls, nothings, a tag.
+# A style that we never print, a title, a clipboard, a device string, C1 codes, bidi marks,
+# controls, nothings, a tag.
 MARKS = (
     "\x1b[35m\x1b]0;PWN\x07\x1b]52;c;QUFB\x1b\\\x1bPq#0\x1b\\\x9b35m\x9d0;x\x9c\u202e\u2066\x01\x08\x7f\u200b\u2060\ufeff"
     "\U000e0041\u2028FAKE\rFAKE"
@@ -129,7 +130,15 @@ class Hostile:
         git(self.root, "submodule", "add", "-q", str(part), f"su{MARKS}b".replace("/", ""))
         git(self.root, "add", "-A")
         author = f"an{MARKS}n".replace("\r", "") + " <a@b.example>"
-        git(self.root, "commit", "-q", "--author", author, "-m", f"sub{MARKS}ject".replace("\x01", ""))
+        git(
+            self.root,
+            "commit",
+            "-q",
+            "--author",
+            author,
+            "-m",
+            f"sub{MARKS}ject".replace("\x01", ""),
+        )
         git(self.root, "tag", REF)
         self.worktree = root / "tree"
         git(self.root, "worktree", "add", "-q", "-b", f"{REF}2", str(self.worktree))
@@ -151,19 +160,32 @@ class Hostile:
 
     def _session(self, session: str, directory: Path) -> None:
         word = "three" if directory == self.worktree else "seven"
-        edit = {"file_path": f"{directory}/{FILE}", "old_string": LINE, "new_string": LINE.replace("one", word)}
+        edit = {
+            "file_path": f"{directory}/{FILE}",
+            "old_string": LINE,
+            "new_string": LINE.replace("one", word),
+        }
         fields = {"sessionId": session, "cwd": str(directory), "gitBranch": REF, "version": IN_JSON}
         now = time.time() - 60
         records = [
             record("custom-title", customTitle=f"{NAME}\nFAKE", sessionId=session),
             user(f"{TEXT} of the file", at=now, **fields),
             assistant(
-                f"I did {TEXT}", ("Edit", edit), at=now + 1, message={"model": IN_JSON, "usage": USAGE}, **fields
+                f"I did {TEXT}",
+                ("Edit", edit),
+                at=now + 1,
+                message={"model": IN_JSON, "usage": USAGE},
+                **fields,
             ),
             tool_result(f"done {TEXT}", at=now + 2, **fields),
-            assistant(("Edit", {**edit, "file_path": f"{directory}/cart.py"}), at=now + 2, **fields),
             assistant(
-                (f"To{NAME}ol", {"command": f"make {NAME}"}), ("Task", {"subagent_type": NAME}), at=now + 3, **fields
+                ("Edit", {**edit, "file_path": f"{directory}/cart.py"}), at=now + 2, **fields
+            ),
+            assistant(
+                (f"To{NAME}ol", {"command": f"make {NAME}"}),
+                ("Task", {"subagent_type": NAME}),
+                at=now + 3,
+                **fields,
             ),
             assistant(("Bash", {"command": f"make te{NAME}st"}), at=now + 4, **fields),
         ]
@@ -184,7 +206,11 @@ class Hostile:
             "git": {"branch": REF},
         }
         path = folder / f"rollout-2026-01-01T10-00-00-{head['id']}.jsonl"
-        write(path, codex_line("session_meta", head), *codex_exchange(TEXT, TEXT, cwd=str(self.odd_directory)))
+        write(
+            path,
+            codex_line("session_meta", head),
+            *codex_exchange(TEXT, TEXT, cwd=str(self.odd_directory)),
+        )
 
     def _trajectory(self) -> None:
         steps = [
@@ -217,13 +243,18 @@ class Hostile:
         git(other, "fetch", "-q", ".", f"{BRANCH}:refs/heads/kept")
 
     def _ours(self) -> None:
-        """Pages of ours that somebody else may have written: settings, archives, memories, handoffs."""
+        """Pages of ours that somebody else may have written: settings, archives, memories,
+        handoffs."""
         home = self.user.home / ".session-memory"
         odd = in_yaml(NAME)
-        self.user.config(f"keep: whole\n{odd}: {odd}\nscope: {odd}\nsessions:\n  {in_yaml(f'x{NAME}')}: exclude\n")
+        self.user.config(
+            f"keep: whole\n{odd}: {odd}\nscope: {odd}\nsessions:\n  {in_yaml(f'x{NAME}')}: exclude\n"
+        )
         for folder in ("conversations", "memories", "handoffs"):
             (home / folder).mkdir(parents=True, exist_ok=True)
-            (home / folder / f"2026-01-01-{FILE}.md").write_text(f"---\nsession: {odd}\n---\n# {NAME}\n\n{TEXT}\n")
+            (home / folder / f"2026-01-01-{FILE}.md").write_text(
+                f"---\nsession: {odd}\n---\n# {NAME}\n\n{TEXT}\n"
+            )
         self.user.run("ingest", cwd=self.root)
         self.user.run("remember", f"the cart is {NAME}", "--file", FILE, cwd=self.root)
         for page in (home / "memories").rglob("*.md"):
@@ -232,7 +263,9 @@ class Hostile:
             "model": IN_JSON,
             "hooks": {"Stop": [{"hooks": [{"type": "command", "command": f"true {IN_JSON}"}]}]},
         }
-        (self.user.home / ".claude/settings.json").write_text(json.dumps(settings, indent=2, ensure_ascii=True))
+        (self.user.home / ".claude/settings.json").write_text(
+            json.dumps(settings, indent=2, ensure_ascii=True)
+        )
         self.user.run("host", "init", self.host)
         self.user.run("host", "set", "main", "--chat", NAME, "--trigger", NAME, "--at", self.host)
         self.user.run("host", "schedule", "main", NAME, "--every", "3600", "--at", self.host)
@@ -245,7 +278,9 @@ class Hostile:
         self.upkeep()
 
     def upkeep(self) -> None:
-        done = self.user.run_command(sys.executable, "-I", f"{ROOT}/hooks/upkeep.py", str(self.user.home))
+        done = self.user.run_command(
+            sys.executable, "-I", f"{ROOT}/hooks/upkeep.py", str(self.user.home)
+        )
         assert done.returncode == 0, done.stderr
 
     @property
@@ -254,9 +289,14 @@ class Hostile:
 
     def words(self, line: str) -> list[str]:
         names = {
-            "SESSION": self.sessions[0], "NAME": NAME, "HOST": str(self.host), "MEMORY": "x", "PAGE": f"{self.host}/page.html",
-            "FILE": FILE, "TAG": REF,
-        }  # fmt: skip
+            "SESSION": self.sessions[0],
+            "NAME": NAME,
+            "HOST": str(self.host),
+            "MEMORY": "x",
+            "PAGE": f"{self.host}/page.html",
+            "FILE": FILE,
+            "TAG": REF,
+        }
         words = line.split(" ")
         return [re.sub("|".join(names), lambda found: names[found[0]], word) for word in words]
 
@@ -327,4 +367,6 @@ def test_nothing_but_plain_characters_and_our_styles_reaches_a_terminal(hostile:
         printed = on_terminal(hostile, hostile.words(line))
         if found := faults_in(OURS.sub("", STATUS.sub("", printed))):
             wrong[line] = found
-    assert not wrong, f"seed {seed}: " + "\n".join(f"{line}: {found[:3]!a}" for line, found in wrong.items())
+    assert not wrong, f"seed {seed}: " + "\n".join(
+        f"{line}: {found[:3]!a}" for line, found in wrong.items()
+    )

@@ -1,4 +1,5 @@
-"""What one command prints, every other that reads takes: ids of sessions, conversations and memories, words of a title."""
+"""What one command prints, every other that reads takes: ids of sessions, conversations and
+memories, words of a title."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ def made(home: Path) -> StoreUser:
     for name, project in ((BREAD, "bakery"), ("9c01bbbb-bread", "mill")):
         said = [
             user("how long does rye rise?", at=MONDAY),
-            assistant(("Read", {"file_path": "/srv/rye.md"}), ("Edit", {"file_path": "/srv/rye.md"}), at=MONDAY + 1),
+            assistant(
+                ("Read", {"file_path": "/srv/rye.md"}),
+                ("Edit", {"file_path": "/srv/rye.md"}),
+                at=MONDAY + 1,
+            ),
             assistant("It rises for two hours.", at=MONDAY + 2),
         ]
         for record in said:
@@ -63,7 +68,11 @@ def test_the_option_session_takes_them_too(read_only: StoreUser) -> None:
 
 
 def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> None:
-    oven = [record for turn in range(3) for record in exchange(f"Is the oven hot {turn}?", "Yes.", at=1e9)]
+    oven = [
+        record
+        for turn in range(3)
+        for record in exchange(f"Is the oven hot {turn}?", "Yes.", at=1e9)
+    ]
     machine.session("77aa-oven", *oven)
     machine.run("process")
     memories = machine.result("memories")["memories"]
@@ -79,7 +88,8 @@ def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> No
 
 def test_of_two_that_fit_both_are_offered_with_date_and_project(read_only: StoreUser) -> None:
     for command in ("read", "show", "deliveries", "export"):
-        done = read_only.run(command, "rise" if command == "export" else "rye")  # it takes all that have a title
+        # it takes all that have a title
+        done = read_only.run(command, "rise" if command == "export" else "rye")
         assert (done.returncode, done.stdout) == (1, ""), command
         first, *offered = done.stderr.splitlines()
         assert first.endswith("could be any of 2; give the id of one:")
@@ -107,7 +117,11 @@ def test_a_title_is_not_enough_to_delete(machine: StoreUser) -> None:
 
 def test_a_dry_run_names_it_and_changes_nothing(machine: StoreUser) -> None:
     def files() -> set[str]:
-        return {str(path) for path in machine.home.rglob("*") if "-wal" not in path.name and "-shm" not in path.name}
+        return {
+            str(path)
+            for path in machine.home.rglob("*")
+            if "-wal" not in path.name and "-shm" not in path.name
+        }
 
     before = files()
     for words in (["forget", "8f3a"], ["forget", "--project", "/srv"], ["archive", "--all"]):
@@ -119,21 +133,31 @@ def test_a_dry_run_names_it_and_changes_nothing(machine: StoreUser) -> None:
         assert "8f3a-trip" in str(machine.result(*words, "--dry-run"))
 
 
-def test_a_search_names_a_conversation_once_and_the_words_that_nothing_has(read_only: StoreUser) -> None:
+def test_a_search_names_a_conversation_once_and_the_words_that_nothing_has(
+    read_only: StoreUser,
+) -> None:
     said = read_only.run("search", "rise hours", "--session", BREAD).stdout
     assert said.count("session 9c01aaaa-bread") == 1
     assert "claude-code, in /srv/bakery, session 9c01aaaa-bread\n" in said
     assert "Not found" not in said
-    assert read_only.run("search", "hours zebra").stdout.endswith("\nFound: hours. Not found: zebra.\n")
+    assert read_only.run("search", "hours zebra").stdout.endswith(
+        "\nFound: hours. Not found: zebra.\n"
+    )
     assert read_only.result("search", "hours zebra")["words_not_found"] == ["zebra"]
 
 
 def test_memories_are_named_and_kept_in_a_dry_run(machine: StoreUser) -> None:
-    oven = [record for turn in range(3) for record in exchange(f"Is the oven hot {turn}?", "Yes.", at=1e9)]
+    oven = [
+        record
+        for turn in range(3)
+        for record in exchange(f"Is the oven hot {turn}?", "Yes.", at=1e9)
+    ]
     machine.session("77aa-oven", *oven)
     machine.run("process")
     id = machine.result("memories")["memories"][0]["id"]
-    assert machine.run("memories", "forget", id, "--dry-run").stdout.startswith("1 memory would be forgotten:\n")
+    assert machine.run("memories", "forget", id, "--dry-run").stdout.startswith(
+        "1 memory would be forgotten:\n"
+    )
     assert machine.result("memories")["memories"][0]["id"] == id
     assert machine.run("memories", "search", "oven", "--dry-run").returncode == 2
 
@@ -149,7 +173,11 @@ def test_an_ingest_says_how_much_it_would_read(tmp_path: Path) -> None:
 
 
 def test_the_name_of_a_runtime_means_its_latest_session(machine: StoreUser) -> None:
-    rollout = machine.home / ".codex/sessions/2026/11/20" / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl"
+    rollout = (
+        machine.home
+        / ".codex/sessions/2026/11/20"
+        / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl"
+    )
     head = codex_line("session_meta", {"id": rollout.stem[-36:], "cwd": "/srv/mill"})
     write(rollout, head, *codex_exchange("Is the cherimoya ripe?", "It is.", cwd="/srv/mill"))
     assert "It is." in machine.run("read", "codex").stdout

@@ -29,11 +29,16 @@ class TestIngest:
         machine.session("one", *trip())
         machine.session("two", *exchange("hello", "hi"))
         done = machine.run("ingest")
-        assert (done.returncode, done.stdout) == (0, "2 of 2 files had something new: 8 entries from 3 kB.\n")
+        assert (done.returncode, done.stdout) == (
+            0,
+            "2 of 2 files had something new: 8 entries from 3 kB.\n",
+        )
         assert machine.run("ingest").stdout == "Nothing new in 2 files.\n"
         assert machine.result("ingest")["entries"] == 0
 
-    def test_a_log_gets_a_line_of_progress_every_ten_seconds_and_a_program_none(self, machine, monkeypatch):
+    def test_a_log_gets_a_line_of_progress_every_ten_seconds_and_a_program_none(
+        self, machine, monkeypatch
+    ):
         monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
         machine.session("one", *trip())
         *_, last = machine.run("ingest").stderr.splitlines()
@@ -44,21 +49,33 @@ class TestIngest:
     def test_without_any_transcripts_it_says_where_it_looked(self, machine):
         done = machine.run("ingest")
         assert (done.returncode, done.stdout) == (
-            0, "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, ~/.qwen/projects, "
+            0,
+            "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, ~/.qwen/projects, "
             "~/.copilot/session-state, ~/.session-memory/state/opencode, "
             "~/.session-memory/state/gemini, ~/.session-memory/state/atif.\n",
-        )  # fmt: skip
+        )
 
     def test_the_sessions_of_all_runtimes_are_taken_in(self, machine):
         machine.session("one", *exchange("hello", "hi"))
         pi = PiSession()
         pi.exchange("from pi", "yes")
         pi.write(machine.home / ".pi" / "agent" / "sessions" / "--srv-agent--")
-        OpenCodeDatabase(machine.home / ".local" / "share" / "opencode").exchange("/srv/app", "from opencode", "sure")
+        OpenCodeDatabase(machine.home / ".local" / "share" / "opencode").exchange(
+            "/srv/app", "from opencode", "sure"
+        )
         machine.run("ingest")
-        assert sorted(machine.stored()) == ["from opencode", "from pi", "hello", "hi", "sure", "yes"]
+        assert sorted(machine.stored()) == [
+            "from opencode",
+            "from pi",
+            "hello",
+            "hi",
+            "sure",
+            "yes",
+        ]
 
-    def test_of_opencode_what_a_fork_copied_is_stored_once_and_what_is_new_is_taken_in(self, machine):
+    def test_of_opencode_what_a_fork_copied_is_stored_once_and_what_is_new_is_taken_in(
+        self, machine
+    ):
         opencode = OpenCodeDatabase(machine.home / ".local" / "share" / "opencode")
         session = opencode.exchange("/srv/app", "one", "first")
         fork = opencode.fork(session, "x (fork #1)")
@@ -67,7 +84,9 @@ class TestIngest:
         opencode.turn(session, "three", "third")
         machine.run("ingest")
         with closing(sqlite3.connect(machine.database)) as connection:
-            texts = [text for (text,) in connection.execute("SELECT text FROM entries ORDER BY text")]
+            texts = [
+                text for (text,) in connection.execute("SELECT text FROM entries ORDER BY text")
+            ]
         assert texts == ["first", "one", "second", "third", "three", "two"]
 
     def test_only_what_is_configured_is_taken_in(self, machine):
@@ -77,7 +96,9 @@ class TestIngest:
         machine.run("ingest")
         assert machine.stored() == ["only this"]
 
-    def test_a_configured_directory_that_is_missing_is_a_problem_and_the_rest_is_taken_in(self, machine):
+    def test_a_configured_directory_that_is_missing_is_a_problem_and_the_rest_is_taken_in(
+        self, machine
+    ):
         machine.session("one", *exchange("hello", "hi"))
         machine.config(f"memory: {{watchPath: [~/mine, {machine.projects}]}}\n")
         done = machine.run("ingest")
@@ -177,7 +198,9 @@ class TestIngest:
     def test_the_least_number_of_messages_can_be_set(self, machine):
         machine.session("one", *exchange("a", "b", at=MONDAY))
         machine.config("memory: {minConversationMessages: 2}\n")
-        assert [talk["status"] for talk in machine.result("conversations")["conversations"]] == ["ready"]
+        assert [talk["status"] for talk in machine.result("conversations")["conversations"]] == [
+            "ready"
+        ]
 
     @pytest.mark.parametrize(
         ("text", "problem"),
@@ -204,13 +227,17 @@ class TestWhoseStore:
         home.session("main", user("the agent's own directory"))
         below = machine.projects / re.sub("[^A-Za-z0-9]", "-", str(home.root))
         write(below / f"{new_id()}.jsonl", user("started in the agent's directory"))
-        named = write(machine.projects / "-somewhere" / f"{new_id()}.jsonl", user("named, but elsewhere"))
+        named = write(
+            machine.projects / "-somewhere" / f"{new_id()}.jsonl", user("named, but elsewhere")
+        )
         (home.sessions_dir / "far.json").write_text(json.dumps({"sessionId": named.stem}))
         write(machine.projects / "-somewhere" / f"{new_id()}.jsonl", user("neither"))
         found = machine.result("conversations", cwd=home.root)["conversations"]
         assert sorted(talk["title"] for talk in found) == [
-            "named, but elsewhere", "started in the agent's directory", "the agent's own directory",
-        ]  # fmt: skip
+            "named, but elsewhere",
+            "started in the agent's directory",
+            "the agent's own directory",
+        ]
         assert (home.root / ".session-memory" / "store" / "memory.db").exists()
         assert not machine.database.exists()
         assert machine.run("ingest", cwd=home.root).stdout == "Nothing new in 3 files.\n"
@@ -243,22 +270,37 @@ class TestWhoseStore:
         (host / "store" / "messages.db").touch()
         for name in ("main", "family"):
             (host / "groups" / name / ".session-memory" / "sessions").mkdir(parents=True)
-            write(host / "data" / "sessions" / name / ".claude" / "projects" / "-x" / "a.jsonl", user(f"of {name}"))
+            write(
+                host / "data" / "sessions" / name / ".claude" / "projects" / "-x" / "a.jsonl",
+                user(f"of {name}"),
+            )
         (whole,) = [machine.result("conversations", "--home", host)["conversations"]]
-        assert sorted((talk["home"], talk["title"]) for talk in whole) == [("family", "of family"), ("main", "of main")]
-        family = machine.result("conversations", SESSION_MEMORY_HOME=str(host / "groups" / "family"))["conversations"]
+        assert sorted((talk["home"], talk["title"]) for talk in whole) == [
+            ("family", "of family"),
+            ("main", "of main"),
+        ]
+        family = machine.result(
+            "conversations", SESSION_MEMORY_HOME=str(host / "groups" / "family")
+        )["conversations"]
         assert [talk["title"] for talk in family] == ["of family"]
         main = next(talk["id"] for talk in whole if talk["home"] == "main")
         assert machine.run("show", main, cwd=host / "groups" / "family").returncode == 1
         assert (host / "store" / "memory.db").exists()
 
 
-def test_of_several_named_archives_of_a_session_the_one_that_goes_on_longest_names_it(machine, monkeypatch):
+def test_of_several_named_archives_of_a_session_the_one_that_goes_on_longest_names_it(
+    machine, monkeypatch
+):
     folder = machine.home / ".session-memory" / "conversations"
     folder.mkdir(parents=True)
     machine.session("8f3a-trip", *trip())
     for title, last in (("Asia", "2026-11-03"), ("Korea", "2026-11-02"), ("Zebra", "2026-11-01")):
-        facts = {"session": "8f3a-trip", "title": title, "is_named": True, "last": f"{last}T00:00:00.000Z"}
+        facts = {
+            "session": "8f3a-trip",
+            "title": title,
+            "is_named": True,
+            "last": f"{last}T00:00:00.000Z",
+        }
         (folder / f"{title}.md").write_text(f"# {title}\n{render_trailer(facts)}")
     for name in ("one", "two", "three"):
         machine.session(name, *exchange("hello", "hi"))
@@ -267,7 +309,9 @@ def test_of_several_named_archives_of_a_session_the_one_that_goes_on_longest_nam
     machine.session("four", *exchange("hello", "hi"))
     batches: list[object] = []
     write = SqliteStore.write
-    monkeypatch.setattr(SqliteStore, "write", lambda self, new: batches.extend(new) or write(self, new))
+    monkeypatch.setattr(
+        SqliteStore, "write", lambda self, new: batches.extend(new) or write(self, new)
+    )
     machine.run("ingest")
     assert len(batches) == 1
 

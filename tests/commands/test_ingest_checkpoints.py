@@ -1,4 +1,5 @@
-"""`session-memory ingest --checkpoints`: the sessions that a repository keeps in git, as history of its project."""
+"""`session-memory ingest --checkpoints`: the sessions that a repository keeps in git, as history of
+its project."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def repository(tmp_path: Path) -> Path:
     return path
 
 
-def test_of_each_session_the_longest_transcript_is_in_the_store_as_said_in_the_repository(person, repository):
+def test_of_each_session_the_longest_transcript_is_in_the_store_as_said_in_the_repository(
+    person, repository
+):
     done = person.result("ingest", "--checkpoints", repository)
     assert (done["files"], done["entries"], done["problems"]) == (1, 4, [])
     assert "From now on always dim the lamp." in person.stored()
@@ -107,11 +110,17 @@ def test_no_memory_is_made_of_it_and_no_session_is_reported(person, repository):
     for count in (1, 2):
         person.session(f"own-{count}", *trip())
         person.run("ingest")
-        assert f"extractive: {counted(count, 'conversation')}" in person.run("process", "--dry-run").stdout
+        assert (
+            f"extractive: {counted(count, 'conversation')}"
+            in person.run("process", "--dry-run").stdout
+        )
         old = lines(*[{**record, "uuid": f"{number:032}"} for number, record in enumerate(trip())])
         checkpoint(repository, f"cc444444444{count}", **{f"of-another-{count}": old})
         assert person.result("ingest", "--checkpoints", repository)["entries"] > 4
-        assert f"extractive: {counted(count, 'conversation')}" in person.run("process", "--dry-run").stdout
+        assert (
+            f"extractive: {counted(count, 'conversation')}"
+            in person.run("process", "--dry-run").stdout
+        )
     assert "lighthouse" not in person.run("sessions", "--all", cwd=repository).stdout
 
 
@@ -123,7 +132,14 @@ def test_an_agent_may_not_take_in_what_a_repository_holds(person, repository):
 
 def test_git_runs_nothing_that_the_repository_names(person, repository, tmp_path):
     mark = tmp_path / "ran"
-    for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "filter.x.smudge", "diff.external", "gpg.program"):
+    for key in (
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "filter.x.smudge",
+        "diff.external",
+        "gpg.program",
+    ):
         git(repository, "config", key, f"touch {mark}")
     (repository / ".git" / "info" / "attributes").write_text("* filter=x diff=x\n")
     assert person.result("ingest", "--checkpoints", repository)["entries"] == 4
@@ -138,7 +154,11 @@ def test_odd_checkpoints_cost_themselves_alone(person, repository):
     }
     checkpoint(repository, "dd4444444444", **odd)
     git(repository, "checkout", "-q", BRANCH)
-    for id, metadata in (("ee5555555555", "{"), ("ee6666666666", "[]"), ("ee7777777777", '{"session_id": null}')):
+    for id, metadata in (
+        ("ee5555555555", "{"),
+        ("ee6666666666", "[]"),
+        ("ee7777777777", '{"session_id": null}'),
+    ):
         folder = repository / id[:2] / id[2:] / "0"
         folder.mkdir(parents=True)
         (folder / "metadata.json").write_text(metadata)
@@ -151,7 +171,11 @@ def test_odd_checkpoints_cost_themselves_alone(person, repository):
 
 @pytest.mark.parametrize("name", ["codex", "copilot", "opencode", "pi", "qwen-code", "gemini"])
 def test_the_sessions_of_every_runtime_are_read(person, repository, name):
-    checkpoint(repository, "ff8888888888", **{"other-session": (FIXTURES / name / "conversation.jsonl").read_bytes()})
+    checkpoint(
+        repository,
+        "ff8888888888",
+        **{"other-session": (FIXTURES / name / "conversation.jsonl").read_bytes()},
+    )
     person.run("ingest", "--checkpoints", repository)
     assert "How do I deploy this?" in person.stored()
 
@@ -160,14 +184,27 @@ def test_a_document_that_opencode_exports_is_read_and_known_again(person, reposi
     times = {"created": 1_772_924_668_464, "updated": 1_772_924_750_657}
     info = {"id": "ses_33", "directory": ELSEWHERE, "title": "The horn", "time": times}
     said = {"role": "user", "id": "msg_1", "time": {"created": 1_772_924_668_468}}
-    answer = {"role": "assistant", "id": "msg_2", "parentID": "msg_1", "finish": "stop", "path": {"cwd": ELSEWHERE}}
+    answer = {
+        "role": "assistant",
+        "id": "msg_2",
+        "parentID": "msg_1",
+        "finish": "stop",
+        "path": {"cwd": ELSEWHERE},
+    }
     answer["time"] = {"created": 1_772_924_668_472, "completed": 1_772_924_671_949}
     tool = {"type": "tool", "id": "prt_2", "callID": "c1", "tool": "bash"}
     tool["state"] = {"status": "completed", "input": {"command": "make horn"}, "output": "done"}
     messages = [
         {"info": said, "parts": [{"type": "text", "id": "prt_1", "text": "Sound the horn."}]},
-        {"info": answer, "parts": [{"type": "step-start", "id": "prt_0"}, tool, {"type": "text", "id": "prt_3", "text": "It sounds."}]},
-    ]  # fmt: skip
+        {
+            "info": answer,
+            "parts": [
+                {"type": "step-start", "id": "prt_0"},
+                tool,
+                {"type": "text", "id": "prt_3", "text": "It sounds."},
+            ],
+        },
+    ]
     document = json.dumps({"info": info, "messages": messages}, indent=2).encode()
     checkpoint(repository, "ab9999999999", **{"ses_33": document})
     person.run("ingest", "--checkpoints", repository)
@@ -178,16 +215,37 @@ def test_a_document_that_opencode_exports_is_read_and_known_again(person, reposi
 
 @pytest.mark.parametrize("is_log", [True, False])
 def test_a_chat_is_read_once_as_gemini_keeps_it(person, repository, is_log):
-    head = {"sessionId": "a1b2", "projectHash": "00", "startTime": "2026-06-11T07:00:00.000Z", "kind": "main"}
+    head = {
+        "sessionId": "a1b2",
+        "projectHash": "00",
+        "startTime": "2026-06-11T07:00:00.000Z",
+        "kind": "main",
+    }
     asked = {
         "id": "u1",
         "timestamp": "2026-06-11T07:00:01.000Z",
         "type": "user",
         "content": [{"text": "Paint the door."}],
     }
-    answer = {"id": "g1", "timestamp": "2026-06-11T07:00:02.000Z", "type": "gemini", "content": "Painted."}
-    call = {"id": "c1", "name": "run_shell_command", "args": {"command": "paint"}, "status": "success"}
-    log = [head, asked, answer, {**answer, "toolCalls": [call]}, {"$set": {"lastUpdated": "2026-06-11T07:00:03.000Z"}}]
+    answer = {
+        "id": "g1",
+        "timestamp": "2026-06-11T07:00:02.000Z",
+        "type": "gemini",
+        "content": "Painted.",
+    }
+    call = {
+        "id": "c1",
+        "name": "run_shell_command",
+        "args": {"command": "paint"},
+        "status": "success",
+    }
+    log = [
+        head,
+        asked,
+        answer,
+        {**answer, "toolCalls": [call]},
+        {"$set": {"lastUpdated": "2026-06-11T07:00:03.000Z"}},
+    ]
     whole = {**head, "messages": [asked, {**answer, "toolCalls": [call]}]}
     content = lines(*log) if is_log else json.dumps(whole, indent=2).encode()
     checkpoint(repository, "ac9999999999", a1b2=content)
@@ -208,7 +266,9 @@ def test_a_handoff_reports_no_file_of_another_machine_as_gone(person, repository
         }
         for number, name in enumerate(("lamp.py", "never.py"))
     ]
-    results = [{"type": "tool_result", "tool_use_id": call["id"], "content": "done"} for call in calls]
+    results = [
+        {"type": "tool_result", "tool_use_id": call["id"], "content": "done"} for call in calls
+    ]
     said = [
         user("Write both.", cwd=place),
         assistant(*calls, cwd=place),
@@ -229,7 +289,11 @@ def test_a_handoff_reports_no_file_of_another_machine_as_gone(person, repository
 def test_such_a_session_is_marked_where_it_is_found(person, repository):
     person.run("ingest", "--checkpoints", repository)
     mark = f"from checkpoints of {repository.name}"
-    found = [person.run("search", "lighthouse"), person.run("conversations"), person.run("show", "1")]
+    found = [
+        person.run("search", "lighthouse"),
+        person.run("conversations"),
+        person.run("show", "1"),
+    ]
     assert [mark in done.stdout for done in found] == [True, True, True]
     with ServedPage(person) as page:
         views = [page.view(path).text for path in (f"/session/{FIRST}", "/search?q=lighthouse")]
@@ -264,7 +328,9 @@ def test_beside_the_branch_the_longest_transcript_of_both_counts(person, reposit
     more += lines(*exchange("Paint it red.", "Done.", cwd=ELSEWHERE))
     checkpoint_ref(repository, "01M3WE2VX9HQC3NVY9BWYCW6JV", **{FIRST: more})
     checkpoint_ref(
-        repository, "01M3WE2VX9HQC3NVY9BWYCW6JW", **{SECOND: lines(*exchange("New.", "Yes.", cwd=ELSEWHERE))}
+        repository,
+        "01M3WE2VX9HQC3NVY9BWYCW6JW",
+        **{SECOND: lines(*exchange("New.", "Yes.", cwd=ELSEWHERE))},
     )
     done = person.result("ingest", "--checkpoints", repository)
     assert (done["files"], done["entries"], done["problems"]) == (2, 8, [])
@@ -273,7 +339,9 @@ def test_beside_the_branch_the_longest_transcript_of_both_counts(person, reposit
 
 def test_a_shorter_transcript_in_a_ref_takes_nothing_from_the_branch(person, repository):
     checkpoint_ref(
-        repository, "01M3WE2VX9HQC3NVY9BWYCW6JV", **{FIRST: lines(*exchange("Less.", "Yes.", cwd=ELSEWHERE))}
+        repository,
+        "01M3WE2VX9HQC3NVY9BWYCW6JV",
+        **{FIRST: lines(*exchange("Less.", "Yes.", cwd=ELSEWHERE))},
     )
     person.result("ingest", "--checkpoints", repository)
     assert "From now on always dim the lamp." in person.stored()
@@ -282,10 +350,21 @@ def test_a_shorter_transcript_in_a_ref_takes_nothing_from_the_branch(person, rep
 
 def test_a_clone_is_told_how_to_fetch_both(person, repository, tmp_path):
     checkpoint_ref(
-        repository, "01M3WE2VX9HQC3NVY9BWYCW6JV", **{SECOND: lines(*exchange("New.", "Yes.", cwd=ELSEWHERE))}
+        repository,
+        "01M3WE2VX9HQC3NVY9BWYCW6JV",
+        **{SECOND: lines(*exchange("New.", "Yes.", cwd=ELSEWHERE))},
     )
     clone = tmp_path / "other"
-    git(tmp_path, "clone", "-q", "--single-branch", "--branch", "work", f"file://{repository}", str(clone))
+    git(
+        tmp_path,
+        "clone",
+        "-q",
+        "--single-branch",
+        "--branch",
+        "work",
+        f"file://{repository}",
+        str(clone),
+    )
     said = person.run("ingest", "--checkpoints", clone).stderr
     commands = re.findall(r"git (fetch origin [^ )]+)", said)
     assert len(commands) == 2
@@ -297,7 +376,16 @@ def test_a_clone_is_told_how_to_fetch_both(person, repository, tmp_path):
 def test_a_partial_clone_says_that_it_lacks_the_sessions(person, repository, tmp_path):
     git(repository, "config", "uploadpack.allowFilter", "true")
     clone = tmp_path / "part"
-    git(tmp_path, "clone", "-q", "--filter=blob:none", "--branch", "work", f"file://{repository}", str(clone))
+    git(
+        tmp_path,
+        "clone",
+        "-q",
+        "--filter=blob:none",
+        "--branch",
+        "work",
+        f"file://{repository}",
+        str(clone),
+    )
     done = person.run("ingest", "--checkpoints", clone)
     assert done.returncode == 1
     assert "this clone is partial and lacks the sessions" in done.stderr

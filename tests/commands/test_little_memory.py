@@ -17,7 +17,14 @@ SAID = "there is not enough memory"
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     user = StoreUser(tmp_path_factory.mktemp("memory") / "user")
-    user.session("a", *[one for turn in range(50) for one in exchange(f"cherry {turn}", "a" * 2000, at=MONDAY + turn)])
+    user.session(
+        "a",
+        *[
+            one
+            for turn in range(50)
+            for one in exchange(f"cherry {turn}", "a" * 2000, at=MONDAY + turn)
+        ],
+    )
     assert user.run("ingest").returncode == 0
     return user
 
@@ -29,10 +36,15 @@ def test_a_command_without_enough_memory_says_so_in_one_line(machine, command):
     for size in MEGABYTES:
         limit = size << 20
         done = subprocess.run(
-            [sys.executable, "-c", COMMAND, *command.split()], env=machine.environment, cwd=machine.home,
-            capture_output=True, text=True, check=False, timeout=100,
+            [sys.executable, "-c", COMMAND, *command.split()],
+            env=machine.environment,
+            cwd=machine.home,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
             preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-        )  # fmt: skip
+        )
         assert "Traceback" not in done.stderr, f"{size} MB: {done.stderr}"
         if SAID in done.stderr:
             assert done.returncode == 1

@@ -1,5 +1,5 @@
-"""Odd input costs itself: a transcript with something in it that no file, database or terminal takes, beside one that is
-as usual. Every command goes on, and what is usual is all there."""
+"""Odd input costs itself: a transcript with something in it that no file, database or terminal
+takes, beside one that is as usual. Every command goes on, and what is usual is all there."""
 
 from __future__ import annotations
 
@@ -18,9 +18,19 @@ from session_memory.store.sqlite.engine import SqliteStore
 
 LONE = "half \ud83d of a pair"
 READERS = [
-    ("ingest",), ("search", "cherry"), ("conversations",), ("show", "1"), ("patterns",), ("errors", "failed"),
-    ("process",), ("memories", "list"), ("archive", "--all"), ("export", "--all", "--format", "filtered"), ("watch", "--once"), ("health-check",),
-]  # fmt: skip
+    ("ingest",),
+    ("search", "cherry"),
+    ("conversations",),
+    ("show", "1"),
+    ("patterns",),
+    ("errors", "failed"),
+    ("process",),
+    ("memories", "list"),
+    ("archive", "--all"),
+    ("export", "--all", "--format", "filtered"),
+    ("watch", "--once"),
+    ("health-check",),
+]
 
 
 @pytest.fixture
@@ -63,23 +73,38 @@ def halves_of_surrogate_pairs_in_pi(machine):
     session.user(f"odd question {LONE}", at=MONDAY)
     session.assistant("odd answer", (LONE, {LONE: LONE}), at=MONDAY)
     session.add("session_info", name=LONE, at=MONDAY)
-    write(machine.home / ".pi/agent/sessions/--srv--" / f"2026_{session.id}.jsonl", *session.records)
+    write(
+        machine.home / ".pi/agent/sessions/--srv--" / f"2026_{session.id}.jsonl", *session.records
+    )
 
 
 def an_archive_whose_trailer_has_them(machine):
-    facts = {"session": f"gone {LONE}", "runtime": LONE, "cwd": LONE, "last": LONE, "messages": LONE}
+    facts = {
+        "session": f"gone {LONE}",
+        "runtime": LONE,
+        "cwd": LONE,
+        "last": LONE,
+        "messages": LONE,
+    }
     path = machine.home / ".session-memory/conversations/2026-01-01-odd.md"
     path.parent.mkdir(parents=True)
-    path.write_text(f"# Odd\n\n---\n\n**User**: odd question\n\n<!-- session-memory {json.dumps(facts)} -->\n")
+    path.write_text(
+        f"# Odd\n\n---\n\n**User**: odd question\n\n<!-- session-memory {json.dumps(facts)} -->\n"
+    )
 
 
 ODDITIES = [
-    a_name_that_is_not_utf8, a_folder_that_is_not_utf8, halves_of_surrogate_pairs, halves_of_surrogate_pairs_in_pi,
+    a_name_that_is_not_utf8,
+    a_folder_that_is_not_utf8,
+    halves_of_surrogate_pairs,
+    halves_of_surrogate_pairs_in_pi,
     an_archive_whose_trailer_has_them,
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize("environ", [{"LANG": "C", "LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}], ids=["C", "ascii"])
+@pytest.mark.parametrize(
+    "environ", [{"LANG": "C", "LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}], ids=["C", "ascii"]
+)
 def test_every_command_goes_on(machine, environ):
     usual(machine)
     for make_odd in ODDITIES:
@@ -97,7 +122,8 @@ def test_every_command_goes_on(machine, environ):
 
 
 class TestWhatCannotBeTakenIn:
-    """It is counted and named, in the ingest's output and by health-check, and does not keep the rest back."""
+    """It is counted and named, in the ingest's output and by health-check, and does not keep the
+    rest back."""
 
     def test_a_folder_without_permission_is_named_and_its_files_are_not_gone(self, machine):
         usual(machine)
@@ -135,7 +161,9 @@ class TestWhatCannotBeTakenIn:
 
     def test_all_sessions_are_archived_but_those_that_cannot_be_read_which_are_named(self, machine):
         usual(machine)
-        machine.session("odd", *exchange("odd question", "odd answer", at=MONDAY), project="-srv-odd")
+        machine.session(
+            "odd", *exchange("odd question", "odd answer", at=MONDAY), project="-srv-odd"
+        )
         machine.session("locked", *exchange("odd question", "odd answer", at=MONDAY)).chmod(0)
         (machine.projects / "-srv-odd").chmod(0)
         done = bound_run(machine, "archive", "--all")
@@ -143,14 +171,19 @@ class TestWhatCannotBeTakenIn:
         assert done.returncode == 1
         assert "1 conversation kept, 2 could not be" in done.stdout
         assert "-srv-odd: Permission denied" in done.stdout
-        assert "locked.jsonl: Permission denied" in done.stdout.replace("locked: [Errno 13] ", "locked.jsonl: ")
+        assert "locked.jsonl: Permission denied" in done.stdout.replace(
+            "locked: [Errno 13] ", "locked.jsonl: "
+        )
 
     @pytest.mark.parametrize(
         ("content", "why"),
         [
             (lines(*exchange("odd", "file")).decode().encode("utf-16"), "it is UTF-16"),
             (lines(*exchange("odd", "file")).decode().encode("utf-16-be"), "it is UTF-16"),
-            (lines(*exchange("odd", "file")).replace(b"\n", b"\r"), "its lines end in a carriage return alone"),
+            (
+                lines(*exchange("odd", "file")).replace(b"\n", b"\r"),
+                "its lines end in a carriage return alone",
+            ),
         ],
     )
     def test_a_file_in_another_form_is_named(self, machine, content, why):
@@ -159,7 +192,10 @@ class TestWhatCannotBeTakenIn:
         path.write_bytes(content)
         for _ in range(2):
             done = machine.run("ingest")
-            assert (done.returncode, f"odd.jsonl: {why}" in " ".join(done.stdout.split())) == (1, True)
+            assert (done.returncode, f"odd.jsonl: {why}" in " ".join(done.stdout.split())) == (
+                1,
+                True,
+            )
         assert why in machine.result("health-check", code=1)["unread"][str(path)]
 
     def test_a_file_that_is_no_transcript_is_named_and_is_no_fault(self, machine):
@@ -167,14 +203,20 @@ class TestWhatCannotBeTakenIn:
         path = machine.session("todo")
         path.write_text('{"todo": "buy milk"}\n')
         done = machine.run("ingest")
-        assert (done.returncode, "1 file left out" in done.stdout, "todo.jsonl" in done.stdout) == (0, True, True)
+        assert (done.returncode, "1 file left out" in done.stdout, "todo.jsonl" in done.stdout) == (
+            0,
+            True,
+            True,
+        )
         assert machine.run("ingest").stdout == "Nothing new in 2 files.\n"
         assert "no transcript" in machine.result("health-check")["unread"][str(path)]
         path.unlink()
         machine.run("ingest")
         assert machine.result("health-check")["unread"] == {}
 
-    def test_whatever_a_file_leads_to_is_its_own_problem_and_tried_again_when_it_changes(self, tmp_path, monkeypatch):
+    def test_whatever_a_file_leads_to_is_its_own_problem_and_tried_again_when_it_changes(
+        self, tmp_path, monkeypatch
+    ):
         scene = Scene(tmp_path)
         scene.write("odd", *exchange("odd question", "odd answer"))
         scene.write("usual", *exchange("usual question", "usual answer"))
@@ -188,7 +230,9 @@ class TestWhatCannotBeTakenIn:
 
         monkeypatch.setattr(Extractor, "read", fails)
         report = scene.ingest()
-        assert report.problems == [(str(scene.file("odd")), "ZeroDivisionError: what nobody thought of")]
+        assert report.problems == [
+            (str(scene.file("odd")), "ZeroDivisionError: what nobody thought of")
+        ]
         assert scene.texts() == ["usual question", "usual answer"]
         monkeypatch.undo()
         assert scene.ingest().problems == report.problems  # from the note, without reading it again
@@ -217,18 +261,37 @@ class TestWhatCannotBeTakenIn:
 
 class TestWhatCanBeTakenIn:
     def test_a_transcript_that_begins_with_much_that_does_not_tell_what_it_is(self, machine):
-        snapshot = {"type": "file-history-snapshot", "messageId": "m", "snapshot": {"backup": "x" * 200_000}}
-        machine.session(new_id(), *[snapshot] * 10, *exchange("odd question", "odd answer", at=MONDAY))
+        snapshot = {
+            "type": "file-history-snapshot",
+            "messageId": "m",
+            "snapshot": {"backup": "x" * 200_000},
+        }
+        machine.session(
+            new_id(), *[snapshot] * 10, *exchange("odd question", "odd answer", at=MONDAY)
+        )
         assert machine.run("ingest").returncode == 0
         assert machine.stored() == ["odd question", "odd answer"]
         assert "odd question" in machine.run("conversations").stdout
 
     def test_nul_bytes_before_within_and_behind_records(self, machine):
-        first, second, third = [lines(*exchange(f"question {number}", "answer", at=MONDAY)) for number in range(3)]
+        first, second, third = [
+            lines(*exchange(f"question {number}", "answer", at=MONDAY)) for number in range(3)
+        ]
         path = machine.session("odd")
-        path.write_bytes(b"\0" * 3000 + first + b"\0" * 5 + second.replace(b"}\n", b"}\0\0\n") + third + b"\0" * 4096)
+        path.write_bytes(
+            b"\0" * 3000
+            + first
+            + b"\0" * 5
+            + second.replace(b"}\n", b"}\0\0\n")
+            + third
+            + b"\0" * 4096
+        )
         assert machine.run("ingest").returncode == 0
-        assert [text for text in machine.stored() if "question" in text] == ["question 0", "question 1", "question 2"]
+        assert [text for text in machine.stored() if "question" in text] == [
+            "question 0",
+            "question 1",
+            "question 2",
+        ]
 
 
 class TestAHomeDirectoryWhosePathIsNotUTF8:
@@ -240,12 +303,16 @@ class TestAHomeDirectoryWhosePathIsNotUTF8:
         environ = {b"HOME": home, b"PYTHONPATH": os.fsencode(ROOT), b"LANG": b"C.UTF-8"}
         code = "import sys; from session_memory.cli import main; print([main(line.split()) for line in sys.argv[1:]])"
         command = [sys.executable, "-c", code, "ingest", "search cherry", "health-check"]
-        done = subprocess.run(command, env=environ, capture_output=True, cwd=tmp_path, check=False, timeout=60)
+        done = subprocess.run(
+            command, env=environ, capture_output=True, cwd=tmp_path, check=False, timeout=60
+        )
         assert (done.returncode, done.stdout) == (0, b"[1, 1, 1]\n")
         assert done.stderr.count(b"the path of a store has to be UTF-8") == 3
         assert b"Traceback" not in done.stderr
         environ[b"SESSION_MEMORY_DIR"] = os.fsencode(tmp_path / "place")
-        done = subprocess.run(command, env=environ, capture_output=True, cwd=tmp_path, check=False, timeout=60)
+        done = subprocess.run(
+            command, env=environ, capture_output=True, cwd=tmp_path, check=False, timeout=60
+        )
         assert done.stdout.splitlines()[-1] == b"[0, 0, 0]", done.stderr
         assert b"Traceback" not in done.stderr
 
@@ -254,11 +321,21 @@ class TestDirectories:
     """`ingest --dir` takes the transcripts in a directory, however deep they lie in it."""
 
     @pytest.mark.parametrize(
-        "below", ["", "projects", ".claude/projects", "backup/of/a/laptop/.claude/projects", ".pi/agent/sessions"]
+        "below",
+        [
+            "",
+            "projects",
+            ".claude/projects",
+            "backup/of/a/laptop/.claude/projects",
+            ".pi/agent/sessions",
+        ],
     )
     def test_transcripts_are_found_in(self, machine, tmp_path, below):
         root = tmp_path / "elsewhere"
-        write(root / below / "-srv-agent" / f"{new_id()}.jsonl", *exchange("odd question", "odd answer", at=MONDAY))
+        write(
+            root / below / "-srv-agent" / f"{new_id()}.jsonl",
+            *exchange("odd question", "odd answer", at=MONDAY),
+        )
         (root / "history.jsonl").write_text('{"display": "hi"}\n')
         assert machine.run("ingest", "--dir", root).returncode == 0
         assert machine.stored() == ["odd question", "odd answer"]
@@ -269,19 +346,29 @@ class TestDirectories:
     def test_what_a_sub_agent_said_is_not_taken_for_a_session(self, machine, tmp_path):
         root = tmp_path / "elsewhere"
         write(root / "projects/-srv/a.jsonl", *exchange("odd question", "odd answer", at=MONDAY))
-        write(root / "projects/-srv/a/subagents/agent-b.jsonl", *exchange("a task", "done", at=MONDAY))
+        write(
+            root / "projects/-srv/a/subagents/agent-b.jsonl", *exchange("a task", "done", at=MONDAY)
+        )
         machine.run("ingest", "--dir", root)
         assert machine.stored() == ["odd question", "odd answer"]
 
     def test_the_directory_that_was_named_is_named_where_nothing_is_in_it(self, machine, tmp_path):
         (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
-        assert machine.run("ingest", "--dir", "elsewhere").stdout == "No transcripts in ~/elsewhere.\n"
+        assert (
+            machine.run("ingest", "--dir", "elsewhere").stdout == "No transcripts in ~/elsewhere.\n"
+        )
 
 
 def bound_run(machine, *words):
     """Runs a subcommand for which permissions hold, also where root runs the tests."""
     command = [sys.executable, "-c", COMMAND, *words]
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=machine.home, env=machine.environment, check=False,
-        preexec_fn=bind_permissions, timeout=60,
-    )  # fmt: skip
+        command,
+        capture_output=True,
+        text=True,
+        cwd=machine.home,
+        env=machine.environment,
+        check=False,
+        preexec_fn=bind_permissions,
+        timeout=60,
+    )

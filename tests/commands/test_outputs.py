@@ -1,4 +1,5 @@
-"""Snapshots of what the commands print, for people to read: their help, and their output on one small machine."""
+"""Snapshots of what the commands print, for people to read: their help, and their output on one
+small machine."""
 
 from __future__ import annotations
 
@@ -53,8 +54,17 @@ def text(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 
 READERS = (
-    "alone", "sessions", "read", "conversations", "show", "search", "patterns", "costs", "deliveries", "dead_ends",
-)  # fmt: skip
+    "alone",
+    "sessions",
+    "read",
+    "conversations",
+    "show",
+    "search",
+    "patterns",
+    "costs",
+    "deliveries",
+    "dead_ends",
+)
 
 
 def made(home: Path) -> StoreUser:
@@ -62,13 +72,22 @@ def made(home: Path) -> StoreUser:
     machine = StoreUser(home)
     call = assistant(("Bash", {"command": "npm test"}), at=MONDAY + 300)
     failed = tool_result("Exit code 1\nECONNREFUSED 127.0.0.1:5432", at=MONDAY + 310)
-    failed["message"]["content"][0] |= {"is_error": True, "tool_use_id": call["message"]["content"][0]["id"]}
-    paths = [machine.session("8f3a-trip", *trip(), call, failed, assistant("It fails.", at=MONDAY + 320))]
+    failed["message"]["content"][0] |= {
+        "is_error": True,
+        "tool_use_id": call["message"]["content"][0]["id"],
+    }
+    paths = [
+        machine.session("8f3a-trip", *trip(), call, failed, assistant("It fails.", at=MONDAY + 320))
+    ]
     for name, project in (("9c01aaaa-bread", "bakery"), ("9c01bbbb-bread", "mill")):
         said = exchange("how long does rye rise?", "Two hours.", at=MONDAY + 60)
         for record in said:
             record["cwd"] = f"/srv/{project}"
-        paths.append(machine.session(name, *said, user("and wheat?", at=MONDAY + 90), project=f"-srv-{project}"))
+        paths.append(
+            machine.session(
+                name, *said, user("and wheat?", at=MONDAY + 90), project=f"-srv-{project}"
+            )
+        )
     for hours, path in enumerate(paths, 1):
         os.utime(path, (time.time() - hours * 3600, time.time() - hours * 3600))
     machine.run("ingest")
@@ -102,7 +121,8 @@ def test_the_output_reads_as_its_snapshot_says(
 def test_the_help_reads_as_its_snapshot_says(read_only: StoreUser, text: SnapshotAssertion) -> None:
     parts = [read_only.run("--help").stdout]
     for name in COMMANDS:
-        usage, _, rest = read_only.run(name, "--help").stdout.partition("\n\n")  # Python 3.13 wraps usage otherwise
+        # Python 3.13 wraps usage otherwise
+        usage, _, rest = read_only.run(name, "--help").stdout.partition("\n\n")
         assert usage.startswith(f"usage: session-memory {name}")
         parts.append(f"# {name}\n\n{rest}")
     assert "\n".join(parts) == text

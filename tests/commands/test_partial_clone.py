@@ -1,4 +1,5 @@
-"""In a partial clone, `why` and `search` answer by what is there, say what lacks, and fetch nothing."""
+"""In a partial clone, `why` and `search` answer by what is there, say what lacks, and fetch
+nothing."""
 
 from __future__ import annotations
 
@@ -23,10 +24,15 @@ class PartialWork(Work):
         self.root = path / "part"
         git(path, "clone", "-q", f"--filter={kind}", f"file://{full}", str(self.root))
         self.session("tax", self.said(REQUEST, "tax"), self.edit("tax", f"price = 1\n{LINE}"))
-        last = [self.said("add it", "last", minute=299), self.said("Added.", "last", "assistant", minute=301)]
+        last = [
+            self.said("add it", "last", minute=299),
+            self.said("Added.", "last", "assistant", minute=301),
+        ]
         self.session("last", *last)
         self.marker = path / "fetched"
-        git(self.root, "config", "remote.origin.uploadpack", f"touch {self.marker}; git-upload-pack")
+        git(
+            self.root, "config", "remote.origin.uploadpack", f"touch {self.marker}; git-upload-pack"
+        )
 
 
 @pytest.fixture(params=["blob:none", "tree:0"])
@@ -64,8 +70,12 @@ def test_once_they_are_fetched_nothing_is_said_to_lack(work: PartialWork) -> Non
     assert "partial" not in work.why("cart.py:2")
 
 
-@pytest.mark.parametrize("words", [("why", "cart.py:2"), ("why", "--staged"), ("search", "{commit}"), ("handoff",)])
-def test_a_git_that_fails_ends_no_command_in_a_traceback(tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [("why", "cart.py:2"), ("why", "--staged"), ("search", "{commit}"), ("handoff",)]
+)
+def test_a_git_that_fails_ends_no_command_in_a_traceback(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     work = Work(tmp_path)
     work.session("tax", work.said(REQUEST, "tax"), work.edit("tax", f"price = 1\n{LINE}"))
     work.write(f"price = 1\n{LINE}\n")

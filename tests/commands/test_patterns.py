@@ -19,7 +19,12 @@ def machine(tmp_path: Path) -> StoreUser:
     for error in ("make: *** No rule to make target '<dist>'.  Stop.", ""):
         call = assistant(build, at=1e9)
         use = call["message"]["content"][0]["id"]
-        result = {"type": "tool_result", "tool_use_id": use, "is_error": bool(error), "content": error or "built"}
+        result = {
+            "type": "tool_result",
+            "tool_use_id": use,
+            "is_error": bool(error),
+            "content": error or "built",
+        }
         records += [call, user([result], at=1e9)]
     machine.session("a", *records, assistant("Built.", at=1e9))
     return machine
@@ -38,7 +43,10 @@ def test_patterns_prints_what_fails_and_what_helps(machine):
 
 
 def test_patterns_of_a_project_without_any_says_so(machine):
-    assert "no project has 'elsewhere' in its directory" in machine.run("patterns", "--project", "elsewhere").stderr
+    assert (
+        "no project has 'elsewhere' in its directory"
+        in machine.run("patterns", "--project", "elsewhere").stderr
+    )
 
 
 def test_errors_prints_where_it_was_and_what_solved_it(machine):
@@ -54,7 +62,10 @@ def test_an_error_that_was_only_spoken_of_was_never_seen(machine):
     for words in ("please build", "kubernetes evicted"):
         done = machine.run("errors", words)
         assert done.returncode == 1
-        assert done.stdout == "No tool has failed with these words. In what was said: session-memory search WORDS\n"
+        assert (
+            done.stdout
+            == "No tool has failed with these words. In what was said: session-memory search WORDS\n"
+        )
 
 
 def test_without_any_text_it_says_what_to_name(machine):

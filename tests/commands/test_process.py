@@ -24,7 +24,11 @@ def machine(tmp_path: Path) -> StoreUser:
     """A user with finished conversations, one of them short."""
     machine = StoreUser(tmp_path)
     for number in range(CONVERSATIONS):
-        records = [record for turn in range(3) for record in exchange(f"Question {turn} of {number}?", "So.", at=1e9)]
+        records = [
+            record
+            for turn in range(3)
+            for record in exchange(f"Question {turn} of {number}?", "So.", at=1e9)
+        ]
         machine.session(f"session-{number}", *records)
     machine.session("short", *exchange("hi", "hello", at=1e9))
     return machine
@@ -39,7 +43,8 @@ def test_it_takes_in_what_is_new_and_archives_what_is_finished(machine):
     assert (done["archived"], done["skipped"], done["waiting"]) == (CONVERSATIONS, 0, 0)
     assert done["memories"] == CONVERSATIONS
     episodes = machine.home / ".session-memory" / "memories" / "episodes"
-    pages = "".join(path.read_text() for path in episodes.glob("*.md"))  # not what a kill left beside a page
+    # not what a kill left beside a page
+    pages = "".join(path.read_text() for path in episodes.glob("*.md"))
     assert pages.count("Asked: Question 0 of ") == CONVERSATIONS
     said = machine.run("process").stdout
     assert said.startswith("Nothing waits: a conversation is ready when it was silent for an hour")
@@ -59,7 +64,11 @@ def test_it_prints_a_line_for_each_and_what_it_was_altogether(machine):
 def test_a_dry_run_does_nothing_but_say_what_would_be_done(machine):
     planned = as_json(machine, "--dry-run")
     assert len(planned["planned"]) == CONVERSATIONS
-    assert (planned["tokens"], planned["tokens_today"], planned["tokens_per_day"]) == (0, 0, 500_000)
+    assert (planned["tokens"], planned["tokens_today"], planned["tokens_per_day"]) == (
+        0,
+        0,
+        500_000,
+    )
     shown = machine.run("process", "--dry-run").stdout
     assert f"extractive: {CONVERSATIONS} conversations, no tokens" in shown
     assert not (machine.home / ".session-memory" / "memories" / "episodes").exists()
@@ -69,8 +78,12 @@ def test_a_dry_run_does_nothing_but_say_what_would_be_done(machine):
 def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
     site = machine.home / "site"
     (site / "paid-1.0.dist-info").mkdir(parents=True)
-    (site / "paid-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: paid\nVersion: 1.0\n")
-    (site / "paid-1.0.dist-info" / "entry_points.txt").write_text("[session_memory.strategies]\npaid = paid:Paid\n")
+    (site / "paid-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: paid\nVersion: 1.0\n"
+    )
+    (site / "paid-1.0.dist-info" / "entry_points.txt").write_text(
+        "[session_memory.strategies]\npaid = paid:Paid\n"
+    )
     (site / "paid.py").write_text(
         "from session_memory.memories.strategy import MemoryResult, Usage\n"
         "class Paid:\n"
@@ -84,14 +97,18 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
         "        return MemoryResult(usage=Usage(80_000, 5_000, 0, 'my-model-1'))\n"
     )
     price = "my-model-1: {input: 10, output: 100}"
-    machine.config(f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n")
+    machine.config(
+        f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n"
+    )
 
     def run(*arguments: str) -> str:
         return machine.run_process(
             "process", *arguments, PYTHONPATH=f"{machine.environment['PYTHONPATH']}:{site}"
         ).stdout
 
-    assert f"paid: {CONVERSATIONS} conversations, at most 1,200,000 tokens, $22.80" in run("--dry-run")
+    assert f"paid: {CONVERSATIONS} conversations, at most 1,200,000 tokens, $22.80" in run(
+        "--dry-run"
+    )
     done = json.loads(run("--json"))
     assert done["archived"] == 2  # a third would need 100,000, of which 80,000 are left
     assert done["done"][-1]["status"] == "stopped"
@@ -100,7 +117,9 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
 
 
 def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(machine):
-    commands = [record for number in range(6) for record in exchange("/status", "", at=1e9 + number)]
+    commands = [
+        record for number in range(6) for record in exchange("/status", "", at=1e9 + number)
+    ]
     machine.session("commands", *commands)
     assert as_json(machine)["skipped"] == 1
     assert as_json(machine)["done"] == []
@@ -151,16 +170,23 @@ def test_killed_at_any_moment_and_started_again_it_makes_each_memory_once(machin
     machine.run("process", "--dry-run")  # the store is there
     for moment in random.Random(3).sample(range(20, 100), 4):
         command = [sys.executable, "-c", COMMAND, "process", "--json"]
-        started = subprocess.Popen(command, cwd=machine.home, env=machine.environment, stdout=subprocess.DEVNULL)
+        started = subprocess.Popen(
+            command, cwd=machine.home, env=machine.environment, stdout=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + 60
-        while started.poll() is None and time.monotonic() < deadline and not _is_at_work(machine.home, moment):
+        while (
+            started.poll() is None
+            and time.monotonic() < deadline
+            and not _is_at_work(machine.home, moment)
+        ):
             time.sleep(0.002)
         started.send_signal(signal.SIGKILL)
         started.wait()
     while as_json(machine)["done"]:
         pass
     episodes = machine.home / ".session-memory" / "memories" / "episodes"
-    pages = "".join(path.read_text() for path in episodes.glob("*.md"))  # not what a kill left beside a page
+    # not what a kill left beside a page
+    pages = "".join(path.read_text() for path in episodes.glob("*.md"))
     for number in range(CONVERSATIONS):
         assert pages.count(f"Asked: Question 0 of {number}? (") == 1
 

@@ -18,20 +18,32 @@ def day(text: str, clock: str) -> float:
 
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreUser:
-    """Who said something in the first and the last second of days of 23, 24 and 25 hours, and of their neighbours."""
+    """Who said something in the first and the last second of days of 23, 24 and 25 hours, and of
+    their neighbours."""
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     person = StoreUser(tmp_path)
-    for date in ("2026-03-28", "2026-03-29", "2026-03-30", "2026-10-24", "2026-10-25", "2026-10-26"):
+    for date in (
+        "2026-03-28",
+        "2026-03-29",
+        "2026-03-30",
+        "2026-10-24",
+        "2026-10-25",
+        "2026-10-26",
+    ):
         for number, clock in enumerate(("00:00:00", "23:59:59")):
             at = day(date, clock)
             words = f"plum{date.replace('-', '')}{'ab'[number]}"
-            person.session(f"{date}-{number}", user(words, at=at), assistant("yes", at=at, message=USAGE))
+            person.session(
+                f"{date}-{number}", user(words, at=at), assistant("yes", at=at, message=USAGE)
+            )
     return person
 
 
 @pytest.mark.parametrize("date", ["2026-03-29", "2026-03-30", "2026-10-24", "2026-10-25"])
-def test_from_a_day_to_the_same_day_is_all_of_that_day_and_no_more(person: StoreUser, date: str) -> None:
+def test_from_a_day_to_the_same_day_is_all_of_that_day_and_no_more(
+    person: StoreUser, date: str
+) -> None:
     span = ["--since", date, "--until", date]
     zone = {"TZ": "Europe/Berlin"}
     said = person.result("search", "yes", *span, "--role", "assistant", **zone)["hits"]

@@ -1,4 +1,5 @@
-"""`session-memory restore` gives a session back: whole, never over anything, and safe from the next cleanup."""
+"""`session-memory restore` gives a session back: whole, never over anything, and safe from the next
+cleanup."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def days_old(path: Path) -> float:
     return (time.time() - path.stat().st_mtime) / DAY
 
 
-def test_what_the_runtime_has_deleted_is_back_byte_for_byte_and_with_what_resumes_it(person: KeptUser) -> None:
+def test_what_the_runtime_has_deleted_is_back_byte_for_byte_and_with_what_resumes_it(
+    person: KeptUser,
+) -> None:
     path = person.talk("a", *exchange("one?", "Two.", cwd=str(person.home)), days=29)
     result = path.with_suffix("") / "tool-results" / "b.txt"
     result.parent.mkdir(parents=True)
@@ -92,10 +95,15 @@ def test_where_a_project_makes_the_cleanup_delete_sooner_it_is_spared_too(person
 @pytest.mark.parametrize(
     ("last", "days", "newest", "spared"),
     [
-        (400, None, 1, 400), (2, 30, 1, 2), (40, 30, None, 10), (40, 30, 1, 10), (40, 30, 15, 15), (40, 30, 29, 27),
+        (400, None, 1, 400),
+        (2, 30, 1, 2),
+        (40, 30, None, 10),
+        (40, 30, 1, 10),
+        (40, 30, 15, 15),
+        (40, 30, 29, 27),
         (3, 1, 0, 1 / 3),
     ],
-)  # fmt: skip
+)
 def test_the_time_of_a_restored_session_is_young_enough_and_before_that_of_the_others(
     last: float, days: float | None, newest: float | None, spared: float
 ) -> None:
@@ -146,7 +154,9 @@ def test_into_another_directory(person: KeptUser) -> None:
     assert (place / "projects/-srv-agent/a.jsonl").read_bytes() == path.read_bytes()
 
 
-def test_one_that_was_kept_redacted_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_was_kept_redacted_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     person = KeptUser(tmp_path, monkeypatch, "redacted")
     path = person.talk("a", *exchange(f"my token is {SECRET}", "Thanks."))
     person.keep()
@@ -227,7 +237,9 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
     programs = tmp_path / "bin"
     programs.mkdir()
     program = programs / "opencode"
-    program.write_text(OPENCODE.format(python=quote(sys.executable), tests=str(ROOT / "tests"), root=str(ROOT)))
+    program.write_text(
+        OPENCODE.format(python=quote(sys.executable), tests=str(ROOT / "tests"), root=str(ROOT))
+    )
     program.chmod(0o755)
     assert user.keep().problems == []
     kept = {one.runtime: one for one in user.sessions()}
@@ -255,7 +267,9 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
     assert not [one.session_id for one in user.sessions() if one.gone_at]
 
 
-def test_a_sub_agent_of_codex_comes_back_with_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sub_agent_of_codex_comes_back_with_its_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     every = Runtimes(tmp_path, monkeypatch)
     (parent,) = every.files["codex"]
     child = every.person.codex_session(every.person.app, "count")

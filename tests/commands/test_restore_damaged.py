@@ -22,7 +22,9 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptUser:
 
 def kept_and_deleted(person: KeptUser, turns: int = 1) -> tuple[Path, bytes]:
     records = [
-        record for turn in range(turns) for record in exchange(f"question {turn} " + os.urandom(60_000).hex(), "yes")
+        record
+        for turn in range(turns)
+        for record in exchange(f"question {turn} " + os.urandom(60_000).hex(), "yes")
     ]
     path = person.talk("a", *records)
     whole = path.read_bytes()
@@ -87,7 +89,9 @@ def test_a_damaged_pack_is_named_and_the_exit_code_says_so(person):
 def test_of_a_transcript_with_a_damaged_chunk_all_other_lines_come_back(person):
     path, whole = kept_and_deleted(person, turns=12)
     with closing(sqlite3.connect(person.pack_file)) as pack:
-        [(chunk, size)] = pack.execute("SELECT chunk, size FROM kept_parts WHERE number = 1").fetchall()
+        [(chunk, size)] = pack.execute(
+            "SELECT chunk, size FROM kept_parts WHERE number = 1"
+        ).fetchall()
         [(first,)] = pack.execute("SELECT size FROM kept_parts WHERE number = 0").fetchall()
         pack.execute("UPDATE kept_chunks SET content = x'00ff00ff' WHERE id = ?", (chunk,))
         pack.commit()

@@ -14,10 +14,13 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     person = StoreUser(tmp_path_factory.mktemp("home"))
     edit = ("Edit", {"file_path": "/srv/agent/timer.ts", "old_string": "a", "new_string": "b"})
     person.session(
-        "one", user("Why does the timer lose its state?", at=MONDAY), assistant(edit, at=MONDAY + 1),
-        assistant("The timer keeps its state in memory only.", at=MONDAY + 2), user("And the other states?", at=MONDAY + 3),
+        "one",
+        user("Why does the timer lose its state?", at=MONDAY),
+        assistant(edit, at=MONDAY + 1),
+        assistant("The timer keeps its state in memory only.", at=MONDAY + 2),
+        user("And the other states?", at=MONDAY + 3),
         assistant("They are kept as well.", at=MONDAY + 4),
-    )  # fmt: skip
+    )
     person.run("process")
     person.run("remember", "The state of the timer belongs into the database")
     return person
@@ -25,14 +28,18 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
 
 def test_decisions_come_before_hits_and_episodes_after_them(person: StoreUser) -> None:
     said = person.run("search", "timer state").stdout
-    remembered, hit, episode = (said.find(words) for words in ("belongs into the database", "**timer**", "Asked: "))
+    remembered, hit, episode = (
+        said.find(words) for words in ("belongs into the database", "**timer**", "Asked: ")
+    )
     assert -1 < remembered < hit < episode, said
 
 
 def test_a_hit_says_which_words_are_missing_in_it(person: StoreUser) -> None:
     lines = person.run("search", "timer states database").stdout.splitlines()
     missing = {
-        lines[place - 1].strip(): line.partition("; ")[2] for place, line in enumerate(lines) if ", user" in line
+        lines[place - 1].strip(): line.partition("; ")[2]
+        for place, line in enumerate(lines)
+        if ", user" in line
     }
     assert missing["Why does the **timer** lose its **state**?"] == "without database", lines
 

@@ -21,7 +21,7 @@ from records import (
     tool_result,
     user,
     write,
-)  # fmt: skip
+)
 
 from session_memory.archives.format import render_trailer
 from session_memory.commands.read import main
@@ -48,17 +48,27 @@ def read(*arguments, cwd, **environment):
 
 def read_by_the_script(*arguments, cwd, **environment):
     return subprocess.run(
-        [sys.executable, "-I", "-S", ROOT / "scripts" / "session_reader.py", *arguments], capture_output=True,
-        text=True, cwd=cwd, env={"HOME": str(cwd), "LANG": "C.UTF-8", **environment}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-I", "-S", ROOT / "scripts" / "session_reader.py", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={"HOME": str(cwd), "LANG": "C.UTF-8", **environment},
+        check=False,
+    )
 
 
 def conversation():
     return [
         user("how do I deploy this?\n\nIt is urgent.", at=MONDAY),
-        assistant({"type": "thinking", "thinking": "hidden", "signature": "x"}, message_id="m1", at=MONDAY + 5),
+        assistant(
+            {"type": "thinking", "thinking": "hidden", "signature": "x"},
+            message_id="m1",
+            at=MONDAY + 5,
+        ),
         assistant("Let me look.", message_id="m1", at=MONDAY + 5),
-        assistant(("Read", {"file_path": "/srv/agent/docs/deploy.md"}), message_id="m1", at=MONDAY + 6),
+        assistant(
+            ("Read", {"file_path": "/srv/agent/docs/deploy.md"}), message_id="m1", at=MONDAY + 6
+        ),
         tool_result("the content of the file", at=MONDAY + 7),
         assistant(
             ("Edit", {"file_path": "/etc/hosts"}),
@@ -79,7 +89,11 @@ def test_a_log_reads_as_its_snapshot_says(home, log, monkeypatch):
 def test_the_last_entries_are_shown_in_their_order(home):
     path = home.session("discord", *[user(f"message {number}") for number in range(9)])
     text = read_session_log(jsonl_path=path, format="agent-sdk", lines=3)
-    assert [row for row in text.splitlines() if row.startswith("message")] == ["message 6", "message 7", "message 8"]
+    assert [row for row in text.splitlines() if row.startswith("message")] == [
+        "message 6",
+        "message 7",
+        "message 8",
+    ]
 
 
 def test_an_entry_that_stands_twice_is_shown_once(home):
@@ -92,7 +106,9 @@ def test_unreadable_records_are_counted_at_the_end(home):
     path = home.session("discord", user("hello"))
     with path.open("ab") as file:
         file.write(b'{"type":"user","brok\n' + line(user("world")))
-    assert read_session_log(jsonl_path=path, format="agent-sdk").endswith("(1 record could not be read)")
+    assert read_session_log(jsonl_path=path, format="agent-sdk").endswith(
+        "(1 record could not be read)"
+    )
 
 
 def test_a_line_that_is_still_being_written_is_not_shown(home):
@@ -121,7 +137,13 @@ def test_the_script_lists_named_sessions_the_latest_first(home):
     for age, name in ((7200, "email"), (120, "discord")):
         path = home.session(name, *conversation())
         os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
-    done = read("--list", "--home", home.root, cwd=home.root.parent, CLAUDE_CONFIG_DIR=str(home.root / ".claude"))
+    done = read(
+        "--list",
+        "--home",
+        home.root,
+        cwd=home.root.parent,
+        CLAUDE_CONFIG_DIR=str(home.root / ".claude"),
+    )
     head, *rows = [row.split() for row in done.stdout.splitlines()]
     assert head == ["ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE"]
     assert [row[1:] for row in rows] == [
@@ -138,7 +160,9 @@ class TestPlainUser:
         return directory
 
     def session(self, project, title, *records):
-        path = write(project / f"{new_id()}.jsonl", *records, {"type": "custom-title", "customTitle": title})
+        path = write(
+            project / f"{new_id()}.jsonl", *records, {"type": "custom-title", "customTitle": title}
+        )
         return path.stem
 
     def test_a_session_goes_by_title_id_or_the_beginning_of_one(self, project, tmp_path):
@@ -176,18 +200,31 @@ class TestPlainUser:
 
     def test_what_was_done_in_another_runtime_is_listed_and_read_too(self, project, tmp_path):
         own = self.session(project, "This one", *exchange("hello", "hi"))
-        rollout = tmp_path / ".codex/sessions/2026/11/20" / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl"
+        rollout = (
+            tmp_path
+            / ".codex/sessions/2026/11/20"
+            / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl"
+        )
         head = codex_line("session_meta", {"id": rollout.stem[-36:], "cwd": str(tmp_path)})
         write(rollout, head, *codex_exchange("Is the cherimoya ripe?", "It is.", cwd=str(tmp_path)))
         asking = {"CLAUDE_CODE_SESSION_ID": own}
-        (row,) = [row.split() for row in read("--list", cwd=tmp_path, **asking).stdout.splitlines() if "codex" in row]
+        (row,) = [
+            row.split()
+            for row in read("--list", cwd=tmp_path, **asking).stdout.splitlines()
+            if "codex" in row
+        ]
         assert rollout.stem[-36:].startswith(row[0])
         assert "It is." in read("Is the cher", cwd=tmp_path, **asking).stdout
-        moved = {**asking, "CLAUDE_CONFIG_DIR": str(project.parent.parent.rename(tmp_path / "moved"))}
+        moved = {
+            **asking,
+            "CLAUDE_CONFIG_DIR": str(project.parent.parent.rename(tmp_path / "moved")),
+        }
         assert "codex" not in read("--list", cwd=tmp_path, **moved).stdout
 
     def test_json_is_for_programs(self, project, tmp_path):
-        session_id = self.session(project, "Docs", user("hello"), assistant("hi", ("Bash", {"command": "ls"})))
+        session_id = self.session(
+            project, "Docs", user("hello"), assistant("hi", ("Bash", {"command": "ls"}))
+        )
         (listed,) = json.loads(read("--list", "--json", cwd=tmp_path).stdout)["sessions"]
         assert (listed["name"], listed["id"]) == ("Docs", session_id)
         log = json.loads(read("docs", "--json", cwd=tmp_path).stdout)
@@ -201,7 +238,12 @@ class TestPlainUser:
 
     def test_secrets_are_shown_only_when_asked_for(self, project, tmp_path):
         token = "ghp_" + "a1B2" * 9
-        self.session(project, "Docs", user(f"use {token}"), assistant(("Bash", {"command": f"login {token}"})))
+        self.session(
+            project,
+            "Docs",
+            user(f"use {token}"),
+            assistant(("Bash", {"command": f"login {token}"})),
+        )
         for options in ([], ["--json"]):
             done = read("docs", *options, cwd=tmp_path)
             assert token not in done.stdout
@@ -215,14 +257,20 @@ class TestPlainUser:
 
 
 def place(home):
-    return {"cwd": home.root, "HOME": str(home.root.parent), "CLAUDE_CONFIG_DIR": str(home.root / ".claude")}
+    return {
+        "cwd": home.root,
+        "HOME": str(home.root.parent),
+        "CLAUDE_CONFIG_DIR": str(home.root / ".claude"),
+    }
 
 
 class TestPrivacy:
     def test_an_excluded_session_is_not_listed_nor_read_but_by_its_person(self, home):
         home.session("mail", *exchange("my diagnosis", "I see."))
         home.session("main", *exchange("hello", "hi"))
-        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
+        (home.root / ".session-memory" / "config.yaml").write_text(
+            "sessions: {mail: {ignore: true}}\n"
+        )
         assert "mail" not in read("--list", **place(home)).stdout
         refused = read("mail", **place(home))
         assert refused.returncode == 1
@@ -231,9 +279,13 @@ class TestPrivacy:
 
     def test_of_a_session_without_text_its_person_alone_reads_some(self, home):
         home.session(
-            "mail", *exchange("my diagnosis", "I see."), assistant(("Read", {"file_path": "/srv/agent/results.md"}))
+            "mail",
+            *exchange("my diagnosis", "I see."),
+            assistant(("Read", {"file_path": "/srv/agent/results.md"})),
         )
-        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {text: false}}\n")
+        (home.root / ".session-memory" / "config.yaml").write_text(
+            "sessions: {mail: {text: false}}\n"
+        )
         for form in ([], ["--json"]):
             shown = read("mail", *form, **place(home)).stdout
             assert "diagnosis" not in shown
@@ -244,10 +296,19 @@ class TestPrivacy:
     def test_an_agent_does_not_get_what_is_for_people(self, home):
         home.session("mail", *exchange("my diagnosis", "I see."))
         config = home.root / ".session-memory" / "config.yaml"
-        for variable in ("CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID", "PI_CODING_AGENT"):
+        for variable in (
+            "CLAUDE_CODE_SESSION_ID",
+            "CLAUDECODE",
+            "PI_SESSION_ID",
+            "PI_CODING_AGENT",
+        ):
             config.write_text("sessions: {mail: {text: false}}\n")
             agent = {variable: "1", **place(home)}
-            for words in (["mail", "--include-private"], ["mail", "--raw"], ["--list", "--include-private"]):
+            for words in (
+                ["mail", "--include-private"],
+                ["mail", "--raw"],
+                ["--list", "--include-private"],
+            ):
                 done = read(*words, **agent)
                 assert (done.returncode, done.stdout) == (1, ""), (variable, words)
                 assert done.stderr.splitlines() == [
@@ -264,7 +325,11 @@ class TestPrivacy:
         assert token in read("mail", "--raw", "--include-private", **own).stdout
 
     def test_nothing_that_agents_read_names_the_way_around_it(self):
-        texts = [path.read_text() for folder in ("skills", "templates") for path in (ROOT / folder).rglob("*.md")]
+        texts = [
+            path.read_text()
+            for folder in ("skills", "templates")
+            for path in (ROOT / folder).rglob("*.md")
+        ]
         assert not any("include-private" in text for text in texts)
         assert "include-private" not in (ROOT / "session_memory/tools/tools.json").read_text()
 
@@ -286,7 +351,10 @@ def test_a_session_whose_file_is_not_called_in_utf_8_is_listed_and_read(tmp_path
     folder = os.fsencode(tmp_path) + b"/.claude/projects/-srv-caf\xe9"
     os.makedirs(folder)
     titled = [{"type": "custom-title", "customTitle": title}] if title else []
-    os.rename(write(tmp_path / "one.jsonl", *exchange("plan", "Beans."), *titled), folder + b"/gart\xe9n.jsonl")
+    os.rename(
+        write(tmp_path / "one.jsonl", *exchange("plan", "Beans."), *titled),
+        folder + b"/gart\xe9n.jsonl",
+    )
     listed = read_by_the_script("--list", "--json", cwd=tmp_path)
     assert (listed.returncode, listed.stderr) == (0, "")
     (one,) = json.loads(listed.stdout)["sessions"]
@@ -300,26 +368,37 @@ def test_a_session_whose_file_is_not_called_in_utf_8_is_listed_and_read(tmp_path
 
 class TestFormerNames:
     def put_by(self, home, name, is_private=False, **facts):
-        """A session that was cleared under a name: its transcript stays, and its archive has the name."""
+        """A session that was cleared under a name: its transcript stays, and its archive has the
+        name."""
         path = home.session("main", *exchange(f"about {name}", "I see."))
         id = home.session_id("main")
         (home.sessions_dir / "main.json").unlink()
         folder = home.root / (".private-conversations" if is_private else "conversations")
         folder.mkdir(exist_ok=True)
-        (folder / f"{id}.md").write_text(render_trailer({"session": id, "title": "x", "name": name, **facts}))
+        (folder / f"{id}.md").write_text(
+            render_trailer({"session": id, "title": "x", "name": name, **facts})
+        )
         return path, id
 
     def listed(self, home):
         return self.read(home, "--list").stdout.splitlines()
 
     def read(self, home, *words):
-        return read(*words, "--home", home.root, cwd=home.root.parent, CLAUDE_CONFIG_DIR=str(home.root / ".claude"))
+        return read(
+            *words,
+            "--home",
+            home.root,
+            cwd=home.root.parent,
+            CLAUDE_CONFIG_DIR=str(home.root / ".claude"),
+        )
 
     def test_a_session_that_was_cleared_under_a_name_is_listed_and_read_by_it(self, home):
         home.session("main", *exchange("hello", "hi"))
         _, garden = self.put_by(home, "Garden")
         home.session("main", *exchange("hello", "hi"))
-        assert [row.split()[-1] for row in self.listed(home)[1:] if garden.startswith(row.split()[0])] == ["Garden"]
+        assert [
+            row.split()[-1] for row in self.listed(home)[1:] if garden.startswith(row.split()[0])
+        ] == ["Garden"]
         assert "about Garden" in self.read(home, "garden").stdout
 
     def test_of_those_that_had_the_name_of_one_that_there_is_only_that_is_listed(self, home):
@@ -332,6 +411,8 @@ class TestFormerNames:
     def test_a_rule_for_a_former_name_hides_it(self, home, is_private):
         _, garden = self.put_by(home, "Garden", is_private)
         home.session("main", *exchange("hello", "hi"))
-        (home.root / ".session-memory/config.yaml").write_text("sessions: {Garden: {ignore: true}}\n")
+        (home.root / ".session-memory/config.yaml").write_text(
+            "sessions: {Garden: {ignore: true}}\n"
+        )
         assert [row.split()[-1] for row in self.listed(home)[1:]] == ["main"]
         assert garden not in self.read(home, "Garden").stderr

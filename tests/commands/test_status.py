@@ -1,4 +1,5 @@
-"""`session-memory status`: what upkeep did, what waits, what went wrong, what it cost, and where things lie."""
+"""`session-memory status`: what upkeep did, what waits, what went wrong, what it cost, and where
+things lie."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ from session_memory.upkeep.runner import do_upkeep
 def machine(tmp_path: Path) -> StoreUser:
     """A user with one finished conversation."""
     machine = StoreUser(tmp_path)
-    machine.session("one", *(record for turn in range(3) for record in exchange(f"Roses {turn}?", "Yes.", at=1e9)))
+    machine.session(
+        "one",
+        *(record for turn in range(3) for record in exchange(f"Roses {turn}?", "Yes.", at=1e9)),
+    )
     return machine
 
 
@@ -54,7 +58,9 @@ def test_where_transcripts_of_several_runtimes_lie_stands_line_by_line(machine: 
     (machine.home / ".pi/agent/sessions").mkdir(parents=True)
     lines = machine.run("status").stdout.splitlines()
     at = next(
-        number for number, line in enumerate(lines) if line.startswith("  transcripts  ~/.claude/projects: 1 file")
+        number
+        for number, line in enumerate(lines)
+        if line.startswith("  transcripts  ~/.claude/projects: 1 file")
     )
     assert lines[at + 1] == f"{'':15}~/.pi/agent/sessions: nothing yet"
 
@@ -102,9 +108,16 @@ def test_it_adds_up_what_models_have_spent(machine: StoreUser) -> None:
         queue.accounts.settle(account, Usage(tokens, 0, 0, "haiku"))
     queue.close()
     assert machine.result("status")["spent"] == {
-        "tokens_today": 1000, "tokens": 21_000, "dollars": 0.021, "dollars_today": 0.001, "unpriced": [],
-    }  # fmt: skip
-    assert items(machine.run("status").stdout)["spent"] == "1,000 tokens ($0.00) today, 21,000 ($0.02) in seven days"
+        "tokens_today": 1000,
+        "tokens": 21_000,
+        "dollars": 0.021,
+        "dollars_today": 0.001,
+        "unpriced": [],
+    }
+    assert (
+        items(machine.run("status").stdout)["spent"]
+        == "1,000 tokens ($0.00) today, 21,000 ($0.02) in seven days"
+    )
 
 
 def test_without_what_the_store_needs_it_says_that(machine: StoreUser) -> None:
@@ -120,7 +133,9 @@ def test_a_run_that_is_under_way_is_none_that_went_wrong(machine: StoreUser) -> 
     noted = json.loads((state / "upkeep.json").read_text())
     noted["runs"].append({"began": time.time(), "ended": 0.0})
     (state / "upkeep.json").write_text(json.dumps(noted))
-    assert machine.result("status", code=1)["problems"] == ["just now: it was ended before it was done"]
+    assert machine.result("status", code=1)["problems"] == [
+        "just now: it was ended before it was done"
+    ]
     import fcntl
 
     held = os.open(state / "upkeep.lock", os.O_RDWR)

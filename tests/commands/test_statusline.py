@@ -1,4 +1,5 @@
-"""`session-memory statusline`: the line of the latest session in a directory, and tmux showing it."""
+"""`session-memory statusline`: the line of the latest session in a directory, and tmux showing
+it."""
 
 from __future__ import annotations
 
@@ -29,10 +30,14 @@ class Scene:
         self.user = PlainUser(root)
         self.user.config(f"statusline: true\n{rules}")
         folder = re.sub("[^A-Za-z0-9]", "-", str(self.directory))
-        other = self.user.session({"type": "custom-title", "customTitle": "discord"}, project=folder)
+        other = self.user.session(
+            {"type": "custom-title", "customTitle": "discord"}, project=folder
+        )
         mine = other.with_name(f"{self.user.session_id}.jsonl")
         for transcript in (mine, other):
-            (append if transcript.exists() else write)(transcript, user("go on", cwd=str(self.directory)))
+            (append if transcript.exists() else write)(
+                transcript, user("go on", cwd=str(self.directory))
+            )
         self.user.run(cwd=str(self.directory), transcript_path=str(mine))
         for transcript in (mine, other):
             time.sleep(2 * SLACK_SECONDS)  # a sooner edit may be the same
@@ -88,16 +93,24 @@ def test_tmux_shows_a_file_s_name_as_it_is_and_runs_nothing(tmp_path: Path) -> N
     if tmux is None:
         pytest.skip("tmux is not installed here")
     scene = Scene(tmp_path, ODD_NAME)
-    environ = {**plain_environment(tmp_path), **put_program(tmp_path), "TMUX_TMPDIR": str(tmp_path), "TERM": "xterm"}
+    environ = {
+        **plain_environment(tmp_path),
+        **put_program(tmp_path),
+        "TMUX_TMPDIR": str(tmp_path),
+        "TERM": "xterm",
+    }
     config = tmp_path / "tmux.conf"
     config.write_text("\n".join(re.findall("set -g .*", EPILOG)))
 
     def run(*words: str) -> str:
         command = [tmux, "-L", "line", "-f", str(config), *words]
-        return subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+        return subprocess.run(
+            command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+        ).stdout
 
     try:
-        inner = f"{tmux} -L inner -f {config} new-session 'sleep 60'"  # a status line needs a terminal
+        # a status line needs a terminal
+        inner = f"{tmux} -L inner -f {config} new-session 'sleep 60'"
         run("new-session", "-d", "-x", "200", "-y", "5", "-c", str(scene.directory), inner)
         shown, deadline = "", time.monotonic() + 30
         while "also edited" not in shown and time.monotonic() < deadline:
@@ -107,4 +120,6 @@ def test_tmux_shows_a_file_s_name_as_it_is_and_runs_nothing(tmp_path: Path) -> N
         assert not list(tmp_path.rglob("m"))
     finally:
         run("kill-server")
-        subprocess.run([tmux, "-L", "inner", "kill-server"], env=environ, capture_output=True, check=False)
+        subprocess.run(
+            [tmux, "-L", "inner", "kill-server"], env=environ, capture_output=True, check=False
+        )

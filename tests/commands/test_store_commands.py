@@ -52,7 +52,9 @@ class TestReading:
         machine.session("two", *exchange("hello", "hi", at=time.time() - 60), project="-srv-other")
 
         def titles(*words):
-            return [talk["title"] for talk in machine.result("conversations", *words)["conversations"]]
+            return [
+                talk["title"] for talk in machine.result("conversations", *words)["conversations"]
+            ]
 
         assert titles("--since", "2h") == ["hello"]
         assert titles("--until", "2026-10-30") == ["plan a trip to ‹b›Japan‹/b›"]
@@ -64,11 +66,17 @@ class TestReading:
     def test_a_path_in_a_repository_stands_for_all_its_worktrees(self, machine):
         app = repository(machine.home / "app")
         git(app, "worktree", "add", "-q", "../login")
-        for name, directory in (("one", app), ("two", app.parent / "login" / "src"), ("three", app.parent / "app-old")):
+        for name, directory in (
+            ("one", app),
+            ("two", app.parent / "login" / "src"),
+            ("three", app.parent / "app-old"),
+        ):
             machine.session(name, *exchange(name, "hi", at=MONDAY, cwd=str(directory)))
 
         def titles(project, **options):
-            found = machine.result("conversations", "--project", project, **options)["conversations"]
+            found = machine.result("conversations", "--project", project, **options)[
+                "conversations"
+            ]
             return sorted(talk["title"] for talk in found)
 
         assert titles(app) == titles(".", cwd=app.parent / "login") == ["one", "two"]
@@ -94,7 +102,9 @@ class TestReading:
 class TestSearch:
     def test_an_episode_comes_after_what_was_said(self, machine):
         said = [
-            one for n in range(4) for one in exchange(f"How do we deploy zebra {n}?", "By the pipeline.", at=MONDAY)
+            one
+            for n in range(4)
+            for one in exchange(f"How do we deploy zebra {n}?", "By the pipeline.", at=MONDAY)
         ]
         machine.session("deploying", *said)
         assert machine.run("process").returncode == 0
@@ -102,10 +112,16 @@ class TestSearch:
         command = next(line for line in lines if line.startswith("  session-memory memories show "))
         assert machine.run(*command.split()[1:]).stdout.startswith("How do we deploy zebra 0?")
         assert "**zebra**" in "".join(lines[: lines.index(command)])
-        assert [one["kind"] for one in json.loads(machine.run("search", "zebra", "--json").stdout)["memories"]] == [
-            "episode"
-        ]
-        assert json.loads(machine.run("search", "zebra", "--role", "user", "--json").stdout)["memories"] == []
+        assert [
+            one["kind"]
+            for one in json.loads(machine.run("search", "zebra", "--json").stdout)["memories"]
+        ] == ["episode"]
+        assert (
+            json.loads(machine.run("search", "zebra", "--role", "user", "--json").stdout)[
+                "memories"
+            ]
+            == []
+        )
 
     def test_a_hit_reads_as_its_snapshot_says(self, machine, log):
         machine.session("one", *trip())
@@ -121,7 +137,9 @@ class TestSearch:
         path = machine.session("one", *trip())
         machine.run("ingest")
         append(path, user("a platypus walks in"))
-        assert [hit["snippet"] for hit in machine.result("search", "platypus")["hits"]] == ["a platypus walks in"]
+        assert [hit["snippet"] for hit in machine.result("search", "platypus")["hits"]] == [
+            "a platypus walks in"
+        ]
 
     def test_hits_can_be_limited(self, machine):
         machine.session("one", *exchange("apples", "apples and pears", at=MONDAY))
@@ -137,7 +155,8 @@ class TestSearch:
         assert found("--session", "on")
 
     @pytest.mark.parametrize(
-        "query", ['"', "a AND (", "-trip", "*", "👩‍🚀", "x" * 10_000, "trip NEAR/2 plan", "\\", "'--"]
+        "query",
+        ['"', "a AND (", "-trip", "*", "👩‍🚀", "x" * 10_000, "trip NEAR/2 plan", "\\", "'--"],
     )
     def test_any_text_is_a_query(self, machine, query):
         machine.session("one", *trip())
@@ -153,10 +172,20 @@ class TestSearch:
         )
 
     def test_what_was_not_read_for_a_phrase_is_said(self, machine):
-        machine.session("one", *[user(f"jam {number}, and a plum", at=MONDAY + number) for number in range(5)])
+        machine.session(
+            "one", *[user(f"jam {number}, and a plum", at=MONDAY + number) for number in range(5)]
+        )
         command = f"from session_memory.store.search import postings; postings.MOST_CHECKED = 2; {COMMAND}"
-        for option, told in (("--runtime=claude-code", "\n\n3 older entries may fit"), ("--json", '"unchecked": 3')):
-            assert told in machine.run_command(sys.executable, "-c", command, "search", '"plum jam"', option).stdout
+        for option, told in (
+            ("--runtime=claude-code", "\n\n3 older entries may fit"),
+            ("--json", '"unchecked": 3'),
+        ):
+            assert (
+                told
+                in machine.run_command(
+                    sys.executable, "-c", command, "search", '"plum jam"', option
+                ).stdout
+            )
         assert machine.result("search", '"plum jam"')["unchecked"] == 0
 
 
@@ -165,7 +194,12 @@ class TestHealth:
         machine.session("one", *trip()).open("ab").write(b'{"broken\n')
         machine.run("ingest")
         result = machine.result("health-check")
-        assert (result["ok"], result["entries"], result["tool_uses"], result["files"]) == (True, 5, 1, 1)
+        assert (result["ok"], result["entries"], result["tool_uses"], result["files"]) == (
+            True,
+            5,
+            1,
+            1,
+        )
         assert result["unreadable"] == {"-srv-agent/one.jsonl": 1}
         shown = machine.run("health-check").stdout
         assert "5 entries, 1 tool use" in shown
@@ -177,14 +211,22 @@ class TestProgress:
     def test_without_a_terminal_the_result_alone_is_shown(self, machine):
         machine.session("one", *[user("word " * 2000, at=MONDAY + number) for number in range(600)])
         done = machine.run("ingest")
-        assert (done.stderr, "\x1b" in done.stdout, done.stdout.endswith("B/s.\n")) == ("", False, True)
+        assert (done.stderr, "\x1b" in done.stdout, done.stdout.endswith("B/s.\n")) == (
+            "",
+            False,
+            True,
+        )
 
     def test_on_a_terminal_a_bar_shows_how_far_it_is(self, machine):
-        path = machine.session("one", *[user("word " * 2000, at=MONDAY + number) for number in range(600)])
+        path = machine.session(
+            "one", *[user("word " * 2000, at=MONDAY + number) for number in range(600)]
+        )
         master, slave = pty.openpty()
         environ = {**machine.environment, "TERM": "xterm-256color"}
         command = [sys.executable, "-c", COMMAND, "ingest"]
-        with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environ, cwd=machine.home) as child:
+        with subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, env=environ, cwd=machine.home
+        ) as child:
             os.close(slave)
             shown = b""
             with contextlib.suppress(OSError):  # which is how a terminal ends

@@ -1,4 +1,5 @@
-"""`session-memory team`, and what upkeep shares: machines with homes of their own, and a real server between them."""
+"""`session-memory team`, and what upkeep shares: machines with homes of their own, and a real
+server between them."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def machine(tmp_path):
 
 
 def shared(team: Team) -> list[tuple[str, ...]]:
-    return team.rows("SELECT owner || '@' || machine, session_id, project, share, cwd FROM session ORDER BY 1, 2")
+    return team.rows(
+        "SELECT owner || '@' || machine, session_id, project, share, cwd FROM session ORDER BY 1, 2"
+    )
 
 
 def test_a_machine_joins_shares_what_is_new_and_leaves(machine, team):
@@ -74,7 +77,10 @@ def test_rules_say_who_may_read_a_session_and_the_stricter_wins(machine, team):
         "sessions:\n  own: {share: mine}\n  kept: {share: off}\n  secret: {ignore: true}\n  told: {text: false}\n"
     )
     ann.run("team", "push")
-    assert [(session, share) for _, session, _, share, _ in shared(team)] == [("open", "team"), ("own", "mine")]
+    assert [(session, share) for _, session, _, share, _ in shared(team)] == [
+        ("open", "team"),
+        ("own", "mine"),
+    ]
     ann.run("config", "sessions.open.share", "off")
     assert ann.result("team", "push")["withdrawn"] == 1
     assert [session for _, session, *_ in shared(team)] == ["own"]
@@ -107,11 +113,16 @@ def test_what_others_share_is_found_listed_and_read_with_who_and_where(machine, 
 def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team):
     ann, bob = machine("laptop"), machine("desk")
     on_branch(ann.clone, "fix/login")
-    edit = ("Edit", {"file_path": f"{ann.clone}/src/login.py", "old_string": "a", "new_string": "b"})
+    edit = (
+        "Edit",
+        {"file_path": f"{ann.clone}/src/login.py", "old_string": "a", "new_string": "b"},
+    )
     transcript = ann.session(
-        "login", user("fix login", at=time.time() - 1230, cwd=str(ann.clone)),
-        assistant("The login is fixed.", edit, at=time.time() - 1215, cwd=str(ann.clone)), project="login",
-    )  # fmt: skip
+        "login",
+        user("fix login", at=time.time() - 1230, cwd=str(ann.clone)),
+        assistant("The login is fixed.", edit, at=time.time() - 1215, cwd=str(ann.clone)),
+        project="login",
+    )
     bob.says("own", "what bob does")
     for one, name in ((ann, "ann"), (bob, "bob")):
         one.run("team", "join", team.typed_url(name), "--as", f"{name}@laptop")
@@ -119,9 +130,12 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
     ann.run("team", "push")
     bob.run("team", "push")
     event = {
-        "session_id": "b0b", "transcript_path": str(bob.projects / "x" / "b0b.jsonl"), "cwd": str(bob.clone),
-        "hook_event_name": "UserPromptSubmit", "prompt": "hi",
-    }  # fmt: skip
+        "session_id": "b0b",
+        "transcript_path": str(bob.projects / "x" / "b0b.jsonl"),
+        "cwd": str(bob.clone),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "hi",
+    }
     Path(event["transcript_path"]).parent.mkdir()
     Path(event["transcript_path"]).write_text("")
     on_branch(bob.clone, "fix/login")
@@ -130,9 +144,15 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
         told = run_hook(event, bob.home)
         assert not is_asked()
     assert 'by "fix login" (ann@laptop) too, on another machine' in told
-    assert '- "fix login" (ann@laptop, 20m ago, 2 messages): edited src/login.py; last: "The login is fixed."' in told
+    assert (
+        '- "fix login" (ann@laptop, 20m ago, 2 messages): edited src/login.py; last: "The login is fixed."'
+        in told
+    )
     assert "ann@laptop" not in run_hook(event, bob.home), "once"
-    append(transcript, *exchange("now the logout", "Done, too.", at=time.time() - 60, cwd=str(ann.clone)))
+    append(
+        transcript,
+        *exchange("now the logout", "Done, too.", at=time.time() - 60, cwd=str(ann.clone)),
+    )
     ann.run("team", "push")
     bob.run("config", "team.url", team.typed_url("bob"))
     bob.run("team", "push")
@@ -148,7 +168,11 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
 
 def test_who_begins_a_first_session_in_a_project_is_told_what_others_do_there(machine, team):
     ann, bob = machine("laptop"), machine("desk")
-    ann.session("login", *exchange("fix login", "Done.", at=time.time() - 60, cwd=str(ann.clone)), project="login")
+    ann.session(
+        "login",
+        *exchange("fix login", "Done.", at=time.time() - 60, cwd=str(ann.clone)),
+        project="login",
+    )
     ann.joins(team, "ann", "  share: team")
     ann.run("team", "push")
     ignored = bob.home / "work" / "ignored"
@@ -171,7 +195,11 @@ def begins(member: Member, directory: Path) -> dict[str, str]:
     transcript = member.projects / "x" / f"{directory.name}.jsonl"
     transcript.parent.mkdir(exist_ok=True)
     transcript.write_text("")
-    event = {"session_id": directory.name, "transcript_path": str(transcript), "cwd": str(directory)}
+    event = {
+        "session_id": directory.name,
+        "transcript_path": str(transcript),
+        "cwd": str(directory),
+    }
     started = {**event, "hook_event_name": "SessionStart", "source": "startup"}
     assert hooks_scene.run(started, member.home, "session_start") == b""
     return {**event, "hook_event_name": "UserPromptSubmit", "prompt": "hi"}
@@ -179,14 +207,19 @@ def begins(member: Member, directory: Path) -> dict[str, str]:
 
 def on_branch(clone: Path, name: str) -> None:
     """Has a branch with a commit of two hours ago checked out."""
-    person = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    person = {
+        f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
     environment = {
         **person,
         "PATH": os.defpath,
         "HOME": str(clone),
         "GIT_COMMITTER_DATE": f"{time.time() - 7200:.0f} +0000",
     }
-    for command in (["symbolic-ref", "HEAD", f"refs/heads/{name}"], ["commit", "-qm", "begin", "--allow-empty"]):
+    for command in (
+        ["symbolic-ref", "HEAD", f"refs/heads/{name}"],
+        ["commit", "-qm", "begin", "--allow-empty"],
+    ):
         subprocess.run(["git", *command], cwd=clone, check=True, env=environment)
 
 
@@ -203,10 +236,14 @@ def test_what_share_cannot_be_is_off_and_is_said(machine, team):
     config = ann.home / ".session-memory" / "config.yaml"
     config.write_text(f"{config.read_text()}sessions: {{plan: {{share: everybody}}}}\n")
     assert ann.result("team", "push")["sessions"] == 0
-    assert "share is 'everybody', not off, mine or team; off holds" in " ".join(ann.run("config").stdout.split())
+    assert "share is 'everybody', not off, mine or team; off holds" in " ".join(
+        ann.run("config").stdout.split()
+    )
 
 
-def test_a_clone_that_is_gone_keeps_its_project_and_one_without_origin_has_the_name_that_it_is_given(machine, team):
+def test_a_clone_that_is_gone_keeps_its_project_and_one_without_origin_has_the_name_that_it_is_given(
+    machine, team
+):
     ann = machine("laptop", origin="/srv/git/app")
     ann.says("plan", "plan the harbour", "/src")
     ann.run("team", "join", team.typed_url("ann"))
@@ -254,7 +291,9 @@ def test_what_is_forgotten_is_forgotten_by_the_team(machine, team):
     assert ann.result("team", "push")["withdrawn"] == 0
 
 
-def test_what_is_forgotten_while_the_server_is_gone_is_forgotten_by_the_team_with_the_next_push(machine, team):
+def test_what_is_forgotten_while_the_server_is_gone_is_forgotten_by_the_team_with_the_next_push(
+    machine, team
+):
     ann = machine("laptop")
     ann.says("plan", "plan the harbour")
     ann.run("team", "join", team.typed_url("ann"), "--as", "laptop")
@@ -272,7 +311,9 @@ def test_what_is_forgotten_while_the_server_is_gone_is_forgotten_by_the_team_wit
     assert shared(team) == []
 
 
-def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_not_ask_it_again_soon(machine):
+def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_not_ask_it_again_soon(
+    machine,
+):
     ann = machine("laptop")
     ann.says("plan", "plan the harbour")
     assert ann.run("ingest").returncode == 0
@@ -280,7 +321,8 @@ def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_n
         ann.config(f"team:\n  url: '{url.partition('?')[0]}'\n  machine: laptop\n")
         began = time.monotonic()
         commands = [
-            pool.submit(ann.run_process, *words, "--team") for words in (("search", "harbour"), ("conversations",))
+            pool.submit(ann.run_process, *words, "--team")
+            for words in (("search", "harbour"), ("conversations",))
         ]
         backend = HomeBackend(None, ann.environment)
         silent = call(backend, "search_team", {"query": "harbour"})
@@ -294,8 +336,8 @@ def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_n
 
 @contextmanager
 def silent_server() -> Iterator[tuple[str, Callable[[], bool]]]:
-    """A server that takes connections and never answers, as it is behind a network that swallows all: its address, and
-    whether somebody has asked it."""
+    """A server that takes connections and never answers, as it is behind a network that swallows
+    all: its address, and whether somebody has asked it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"postgresql://ann@127.0.0.1:{listening.getsockname()[1]}/team?connect_timeout=2"
         yield url, lambda: bool(select.select([listening], [], [], 0)[0])
@@ -358,9 +400,15 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
         given = conninfo_to_dict(url)
         port = given.get("port", 5432)
         postgres.execute(f"ALTER DATABASE {given['dbname']} SET log_statement = 'ddl'")
-        typed = f"postgresql:///{given['dbname']}?host={given['host']}&port={port}&user={given['user']}"
+        typed = (
+            f"postgresql:///{given['dbname']}?host={given['host']}&port={port}&user={given['user']}"
+        )
         made = admin.result("team", "init", typed, "--member", "gina")
-        assert (made["migrations"], made["all_members"], made["open_to_all"]) == ([4], ["gina"], True)
+        assert (made["migrations"], made["all_members"], made["open_to_all"]) == (
+            [4],
+            ["gina"],
+            True,
+        )
         [gina] = made["members"]
         assert gina["url"].startswith("postgresql://gina:")
         assert gina["url"].endswith(f"@/{given['dbname']}?host={given['host']}&port={port}")
@@ -372,7 +420,10 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
         assert "It was there already.\nMembers: gina.\n" in again
         assert f'REVOKE CONNECT ON DATABASE "{given["dbname"]}" FROM PUBLIC;' in again
         assert admin.result("team", "join", gina["url"], "--as", "gina@desk")["member"] == "gina"
-        assert "gina would be no member" in admin.run("team", "remove", typed, "gina", "--purge", "--dry-run").stdout
+        assert (
+            "gina would be no member"
+            in admin.run("team", "remove", typed, "gina", "--purge", "--dry-run").stdout
+        )
         assert admin.run("team", "status").returncode == 0
         assert admin.result("team", "remove", typed, "gina", "--purge")["deleted"] == 0
         assert admin.run("team", "status").returncode == 1
@@ -382,16 +433,21 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
 @pytest.mark.parametrize(
     "url",
     [
-        "https://example.org/acme/app.git", "https://ann:token@example.org/acme/app", "git@example.org:acme/app.git",
-        "ssh://git@example.org:2222/acme/app.git/", "git://EXAMPLE.org/acme/app", "example.org:acme/app",
+        "https://example.org/acme/app.git",
+        "https://ann:token@example.org/acme/app",
+        "git@example.org:acme/app.git",
+        "ssh://git@example.org:2222/acme/app.git/",
+        "git://EXAMPLE.org/acme/app",
+        "example.org:acme/app",
     ],
-)  # fmt: skip
+)
 def test_an_origin_is_the_same_however_git_is_told_it(url):
     assert normalised(url) == PROJECT
 
 
 @pytest.mark.parametrize(
-    "url", ["", "/srv/git/app", "../app", "file:///srv/git/app", "C:/git/app", "https://example.org/"]
+    "url",
+    ["", "/srv/git/app", "../app", "file:///srv/git/app", "C:/git/app", "https://example.org/"],
 )
 def test_an_origin_on_this_machine_is_none(url):
     assert normalised(url) == ""

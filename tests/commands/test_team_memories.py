@@ -1,4 +1,5 @@
-"""Memories that a team shares: pushed from pages by the rules of their sessions, found with who and where, and taken back."""
+"""Memories that a team shares: pushed from pages by the rules of their sessions, found with who and
+where, and taken back."""
 
 from __future__ import annotations
 
@@ -26,11 +27,20 @@ def machine(tmp_path):
 
 
 def remember(
-    member: Member, title: str, *sessions: str, text: str = "", cwd: str = "", page: str = "decisions.md"
+    member: Member,
+    title: str,
+    *sessions: str,
+    text: str = "",
+    cwd: str = "",
+    page: str = "decisions.md",
 ) -> Path:
     """Writes a decision on a page, drawn from these sessions; returns the page."""
-    first, *more = [Origin(AT, session, 1, "summary", 1, cwd or str(member.clone)) for session in sessions]
-    memory = new_memory("decision", title, text, "harbour", "we decided so", first, is_untrusted=False)
+    first, *more = [
+        Origin(AT, session, 1, "summary", 1, cwd or str(member.clone)) for session in sessions
+    ]
+    memory = new_memory(
+        "decision", title, text, "harbour", "we decided so", first, is_untrusted=False
+    )
     path = member.home / ".session-memory" / "memories" / page
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as out:
@@ -42,14 +52,21 @@ def remember(
 
 
 def shared(team: Team) -> list[tuple[str, ...]]:
-    return team.rows("SELECT owner || '@' || machine, title, project, share, cwd FROM memory ORDER BY title")
+    return team.rows(
+        "SELECT owner || '@' || machine, title, project, share, cwd FROM memory ORDER BY title"
+    )
 
 
 def test_memories_are_shared_as_the_sessions_are_that_they_were_drawn_from(machine, team):
     ann = machine("laptop")
     for session in ("open", "own", "kept", "hidden"):
         ann.says(session, f"about {session}", "/src")
-    ann.joins(team, "ann", SHARED, "sessions: {own: {share: mine}, kept: {share: off}, hidden: {ignore: true}}")
+    ann.joins(
+        team,
+        "ann",
+        SHARED,
+        "sessions: {own: {share: mine}, kept: {share: off}, hidden: {ignore: true}}",
+    )
     src = f"{ann.clone}/src"
     remember(ann, "The harbour opens at six", "open", cwd=src)
     remember(ann, "The quay is mine", "open", "own", cwd=src)
@@ -69,12 +86,20 @@ def test_memories_are_shared_as_the_sessions_are_that_they_were_drawn_from(machi
     assert (again["pushed"], again["withdrawn"]) == (0, 0)
 
 
-def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_said(machine, team, teams):
+def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_said(
+    machine, team, teams
+):
     ann, bob = machine("laptop"), machine("desk")
     ann.says("plan", "plan the harbour", "/src")
     ann.joins(team, "ann", SHARED)
     bob.joins(team, "bob")
-    remember(ann, "The harbour opens at six", "plan", text="Not at seven, because of the tide", cwd=f"{ann.clone}/src")
+    remember(
+        ann,
+        "The harbour opens at six",
+        "plan",
+        text="Not at seven, because of the tide",
+        cwd=f"{ann.clone}/src",
+    )
     ann.run("team", "push")
     [found] = bob.result("memories", "search", "tide", "--team")["memories"]
     assert (found["who"], found["origins"][0]["directory"]) == ("ann@laptop", f"{PROJECT}/src")
@@ -84,7 +109,10 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert f"show {conversation} --around 1 --team" in said
     assert "plan the harbour" in bob.run("show", conversation, "--around", "1", "--team").stdout
     assert "ann@laptop" in bob.run("memories", "--team").stdout
-    assert f"of ann@laptop, in {PROJECT}/src" in bob.run("memories", "show", found["id"], "--team").stdout
+    assert (
+        f"of ann@laptop, in {PROJECT}/src"
+        in bob.run("memories", "show", found["id"], "--team").stdout
+    )
     assert bob.result("memories")["memories"] == []
     backend = HomeBackend(None, bob.environment, teams=teams)
     told = call(backend, "search_team", {"query": "harbour"}).text
@@ -92,13 +120,27 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert f"\nMemory of ann@laptop, in {PROJECT}/src: Not at seven" in told
     assert f"\nUser of ann@laptop, in {PROJECT}/src: plan the harbour" in told
     read = call(backend, "read_session", {"name": f"team-{conversation}", "lines": 1}).text
-    assert read.startswith(f'"ann@laptop: plan the harbour" (id team-{conversation}): the last 1 of its messages.')
+    assert read.startswith(
+        f'"ann@laptop: plan the harbour" (id team-{conversation}): the last 1 of its messages.'
+    )
     assert "For those before: read_session with skip=1." in read
     assert "All right." in read
-    assert "plan the harbour" in call(backend, "read_session", {"name": f"team-{conversation}", "skip": 1}).text
-    assert "another machine: search_team finds" in call(backend, "read_session", {"name": "ann@laptop"}).text
-    assert "the team has no conversation team-7" in call(backend, "read_session", {"name": "team-7"}).text
-    assert "Nothing was found" in call(backend, "search_team", {"query": "harbour", "project": "elsewhere"}).text
+    assert (
+        "plan the harbour"
+        in call(backend, "read_session", {"name": f"team-{conversation}", "skip": 1}).text
+    )
+    assert (
+        "another machine: search_team finds"
+        in call(backend, "read_session", {"name": "ann@laptop"}).text
+    )
+    assert (
+        "the team has no conversation team-7"
+        in call(backend, "read_session", {"name": "team-7"}).text
+    )
+    assert (
+        "Nothing was found"
+        in call(backend, "search_team", {"query": "harbour", "project": "elsewhere"}).text
+    )
     assert not HomeBackend(None, machine("alone").environment).has_team
     refused = bob.run("memories", "forget", found["id"], "--team")
     assert refused.returncode == 2
@@ -113,7 +155,9 @@ def test_doubts_edits_and_forgetting_reach_the_team_and_a_lost_folder_does_not(m
     page = remember(ann, "The tide stands in `tide.py`", "plan")
     remember(ann, "The harbour opens at six", "plan")
     assert ann.result("team", "push")["memories"]["pushed"] == 2
-    assert team.rows("SELECT doubts FROM memory ORDER BY title")[1] == (["1 file it names changed since"],)
+    assert team.rows("SELECT doubts FROM memory ORDER BY title")[1] == (
+        ["1 file it names changed since"],
+    )
     page.write_text(page.read_text().replace("opens at six", "opens at eight"))
     os.utime(page, ns=(0, 0))
     assert ann.result("team", "push")["memories"]["pushed"] == 1
@@ -129,7 +173,9 @@ def test_doubts_edits_and_forgetting_reach_the_team_and_a_lost_folder_does_not(m
     assert team.rows("SELECT number FROM memory UNION ALL SELECT memory FROM memory_posting") == []
 
 
-def test_who_is_removed_with_all_that_they_shared_leaves_no_memories(machine, team, postgres: PostgresServer):
+def test_who_is_removed_with_all_that_they_shared_leaves_no_memories(
+    machine, team, postgres: PostgresServer
+):
     ann, admin = machine("laptop"), machine("admin")
     ann.says("plan", "plan the harbour")
     ann.joins(team, "ann", SHARED)
@@ -137,7 +183,9 @@ def test_who_is_removed_with_all_that_they_shared_leaves_no_memories(machine, te
     ann.run("team", "push")
     try:
         assert admin.result("team", "remove", team.typed_url(), "ann", "--purge")["deleted"] == 1
-        assert team.rows("SELECT number FROM memory UNION ALL SELECT memory FROM memory_posting") == []
+        assert (
+            team.rows("SELECT number FROM memory UNION ALL SELECT memory FROM memory_posting") == []
+        )
     finally:
         admin.run("team", "init", team.typed_url(), "--member", "ann")
 

@@ -1,4 +1,5 @@
-"""What `session-memory team` says to whoever types it: what is wrong and what to do, with exit codes as documented."""
+"""What `session-memory team` says to whoever types it: what is wrong and what to do, with exit
+codes as documented."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ def ann(tmp_path):
     [
         (("join", "ann@db"), "argument URL: it does not begin with postgresql://"),
         (("join", "postgresql://ann@db:port/team"), "argument URL: "),
-        (("join", "postgresql://ann@db/team", "--as", "lap top"), "a machine is called by letters, digits"),
+        (
+            ("join", "postgresql://ann@db/team", "--as", "lap top"),
+            "a machine is called by letters, digits",
+        ),
         (("project", "two\nlines"), "a project has at most 60 letters on one line"),
     ],
 )
@@ -31,7 +35,10 @@ def test_what_cannot_be_meant_is_a_wrong_call(ann, words, said):
 
 
 def test_without_an_action_it_says_how_things_are(ann):
-    for command, said in (("team", "this machine has joined no team"), ("host", "no host is there")):
+    for command, said in (
+        ("team", "this machine has joined no team"),
+        ("host", "no host is there"),
+    ):
         bare, status = ann.run(command), ann.run(command, "status")
         assert said in bare.stderr
         assert (bare.returncode, bare.stderr) == (status.returncode, status.stderr)
@@ -66,7 +73,9 @@ def test_a_preview_says_what_is_not_shared_and_a_project_gets_a_name_and_loses_i
     config = ann.home / ".session-memory" / "config.yaml"
     config.write_text(f"{config.read_text()}  share: off\n")
     assert "Not shared by rules (`share: off`): 1." in ann.run("team", "preview").stdout
-    assert ann.run("team", "project", "", cwd=ann.clone).stdout == "~/work/app has no name any more.\n"
+    assert (
+        ann.run("team", "project", "", cwd=ann.clone).stdout == "~/work/app has no name any more.\n"
+    )
     home = ann.run("team", "project", "mine", cwd=ann.home)
     assert (home.returncode, "all your work is below it" in home.stderr) == (1, True)
 
@@ -76,7 +85,9 @@ def test_an_administrator_is_told_how_each_joins_and_what_stays_of_who_is_remove
 ):
     postgres.execute("DROP ROLE IF EXISTS ina")
     try:
-        told = ann.run("team", "init", team.typed_url(), "--member", "ina", "--member", "ann").stdout
+        told = ann.run(
+            "team", "init", team.typed_url(), "--member", "ina", "--member", "ann"
+        ).stdout
         assert "ina joins with:\n  session-memory team join 'postgresql://ina:" in told
         assert "ann was a user there already, and joins with their password:\n" in told
         assert "GRANT" in ann.result("team", "init", team.typed_url(), "--sql")["sql"]
@@ -84,7 +95,10 @@ def test_an_administrator_is_told_how_each_joins_and_what_stays_of_who_is_remove
         assert refused.returncode == 1
         assert "a user who owns the database" in refused.stderr
         removed = ann.run("team", "remove", team.typed_url(), "ina").stdout
-        assert removed == "ina is no member any more; what they have shared stays, until this is done with --purge.\n"
+        assert (
+            removed
+            == "ina is no member any more; what they have shared stays, until this is done with --purge.\n"
+        )
     finally:
         postgres.execute("DROP ROLE ina")
 
@@ -105,7 +119,8 @@ def test_a_password_behind_the_question_mark_goes_where_libpq_looks_for_it_too(a
 
 
 @pytest.mark.parametrize(
-    "own", ["user=postgres", "%75ser=postgres", "passfile=/root/.pgpass", "sslpassword=x", "service=x"]
+    "own",
+    ["user=postgres", "%75ser=postgres", "passfile=/root/.pgpass", "sslpassword=x", "service=x"],
 )
 def test_the_address_for_a_member_has_nothing_of_the_administrator_s_own(own):
     address = address_of(f"postgresql://postgres:secret@db/team?{own}&sslmode=require")

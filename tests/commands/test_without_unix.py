@@ -1,5 +1,5 @@
-"""Commands where the system has not what Unix alone has: no fork, no fcntl, no descriptors of directories. It stands in
-for Windows, where the tests do not run."""
+"""Commands where the system has not what Unix alone has: no fork, no fcntl, no descriptors of
+directories. It stands in for Windows, where the tests do not run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from pathlib import Path
 
 from store_scene import StoreUser, trip
 
-COMMANDS = ["ingest", "search cherry", "show 1", "sessions --all", "process", "memories", "archive --all", "status"]
+COMMANDS = [
+    "ingest",
+    "search cherry",
+    "show 1",
+    "sessions --all",
+    "process",
+    "memories",
+    "archive --all",
+    "status",
+]
 COMMANDS += ["health-check", "forget 8f3a-trip --yes", "ingest --reimport"]
 PROGRAM = """
 import contextlib, io, json, multiprocessing, os, posix, shutil, subprocess, sys, tempfile, types

@@ -19,7 +19,9 @@ SKILL = (
     "<command-message>plan-work</command-message>\n<command-name>/plan-work</command-name>\n"
     "<command-args>make the marigold parser accept umlauts</command-args>"
 )
-ANSWER = "The parser accepts umlauts in names of marigolds now, and the tests of the parser pass. " * 8
+ANSWER = (
+    "The parser accepts umlauts in names of marigolds now, and the tests of the parser pass. " * 8
+)
 MORE = [record for _ in range(3) for record in exchange("go on", ANSWER, at=MONDAY)]
 
 
@@ -27,9 +29,15 @@ MORE = [record for _ in range(3) for record in exchange("go on", ANSWER, at=MOND
 def machine(tmp_path: Path) -> StoreUser:
     """A person whose session of an hour ago began with a skill, edited a file and answered."""
     machine = StoreUser(tmp_path)
-    edit = {"file_path": "/srv/agent/parser.py", "old_string": "a", "new_string": "ä = True  # marigolds too"}
+    edit = {
+        "file_path": "/srv/agent/parser.py",
+        "old_string": "a",
+        "new_string": "ä = True  # marigolds too",
+    }
     body = user(
-        [{"type": "text", "text": "Base directory for this skill: /x\n\nPlan the work."}], isMeta=True, at=MONDAY
+        [{"type": "text", "text": "Base directory for this skill: /x\n\nPlan the work."}],
+        isMeta=True,
+        at=MONDAY,
     )
     machine.session(
         "7c9e6679-7425-40de-944b-e07fc1f90ae7",
@@ -67,8 +75,12 @@ def test_the_log_of_memories_and_the_archive_have_the_request(machine):
     with patch.dict(os.environ):
         do_upkeep(str(machine.database.parents[1]), machine.environment)
     assert machine.run("archive", "7c9e6679").returncode == 0
-    pages = [path for path in machine.home.rglob("*.md") if WORDS in " ".join(path.read_text().split())]
-    assert {path.parent.name for path in pages} >= {"episodes", "conversations"}, [*machine.home.rglob("*.md")]
+    pages = [
+        path for path in machine.home.rglob("*.md") if WORDS in " ".join(path.read_text().split())
+    ]
+    assert {path.parent.name for path in pages} >= {"episodes", "conversations"}, [
+        *machine.home.rglob("*.md")
+    ]
 
 
 def test_another_session_is_told_the_request_as_its_title(tmp_path):

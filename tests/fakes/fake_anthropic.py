@@ -1,13 +1,15 @@
-"""A fake Messages API for the real Claude Code: replies by script, and keeps the requests for a test to look at.
+"""A fake Messages API for the real Claude Code: replies by script, and keeps the requests for a
+test to look at.
 
     with FakeAnthropic() as api:
-        api.replies = ["first reply", {"tools": [{"name": "Bash", "input": {"command": "ls"}}]}, "done"]
+        api.replies = ["first reply", {"tools": [{"name": "Bash", "input": {"command": "ls"}}]},
+        "done"]
         ... run the CLI with ANTHROPIC_BASE_URL=api.base_url ...
         assert "hello" in api.prompts()[0].news
 
-A reply is a text, or a dict with any of `text`, `thinking`, `tools` (a list of `{"name", "input"}`), `usage` (overrides
-the token counts), `seconds` (to wait before answering) and `error` (an HTTP status to fail with).
-"""
+A reply is a text, or a dict with any of `text`, `thinking`, `tools` (a list of `{"name",
+"input"}`), `usage` (overrides the token counts), `seconds` (to wait before answering) and `error`
+(an HTTP status to fail with)."""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ Reply = str | dict[str, Any]
 
 
 class FakeAnthropic(LoopbackServer):
-    """`replies` answer the main conversation in order, `ok (N)` its N-th request when they are used up; `subagents`
-    maps a part of the prompt that starts a sub-agent to its replies."""
+    """`replies` answer the main conversation in order, `ok (N)` its N-th request when they are used
+    up; `subagents` maps a part of the prompt that starts a sub-agent to its replies."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,18 +67,23 @@ class FakeAnthropic(LoopbackServer):
         body = connection.request.body
         time.sleep(reply.get("seconds", 0))
         if "error" in reply:
-            connection.send_json(_error("api_error", reply.get("text", "made-up error")), reply["error"])
+            connection.send_json(
+                _error("api_error", reply.get("text", "made-up error")), reply["error"]
+            )
             return
         blocks = content_blocks(reply, (f"toolu_fake{number:06d}" for number in self._numbers))
         usage = {"input_tokens": _rough_tokens(connection.request), **reply.get("usage", {})}
-        message = message_of(f"msg_fake{next(self._numbers):06d}", body.get("model", "fake"), blocks, usage)
+        message = message_of(
+            f"msg_fake{next(self._numbers):06d}", body.get("model", "fake"), blocks, usage
+        )
         if body.get("stream"):
             connection.send_events(anthropic_events(message))
         else:
             connection.send_json(message)
 
     def _reply(self, request: Request) -> Json:
-        """What to answer; notes in the request what it is taken for: compaction, subagent, side or main."""
+        """What to answer; notes in the request what it is taken for: compaction, subagent, side or
+        main."""
         with self.lock:
             request.kind, script = self._kind_and_script(request)
             count = sum(earlier.kind == request.kind for earlier in self.requests)
@@ -86,7 +93,9 @@ class FakeAnthropic(LoopbackServer):
     def _kind_and_script(self, request: Request) -> tuple[str, list[Reply]]:
         if _is_compaction(request):
             return "compaction", [SUMMARY]
-        first_prompt = next((text_of(m.get("content")) for m in request.messages if m.get("role") == "user"), "")
+        first_prompt = next(
+            (text_of(m.get("content")) for m in request.messages if m.get("role") == "user"), ""
+        )
         for part, replies in self.subagents.items():
             if part in first_prompt:
                 return "subagent", replies

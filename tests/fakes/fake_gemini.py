@@ -1,5 +1,5 @@
-"""A fake of Google's API as Gemini CLI uses it: each prompt is echoed, `ECHO[<number>]: <prompt>`, or answered with the tool
-calls that it asks for (`TOOL <name> <json>`, as in fake_llm)."""
+"""A fake of Google's API as Gemini CLI uses it: each prompt is echoed, `ECHO[<number>]: <prompt>`,
+or answered with the tool calls that it asks for (`TOOL <name> <json>`, as in fake_llm)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from .loopback import Connection, Json, LoopbackServer, Request
 
 
 class FakeGemini(LoopbackServer):
-    """Keeps every request. What asks for a title or a choice of models gets a text, and is echoed too."""
+    """Keeps every request. What asks for a title or a choice of models gets a text, and is echoed
+    too."""
 
     def answer(self, connection: Connection) -> None:
         request = connection.request
@@ -20,7 +21,11 @@ class FakeGemini(LoopbackServer):
             connection.send_json({"totalTokens": 50})
         elif request.path.endswith(":streamGenerateContent"):
             call = self._call(request)
-            parts = {"functionCall": call} if call else {"text": f"ECHO[{number}]: {_prompt(request)[:200]}"}
+            parts = (
+                {"functionCall": call}
+                if call
+                else {"text": f"ECHO[{number}]: {_prompt(request)[:200]}"}
+            )
             connection.send_events([("", _answer(parts))])
         else:
             connection.send_json(_answer({"text": f"ECHO[{number}]"}))
@@ -51,4 +56,9 @@ def _answer(part: Json) -> Json:
     content = {"role": "model", "parts": [part]}
     usage = {"promptTokenCount": 50, "candidatesTokenCount": 20, "totalTokenCount": 70}
     candidate = {"index": 0, "content": content, "finishReason": "STOP"}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "fake", "responseId": "r1"}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": usage,
+        "modelVersion": "fake",
+        "responseId": "r1",
+    }

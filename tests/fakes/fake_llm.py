@@ -1,16 +1,17 @@
 """A fake model that speaks both dialects that Pi knows, and does what the last prompt says.
 
-It serves `/v1/messages` (Anthropic) and `/v1/chat/completions` (OpenAI), streaming. A prompt, or a message that an
-extension put behind it, steers the reply:
+It serves `/v1/messages` (Anthropic) and `/v1/chat/completions` (OpenAI), streaming. A prompt, or a
+message that an extension put behind it, steers the reply:
 
-    TOOL <name> <json>   calls the tool; of several such lines the next with each result; the last reply is a text
+    TOOL <name> <json>   calls the tool; of several such lines the next with each result; the last
+    reply is a text
     THINK                a thinking block comes first
     BIGUSAGE             reports so many input tokens that the conversation gets compacted
     FAIL                 is answered with HTTP 400
     SLOW                 is answered after two seconds
 
-Anything else is echoed: `ECHO[<number>]: <prompt>`. What asks for a summary of a `<conversation>` gets one.
-"""
+Anything else is echoed: `ECHO[<number>]: <prompt>`. What asks for a summary of a `<conversation>`
+gets one."""
 
 from __future__ import annotations
 
@@ -69,7 +70,10 @@ class FakeLLM(LoopbackServer):
             return {"text": f"ECHO[{number}]: tool done"}
         if order:
             name, arguments = order
-            return {"text": f"calling {name}", "tools": [{"name": name, "input": json.loads(arguments)}]}
+            return {
+                "text": f"calling {name}",
+                "tools": [{"name": name, "input": json.loads(arguments)}],
+            }
         reply: dict[str, Any] = {"text": f"ECHO[{number}]: {last_text[:200]}"}
         return {"thinking": f"thought {number}", **reply} if "THINK" in request.news else reply
 
@@ -91,7 +95,9 @@ def _kind(request: Request) -> str:
     last = request.messages[-1] if request.messages else {}
     content = last.get("content")
     blocks = content if isinstance(content, list) else []
-    if last.get("role") == "tool" or any(isinstance(b, dict) and b.get("type") == "tool_result" for b in blocks):
+    if last.get("role") == "tool" or any(
+        isinstance(b, dict) and b.get("type") == "tool_result" for b in blocks
+    ):
         return "result"
     asked = text_of(request.body.get("system"))[:400] + text_of(content)[:400]
     return "summary" if "summar" in asked.lower() and "<conversation>" in request.text else "prompt"
@@ -101,7 +107,9 @@ def _calls_a_tool(message: Json) -> bool:
     """Whether a message of the model has a tool call, in either dialect."""
     content = message.get("content")
     blocks = content if isinstance(content, list) else []
-    return bool(message.get("tool_calls")) or any(block.get("type") == "tool_use" for block in blocks)
+    return bool(message.get("tool_calls")) or any(
+        block.get("type") == "tool_use" for block in blocks
+    )
 
 
 def _openai_events(completion_id: str, model: str, blocks: list[Json], input_tokens: int) -> Events:
@@ -109,7 +117,12 @@ def _openai_events(completion_id: str, model: str, blocks: list[Json], input_tok
 
     def chunk(delta: Json, finish_reason: str | None = None, **more: Any) -> tuple[str, Json]:
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        head = {"id": completion_id, "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
+        head = {
+            "id": completion_id,
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": model,
+        }
         return "", {**head, "choices": [choice], **more}
 
     calls = 0
@@ -124,6 +137,10 @@ def _openai_events(completion_id: str, model: str, blocks: list[Json], input_tok
             call = {"index": calls, "id": block["id"], "type": "function", "function": function}
             yield chunk({"tool_calls": [call]})
             calls += 1
-    usage = {"prompt_tokens": input_tokens, "completion_tokens": 20, "total_tokens": input_tokens + 20}
+    usage = {
+        "prompt_tokens": input_tokens,
+        "completion_tokens": 20,
+        "total_tokens": input_tokens + 20,
+    }
     yield chunk({}, "tool_calls" if calls else "stop", usage=usage)
     yield "", "[DONE]"

@@ -1,9 +1,10 @@
-"""A fake OpenAI-style API for graphiti: it understands sentences such as "Ada uses Redis" and nothing else.
+"""A fake OpenAI-style API for graphiti: it understands sentences such as "Ada uses Redis" and
+nothing else.
 
-`/v1/chat/completions` answers each of graphiti's questions by the name of the schema that it asks for;
-`/v1/embeddings` makes numbers of words, so that texts with words in common lie close together. `failures` are taken
-first, one for each completion: an HTTP status, a text to answer with, or seconds to wait (a float).
-"""
+`/v1/chat/completions` answers each of graphiti's questions by the name of the schema that it asks
+for; `/v1/embeddings` makes numbers of words, so that texts with words in common lie close together.
+`failures` are taken first, one for each completion: an HTTP status, a text to answer with, or
+seconds to wait (a float)."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ class FakeOpenAI(LoopbackServer):
         if isinstance(failure, float):
             time.sleep(failure)
         if isinstance(failure, int):
-            connection.send_json({"error": {"message": "made-up failure", "type": "error"}}, failure)
+            connection.send_json(
+                {"error": {"message": "made-up failure", "type": "error"}}, failure
+            )
             return
         text = failure if isinstance(failure, str) else json.dumps(_reply(request))
         message = {"role": "assistant", "content": text}
@@ -102,7 +105,10 @@ def _reply(request: Request) -> Json:
 
 def _embeddings(body: Json) -> Json:
     texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
-    data = [{"object": "embedding", "index": n, "embedding": _embedding(text)} for n, text in enumerate(texts)]
+    data = [
+        {"object": "embedding", "index": n, "embedding": _embedding(text)}
+        for n, text in enumerate(texts)
+    ]
     usage = {"prompt_tokens": 5 * len(texts), "total_tokens": 5 * len(texts)}
     return {"object": "list", "data": data, "model": body.get("model"), "usage": usage}
 

@@ -1,4 +1,5 @@
-"""What the fakes share: a server on 127.0.0.1 that remembers its requests and answers in JSON or with events."""
+"""What the fakes share: a server on 127.0.0.1 that remembers its requests and answers in JSON or
+with events."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ SelfType = TypeVar("SelfType", bound="LoopbackServer")
 
 
 class Request:
-    """One POST: its `path` without the query, its JSON `body`, and the `kind` that the fake took it for."""
+    """One POST: its `path` without the query, its JSON `body`, and the `kind` that the fake took it
+    for."""
 
     def __init__(self, path: str, body: Json) -> None:
         self.path = path
@@ -47,15 +49,27 @@ class Request:
 
     @property
     def tool_results(self) -> list[str]:
-        """The texts of Claude Code's tool results behind the last reply: of a tool that gives values, these as JSON."""
-        last = max(place for place, message in enumerate(self.messages) if message["role"] == "assistant")
-        blocks = [block for message in self.messages[last:] for block in message["content"] if isinstance(block, dict)]
+        """The texts of Claude Code's tool results behind the last reply: of a tool that gives
+        values, these as JSON."""
+        last = max(
+            place for place, message in enumerate(self.messages) if message["role"] == "assistant"
+        )
+        blocks = [
+            block
+            for message in self.messages[last:]
+            for block in message["content"]
+            if isinstance(block, dict)
+        ]
         contents = [block["content"] for block in blocks if block.get("type") == "tool_result"]
-        return [one if isinstance(one, str) else "".join(part["text"] for part in one) for one in contents]
+        return [
+            one if isinstance(one, str) else "".join(part["text"] for part in one)
+            for one in contents
+        ]
 
 
 class Hold:
-    """A request that waits for its answer: it was `reached`, and is answered once it is `released`."""
+    """A request that waits for its answer: it was `reached`, and is answered once it is
+    `released`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -67,14 +81,15 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing of a client that has gone: a command that runs in the test's process has its stderr."""
+        """Print nothing of a client that has gone: a command that runs in the test's process has
+        its stderr."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class LoopbackServer:
-    """A fake API, serving from `__enter__` to `__exit__`; subclasses say what it answers. `scripts` are the tool calls
-    that a prompt of one line asks for, by that line."""
+    """A fake API, serving from `__enter__` to `__exit__`; subclasses say what it answers. `scripts`
+    are the tool calls that a prompt of one line asks for, by that line."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -83,7 +98,9 @@ class LoopbackServer:
         self._hold: Hold | None = None
         handler = type("Handler", (_Handler,), {"fake": self})
         self._server = _Server(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), daemon=True
+        )
 
     @property
     def base_url(self) -> str:
@@ -106,7 +123,9 @@ class LoopbackServer:
     def wait(self, request: Request) -> None:
         """Waits as long as a request is held."""
         with self.lock:
-            hold = self._hold if self._hold and self._hold.text in json.dumps(request.body) else None
+            hold = (
+                self._hold if self._hold and self._hold.text in json.dumps(request.body) else None
+            )
             if hold:
                 self._hold = None
         if hold:
@@ -114,7 +133,8 @@ class LoopbackServer:
             hold.released.wait(HOLD_SECONDS)
 
     def ordered_calls(self, prompt: str) -> list[tuple[str, str]]:
-        """The tool calls that a prompt asks for, by its lines `TOOL <name> <json>`, or by a line that is a script's."""
+        """The tool calls that a prompt asks for, by its lines `TOOL <name> <json>`, or by a line
+        that is a script's."""
         found: list[tuple[str, str]] = []
         for line in prompt.splitlines():
             found += self.scripts.get(line.strip('"'), [])  # `opencode run` quotes its words
@@ -128,7 +148,10 @@ class LoopbackServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._server.shutdown()
         self._server.server_close()
@@ -205,13 +228,24 @@ def text_of(content: object) -> str:
 
 def anthropic_events(message: Json) -> Events:
     """The event stream of one whole Messages API message."""
-    head = {**message, "content": [], "stop_reason": None, "usage": {**message["usage"], "output_tokens": 1}}
+    head = {
+        **message,
+        "content": [],
+        "stop_reason": None,
+        "usage": {**message["usage"], "output_tokens": 1},
+    }
     yield "message_start", {"type": "message_start", "message": head}
     for index, block in enumerate(message["content"]):
         empty, deltas = _pieces(block)
-        yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": empty}
+        yield (
+            "content_block_start",
+            {"type": "content_block_start", "index": index, "content_block": empty},
+        )
         for delta in deltas:
-            yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
+            yield (
+                "content_block_delta",
+                {"type": "content_block_delta", "index": index, "delta": delta},
+            )
         yield "content_block_stop", {"type": "content_block_stop", "index": index}
     end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     yield "message_delta", {"type": "message_delta", "delta": end, "usage": message["usage"]}
@@ -230,18 +264,25 @@ def _pieces(block: Json) -> tuple[Json, list[Json]]:
             {"type": "signature_delta", "signature": block["signature"]},
         ]
         return {**block, "thinking": "", "signature": ""}, deltas
-    return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+    return {**block, "input": {}}, [
+        {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    ]
 
 
 def content_blocks(reply: Json, call_ids: Iterable[str]) -> list[Json]:
-    """The content of a reply `{"thinking", "text", "tools": [{"name", "input"}]}`, every key optional."""
+    """The content of a reply `{"thinking", "text", "tools": [{"name", "input"}]}`, every key
+    optional."""
     blocks: list[Json] = []
     if "thinking" in reply:
-        blocks.append({"type": "thinking", "thinking": reply["thinking"], "signature": "ZmFrZS1zaWduYXR1cmU="})
+        blocks.append(
+            {"type": "thinking", "thinking": reply["thinking"], "signature": "ZmFrZS1zaWduYXR1cmU="}
+        )
     if "text" in reply:
         blocks.append({"type": "text", "text": reply["text"]})
     for call, call_id in zip(reply.get("tools", ()), call_ids):
-        blocks.append({"type": "tool_use", "id": call_id, "name": call["name"], "input": call["input"]})
+        blocks.append(
+            {"type": "tool_use", "id": call_id, "name": call["name"], "input": call["input"]}
+        )
     return blocks or [{"type": "text", "text": "ok"}]
 
 
@@ -256,5 +297,10 @@ def message_of(message_id: str, model: str, blocks: list[Json], usage: Json) -> 
         "content": blocks,
         "stop_reason": "tool_use" if is_call else "end_turn",
         "stop_sequence": None,
-        "usage": {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 25, **usage},
+        "usage": {
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": 25,
+            **usage,
+        },
     }

@@ -1,8 +1,9 @@
-"""A write that fails, at any place of the home: nothing is lost, nothing is half-written, and the error is clear.
+"""A write that fails, at any place of the home: nothing is lost, nothing is half-written, and the
+error is clear.
 
-The C library's calls fail (`inject.c`), so that SQLite's writes fail too. Each command runs once with a failing call, in
-a process that is forked from one with the library, and then once more, for a random sample of its calls: 3 for each
-error, 15 with `--all`.
+The C library's calls fail (`inject.c`), so that SQLite's writes fail too. Each command runs once
+with a failing call, in a process that is forked from one with the library, and then once more, for
+a random sample of its calls: 3 for each error, 15 with `--all`.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def injector(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Work(NamedTuple):
-    """What is tried: the home before, the command, whatever must be there in the end, and files that are whole at every
-    moment."""
+    """What is tried: the home before, the command, whatever must be there in the end, and files
+    that are whole at every moment."""
 
     set_up: Callable[[Path], object]
     words: tuple[str, ...]
@@ -55,7 +56,9 @@ class Work(NamedTuple):
     whole: str
 
 
-def run_with(injector: Path, home: Path, words: Sequence[str], **fault: str) -> subprocess.CompletedProcess[bytes]:
+def run_with(
+    injector: Path, home: Path, words: Sequence[str], **fault: str
+) -> subprocess.CompletedProcess[bytes]:
     environ = {**StoreUser(home).environment, "LD_PRELOAD": str(injector), **fault}
     return run_forked(words, environ, home, preload=str(injector))
 
@@ -71,7 +74,10 @@ def sessions(home: Path) -> StoreUser:
     home.mkdir()
     user = StoreUser(home)
     user.session("trip", *trip())
-    user.session("rule", *exchange("From now on, always run the linter before you commit.", "I will.", at=MONDAY))
+    user.session(
+        "rule",
+        *exchange("From now on, always run the linter before you commit.", "I will.", at=MONDAY),
+    )
     user.session("plan", *exchange(f"let us talk of {SECRET}", f"{SECRET} is good", at=MONDAY))
     user.config("upkeep: off\n")
     return user
@@ -81,7 +87,9 @@ def stored(home: Path) -> StoreUser:
     user = sessions(home)
     for words in (["ingest"], ["archive", "--all"], ["process"]):
         assert user.run(*words).returncode == 0
-    user.session("rule", *exchange("From now on, never push to main.", "I will not.", at=MONDAY + 60))
+    user.session(
+        "rule", *exchange("From now on, never push to main.", "I will not.", at=MONDAY + 60)
+    )
     return user
 
 
@@ -99,7 +107,9 @@ def files(pattern: str) -> Callable[[Path], dict[str, str]]:
     def read(home: Path) -> dict[str, str]:
         return {
             str(path.relative_to(home)): re.sub(
-                r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?|(?<=Archived: ).*", "TIME", path.read_text()
+                r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?|(?<=Archived: ).*",
+                "TIME",
+                path.read_text(),
             )
             for path in sorted(home.glob(pattern))
         }
@@ -118,7 +128,9 @@ def let_time_pass(home: Path) -> None:
     queue = StoreUser(home).queue
     if queue.exists():
         with closing(sqlite3.connect(queue, isolation_level=None)) as connection:
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_work'").fetchone():
+            if connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'memory_work'"
+            ).fetchone():
                 connection.execute("UPDATE memory_work SET next_try = 0")
 
 
@@ -135,7 +147,8 @@ WORKS = {
 
 
 def faults(calls: list[str], most: int) -> Iterator[tuple[int, int, str]]:
-    """Yield calls that fail, at most so many for each error: the number, the error, and how to name them."""
+    """Yield calls that fail, at most so many for each error: the number, the error, and how to name
+    them."""
     for number in (errno.EIO, errno.ENOSPC):
         for at in sorted(random.sample(range(1, len(calls) + 1), min(most, len(calls)))):
             yield at, number, f"{errno.errorcode[number]} at {at} of {len(calls)}, {calls[at - 1]}"
@@ -160,9 +173,14 @@ class Trial:
 
     def run(self, at: int, number: int) -> subprocess.CompletedProcess[bytes]:
         return run_with(
-            self.injector, self.home, self.work.words, FAULT_BELOW=str(self.home / ".session-memory"),
-            FAULT_AT=str(at), FAULT_ERRNO=str(number), **({} if at else {"FAULT_LOG": str(self.log)}),
-        )  # fmt: skip
+            self.injector,
+            self.home,
+            self.work.words,
+            FAULT_BELOW=str(self.home / ".session-memory"),
+            FAULT_AT=str(at),
+            FAULT_ERRNO=str(number),
+            **({} if at else {"FAULT_LOG": str(self.log)}),
+        )
 
     def problems(self, at: int, number: int, where: str) -> list[str]:
         """What is wrong after this fault, and after another run."""
@@ -222,7 +240,9 @@ class Hooks:
 
 
 @pytest.mark.timeout(3600)
-def test_a_write_that_fails_costs_no_update_and_breaks_no_prompt(injector: Path, tmp_path: Path) -> None:
+def test_a_write_that_fails_costs_no_update_and_breaks_no_prompt(
+    injector: Path, tmp_path: Path
+) -> None:
     hooks = Hooks(tmp_path, injector)
     log = tmp_path / "calls"
     assert "tamarind" in hooks.prompt(**hooks.fault, FAULT_LOG=str(log))
@@ -231,7 +251,10 @@ def test_a_write_that_fails_costs_no_update_and_breaks_no_prompt(injector: Path,
     lost = []
     for at, number, where in faults(calls, some(15, SAMPLE)):
         copied(hooks.template, hooks.user.root)
-        texts = [hooks.prompt(**hooks.fault, FAULT_AT=str(at), FAULT_ERRNO=str(number)), hooks.prompt()]
+        texts = [
+            hooks.prompt(**hooks.fault, FAULT_AT=str(at), FAULT_ERRNO=str(number)),
+            hooks.prompt(),
+        ]
         if not any("tamarind" in text for text in texts) or hooks.prompt():
             lost.append(f"{where}: {texts}")
     assert not lost, "\n".join(lost)
@@ -271,7 +294,14 @@ def test_a_file_system_without_locks_stops_no_prompt_and_no_command(
     assert not run(user.event(), user.root, is_process=True, **fault)
     home = tmp_path / "home"
     sessions(home)
-    words = [["ingest"], ["archive", "--all"], ["process"], ["search", "linter"], ["watch", "--once"], ["status"]]
+    words = [
+        ["ingest"],
+        ["archive", "--all"],
+        ["process"],
+        ["search", "linter"],
+        ["watch", "--once"],
+        ["status"],
+    ]
     done = [(one, run_with(injector, home, one, FAULT_FLOCK=str(number))) for one in words]
     assert [(one, result.stderr) for one, result in done if result.returncode] == []
     host = str(home / "host")

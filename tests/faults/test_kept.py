@@ -1,4 +1,5 @@
-"""Nothing that is kept is lost or half written, whatever happens to keep, to restore, to the disk or to the transcript."""
+"""Nothing that is kept is lost or half written, whatever happens to keep, to restore, to the disk
+or to the transcript."""
 
 from __future__ import annotations
 
@@ -35,11 +36,16 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 def talk(seed: int, size: int = 600_000) -> list[dict[str, object]]:
     chance = random.Random(seed)
-    return [one for _ in range(size // 4000) for one in exchange(f"{chance.randbytes(1500).hex()}?", "So it is.")]
+    return [
+        one
+        for _ in range(size // 4000)
+        for one in exchange(f"{chance.randbytes(1500).hex()}?", "So it is.")
+    ]
 
 
 def killed(work: Callable[[], object], seconds: float) -> bool:
-    """Do some work in a process that is killed after so long; return whether it was killed before it had ended."""
+    """Do some work in a process that is killed after so long; return whether it was killed before
+    it had ended."""
     child = os.fork()
     if not child:
         try:
@@ -75,13 +81,19 @@ def test_a_keep_that_is_killed_at_any_moment_leaves_what_was_kept_before_and_goe
         was_killed += killed(person.keep, random.uniform(0, LONGEST_SECONDS))
         for name, files in check(person).items():
             (content,) = files.values()
-            assert (person.projects / "-srv-agent" / f"{name}.jsonl").read_bytes().startswith(content)
+            assert (
+                (person.projects / "-srv-agent" / f"{name}.jsonl").read_bytes().startswith(content)
+            )
             assert len(content) >= sizes[name]
             sizes[name] = len(content)
     assert was_killed
     assert person.keep().problems == []
     assert [*person.kept().values()] == [
-        {f"projects/-srv-agent/{name}.jsonl": (person.projects / "-srv-agent" / f"{name}.jsonl").read_bytes()}
+        {
+            f"projects/-srv-agent/{name}.jsonl": (
+                person.projects / "-srv-agent" / f"{name}.jsonl"
+            ).read_bytes()
+        }
         for name in person.kept()
     ]
     assert set(person.kept()) == set("abc")
@@ -102,7 +114,9 @@ def test_a_restore_that_is_killed_at_any_moment_leaves_no_half_transcript_and_th
     was_killed = 0
     for _ in range(kills):
         delete(path)
-        was_killed += killed(lambda: person.run("restore", "a"), random.uniform(0, 2 * LONGEST_SECONDS))
+        was_killed += killed(
+            lambda: person.run("restore", "a"), random.uniform(0, 2 * LONGEST_SECONDS)
+        )
         for file, content in whole.items():
             assert not file.exists() or file.read_bytes() == content
         if path.exists():
@@ -135,7 +149,9 @@ def test_on_a_full_disk_what_was_kept_stays_and_the_fault_is_reported(person: Ke
 
     assert not killed(keep, 20)
     assert said.read_text()
-    assert {name: files for name, files in check(person).items() if name in before}.keys() == before.keys()
+    assert {
+        name: files for name, files in check(person).items() if name in before
+    }.keys() == before.keys()
     assert all(path.read_bytes().startswith(content) for content in person.kept()["a"].values())
     assert person.keep().problems == []
     assert list(person.kept()["a"].values()) == [path.read_bytes()]

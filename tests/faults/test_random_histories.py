@@ -1,8 +1,9 @@
-"""Random histories: transcripts are appended, torn, truncated, rewritten, renamed, copied, forked and deleted while hooks,
-ingest, archive, upkeep and searches run and are killed. Then a model says what must be in the store, once, in the
-archives, and what nobody may have been told.
+"""Random histories: transcripts are appended, torn, truncated, rewritten, renamed, copied, forked
+and deleted while hooks, ingest, archive, upkeep and searches run and are killed. Then a model says
+what must be in the store, once, in the archives, and what nobody may have been told.
 
-A run is a seed, which is printed; with `--all` there are more. Each message has a token that occurs nowhere else."""
+A run is a seed, which is printed; with `--all` there are more. Each message has a token that occurs
+nowhere else."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ MOST_PROCESSES = 3
 
 
 class Session:
-    """A session of the model: its lines on disk, each with its token, and the rest of a torn last one."""
+    """A session of the model: its lines on disk, each with its token, and the rest of a torn last
+    one."""
 
     def __init__(self, world: World, cwd: Path) -> None:
         self.world = world
@@ -72,12 +74,24 @@ class Session:
         content: object = text
         message: dict[str, object] = {"role": role, "content": content}
         if role == "assistant":
-            message = {"id": f"msg_{token}", "type": "message", "role": role, "model": "m",
-                       "content": [{"type": "text", "text": text}]}  # fmt: skip
+            message = {
+                "id": f"msg_{token}",
+                "type": "message",
+                "role": role,
+                "model": "m",
+                "content": [{"type": "text", "text": text}],
+            }
         record = {
-            "type": role, "uuid": new_id(), "sessionId": self.id, "cwd": str(self.cwd), "timestamp": stamp(time.time()),
-            "isSidechain": False, "userType": "external", "version": "2.1.0", "message": message,
-        }  # fmt: skip
+            "type": role,
+            "uuid": new_id(),
+            "sessionId": self.id,
+            "cwd": str(self.cwd),
+            "timestamp": stamp(time.time()),
+            "isSidechain": False,
+            "userType": "external",
+            "version": "2.1.0",
+            "message": message,
+        }
         return token, line(record)
 
 
@@ -170,25 +184,36 @@ class World:
         other = Session(self, session.cwd)
         for token, content in session.lines:
             record = json.loads(content)
-            forked = {**record, "forkedFrom": {"sessionId": session.id, "messageUuid": record["uuid"]}}
+            forked = {
+                **record,
+                "forkedFrom": {"sessionId": session.id, "messageUuid": record["uuid"]},
+            }
             other.lines.append((token, line({**forked, "sessionId": other.id})))
         other.write_all()
         self.has(other, *[token for token, _ in other.lines])
         self.append(other)
 
     def forget(self, session: Session) -> None:
-        self.user.run("forget", session.id, "--yes")  # also if it could not end: upkeep does the rest
+        # also if it could not end: upkeep does the rest
+        self.user.run("forget", session.id, "--yes")
         session.is_forgotten = True
         self.forgotten_ids.add(session.id)
 
     # What runs meanwhile
 
-    def start(self, name: str, *command: str, event: dict[str, str] | None = None, cwd: Path | None = None) -> None:
+    def start(
+        self, name: str, *command: str, event: dict[str, str] | None = None, cwd: Path | None = None
+    ) -> None:
         before = self.on_disk()
         process = subprocess.Popen(
-            command, cwd=cwd or self.user.home, env={**self.user.environment, "PYTHONPATH": str(ROOT)},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+            command,
+            cwd=cwd or self.user.home,
+            env={**self.user.environment, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         assert process.stdin is not None
         try:
             process.stdin.write(json.dumps(event).encode() if event else b"")
@@ -204,9 +229,12 @@ class World:
         python, choice = sys.executable, self.draw.random()
         if choice < 0.4:
             event = {
-                "session_id": session.id, "transcript_path": str(session.path), "cwd": str(session.cwd),
-                "hook_event_name": "UserPromptSubmit", "prompt": "go on",
-            }  # fmt: skip
+                "session_id": session.id,
+                "transcript_path": str(session.path),
+                "cwd": str(session.cwd),
+                "hook_event_name": "UserPromptSubmit",
+                "prompt": "go on",
+            }
             hook = str(ROOT / "hooks" / "user_prompt_submit.py")
             self.start("hook", python, "-I", "-S", hook, event=event, cwd=session.cwd)
         elif choice < 0.65:
@@ -214,7 +242,9 @@ class World:
         elif choice < 0.8:
             self.start("archive", python, "-c", COMMAND, "archive", "--all")
         elif choice < 0.88:
-            self.start("upkeep", python, "-I", str(ROOT / "hooks" / "upkeep.py"), str(self.user.home))
+            self.start(
+                "upkeep", python, "-I", str(ROOT / "hooks" / "upkeep.py"), str(self.user.home)
+            )
         else:
             self.start("search", python, "-c", COMMAND, "search", "please look", cwd=session.cwd)
 
@@ -225,9 +255,13 @@ class World:
                 os.killpg(process.pid, signal.SIGKILL)
             elif process.poll() is None and not is_last:
                 continue
-            out, err = (text.decode("utf-8", "replace") for text in process.communicate(timeout=120))
+            out, err = (
+                text.decode("utf-8", "replace") for text in process.communicate(timeout=120)
+            )
             self.running.remove(running)
-            if "Traceback" in err or (name == "hook" and (err or process.returncode not in (0, -9))):
+            if "Traceback" in err or (
+                name == "hook" and (err or process.returncode not in (0, -9))
+            ):
                 self.faults.append(f"{name} ended with {process.returncode}: {err[-500:]}")
             if name in ("hook", "search"):
                 self.said.append(out)
@@ -238,7 +272,14 @@ class World:
         """The history, and then everything once more to its end."""
         for project in self.projects:
             self.append(Session(self, project))
-        changes = [self.append] * 8 + [self.truncate, self.rewrite, self.delete, self.rename, self.copy, self.fork]
+        changes = [self.append] * 8 + [
+            self.truncate,
+            self.rewrite,
+            self.delete,
+            self.rename,
+            self.copy,
+            self.fork,
+        ]
         for _ in range(STEPS):
             for _ in range(self.draw.randint(1, 3)):
                 session, change = self.draw.choice(self.live()), self.draw.choice(changes)
@@ -246,7 +287,12 @@ class World:
                     change(session)
                 if not self.live() or self.draw.random() < 0.05:
                     self.append(Session(self, self.draw.choice(self.projects)))
-            if self.draw.random() < 0.04 and not session.torn and not session.is_gone and not session.is_excluded:
+            if (
+                self.draw.random() < 0.04
+                and not session.torn
+                and not session.is_gone
+                and not session.is_excluded
+            ):
                 self.forget(session)
             if len(self.running) < MOST_PROCESSES:
                 self.start_something()
@@ -264,7 +310,11 @@ class World:
 
 
 def below(directory: Path, pattern: str) -> set[str]:
-    return {token for path in directory.glob(pattern) for token in TOKEN.findall(path.read_bytes().decode("latin-1"))}
+    return {
+        token
+        for path in directory.glob(pattern)
+        for token in TOKEN.findall(path.read_bytes().decode("latin-1"))
+    }
 
 
 @pytest.mark.parametrize("number", range(share.some(12, 2)))
@@ -280,9 +330,16 @@ def test_after_a_random_history_all_is_as_the_model_says(tmp_path, number):
     # What was said in a session that was forgotten is gone, in its copies too.
     may_be_gone = {token for token, owners in world.owners.items() if owners & world.forgotten_ids}
     needed = (world.secured | world.on_disk()) - world.hidden - may_be_gone
-    remembered = {
-        token for session in world.live() if not session.is_forgotten for token, _ in session.lines
-    } - world.hidden - may_be_gone  # fmt: skip
+    remembered = (
+        {
+            token
+            for session in world.live()
+            if not session.is_forgotten
+            for token, _ in session.lines
+        }
+        - world.hidden
+        - may_be_gone
+    )
     archived = below(place, "conversations/*.md")
     assert {
         "faults": world.faults,
@@ -294,6 +351,12 @@ def test_after_a_random_history_all_is_as_the_model_says(tmp_path, number):
         "excluded and told": sorted(set(TOKEN.findall("\n".join(world.said))) & world.hidden),
         "set aside": [path.name for path in place.rglob("*.corrupt-*")],
     } == {
-        "faults": [], "not in the store": [], "twice in the store": [], "on disk and in no archive": [],
-        "excluded and shown": [], "excluded and archived in the open": [], "excluded and told": [], "set aside": [],
-    }, f"seed {seed}"  # fmt: skip
+        "faults": [],
+        "not in the store": [],
+        "twice in the store": [],
+        "on disk and in no archive": [],
+        "excluded and shown": [],
+        "excluded and archived in the open": [],
+        "excluded and told": [],
+        "set aside": [],
+    }, f"seed {seed}"

@@ -1,4 +1,5 @@
-"""The callback for claude-agent-sdk: with the real SDK and CLI; and alone, against its deadline and with all faults."""
+"""The callback for claude-agent-sdk: with the real SDK and CLI; and alone, against its deadline and
+with all faults."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ PATIENCE_SECONDS = 10.0  # longer than anything here should take
 
 
 class Host:
-    """A program that serves the named sessions of an agent home through the SDK, with our callback as the only hook."""
+    """A program that serves the named sessions of an agent home through the SDK, with our callback
+    as the only hook."""
 
     def __init__(self, claude: Claude) -> None:
         self.claude = claude
@@ -41,7 +43,8 @@ class Host:
     def ask(
         self, session: str, *prompts: str, fork_of: str = "", callback: HookCallback | None = None
     ) -> list[list[str]]:
-        """Sends prompts to a session, which is made, resumed or forked; what each was told of the others."""
+        """Sends prompts to a session, which is made, resumed or forked; what each was told of the
+        others."""
         return asyncio.run(self._ask(session, prompts, fork_of, callback))
 
     async def _ask(
@@ -74,7 +77,8 @@ class Host:
 
 @pytest.fixture
 def host(claude: Claude, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    """A host whose environment, which the SDK passes on to the CLI, is that of the temporary machine alone."""
+    """A host whose environment, which the SDK passes on to the CLI, is that of the temporary
+    machine alone."""
     for name in list(os.environ):
         monkeypatch.delenv(name)
     for name, value in claude.environment.items():
@@ -90,7 +94,10 @@ def test_a_prompt_through_the_sdk_is_told_once_what_the_other_sessions_did(host:
         ['- main (just now, 2 messages): "plan the garden"; last: "ok (1)"'],
         [],
     ]
-    assert [[line.partition(" (")[0] for line in told] for told in host.ask("main", "and water it", "done?")] == [
+    assert [
+        [line.partition(" (")[0] for line in told]
+        for told in host.ask("main", "and water it", "done?")
+    ] == [
         ["- discord"],
         [],
     ]
@@ -126,7 +133,9 @@ def test_a_fork_through_the_sdk_hears_only_of_what_comes_after_it(host: Host) ->
     host.ask("discord", "who is there?")
     assert host.ask("branch", "what if?", "what else?", fork_of="discord") == [[], []]
     host.ask("main", "and water it")
-    assert host.ask("branch", "what now?") == [['- main (just now, 2 messages): "and water it"; last: "ok (5)"']]
+    assert host.ask("branch", "what now?") == [
+        ['- main (just now, 2 messages): "and water it"; last: "ok (5)"']
+    ]
     (told,) = host.ask("discord", "my branch?")
     assert [line.partition(" (")[0] for line in told] == ["- branch", "- main"]
     assert "who is there?" not in "".join(told)
@@ -139,17 +148,23 @@ def test_a_copy_that_the_sdk_made_repeats_nothing_and_is_not_repeated(host: Host
     host.ask("main", "plan the garden")
     host.ask("discord", "who is there?")
     host.ask("main", "and water it")
-    host.ids["copy"] = fork_session(host.ids["discord"], directory=str(host.claude.project)).session_id
+    host.ids["copy"] = fork_session(
+        host.ids["discord"], directory=str(host.claude.project)
+    ).session_id
     host.claude.name_session("copy", host.ids["copy"])
     assert host.ask("main", "what now?") == [[]]
     assert host.ask("copy", "I am the copy") == [[]]
-    assert host.ask("main", "and now?") == [['- copy (just now, 2 messages): "I am the copy"; last: "ok (5)"']]
+    assert host.ask("main", "and now?") == [
+        ['- copy (just now, 2 messages): "I am the copy"; last: "ok (5)"']
+    ]
     (told,) = host.ask("copy", "and I?")
     assert [line.partition(" (")[2] for line in told] == ['just now, 2 messages): last: "ok (6)"']
 
 
 @pytest.mark.slow
-def test_a_prompt_through_the_sdk_goes_on_where_there_is_no_home(host: Host, tmp_path: Path) -> None:
+def test_a_prompt_through_the_sdk_goes_on_where_there_is_no_home(
+    host: Host, tmp_path: Path
+) -> None:
     callback = session_updates_hook(tmp_path / "nowhere", "discord")
     assert host.ask("discord", "is anybody there?", callback=callback) == [[]]
     assert not (tmp_path / "nowhere").exists()
@@ -165,7 +180,8 @@ def home(tmp_path: Path) -> NamedHome:
 
 
 def prompt(home: NamedHome, text: str = "hello", prompt_id: str = "") -> dict[str, Any]:
-    """What the SDK hands to a callback for a prompt to discord, by default another one each time."""
+    """What the SDK hands to a callback for a prompt to discord, by default another one each
+    time."""
     return {
         "prompt_id": prompt_id or new_id(),
         "hook_event_name": "UserPromptSubmit",
@@ -219,7 +235,9 @@ def test_what_the_runtime_dropped_of_a_callback_s_answer_is_told_again(home: Nam
 
 def test_a_callback_runs_on_trio_as_the_sdk_does(home: NamedHome) -> None:
     pytest.importorskip("trio", reason="trio, the SDK's other event loop, is not installed")
-    assert "plan the garden" in told(call(session_updates_hook(home.root, "discord"), prompt(home), "trio"))
+    assert "plan the garden" in told(
+        call(session_updates_hook(home.root, "discord"), prompt(home), "trio")
+    )
 
 
 def test_a_program_that_ends_starts_the_upkeep_of_its_home(home: NamedHome) -> None:
@@ -244,7 +262,9 @@ def test_a_callback_that_is_not_ready_in_time_tells_nothing_and_moves_no_cursor(
     assert "plan the garden" in told(call(session_updates_hook(home.root, "discord"), prompt(home)))
 
 
-def test_a_callback_that_is_cancelled_moves_no_cursor(home: NamedHome, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_callback_that_is_cancelled_moves_no_cursor(
+    home: NamedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cursors, "LOCK_WAIT_SECONDS", PATIENCE_SECONDS)
     callback: Any = session_updates_hook(home.root, "discord")
 
@@ -287,7 +307,10 @@ def test_a_callback_in_a_directory_without_named_sessions_answers_nothing(home: 
     inside = home.root / "inside"
     inside.mkdir()
     assert call(session_updates_hook(inside, "discord"), prompt(home)) == {}
-    assert f"{inside} holds no named sessions" in (inside / ".session-memory/state/hook.log").read_text()
+    assert (
+        f"{inside} holds no named sessions"
+        in (inside / ".session-memory/state/hook.log").read_text()
+    )
 
 
 @pytest.mark.parametrize("event", [{}, {"prompt": None, "transcript_path": 7}, None, "text"])
@@ -326,7 +349,9 @@ def test_a_callback_sets_a_corrupt_cursor_file_aside(home: NamedHome) -> None:
     assert '2 messages): "and water it"' in told(call(callback, prompt(home)))
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["at the first prompt", "with a transcript"])
+@pytest.mark.parametrize(
+    "is_first", [True, False], ids=["at the first prompt", "with a transcript"]
+)
 def test_two_callbacks_at_once_tell_it_once(home: NamedHome, is_first: bool) -> None:
     append(home.resolve("discord"), *exchange("hello", "hi"))
     if is_first:

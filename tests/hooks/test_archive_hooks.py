@@ -24,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def plain(tmp_path):
     user = PlainUser(tmp_path)
-    write(user.project_dir / f"{user.session_id}.jsonl", *exchange("plan a trip to Japan", "Gladly."))
+    write(
+        user.project_dir / f"{user.session_id}.jsonl", *exchange("plan a trip to Japan", "Gladly.")
+    )
     return user
 
 
@@ -41,7 +43,15 @@ def wait_for(condition):
 
 class TestPreCompact:
     def test_keeps_the_conversation_and_prints_nothing(self, plain):
-        assert plain.run("pre_compact", hook_event_name="PreCompact", trigger="auto", custom_instructions=None) == b""
+        assert (
+            plain.run(
+                "pre_compact",
+                hook_event_name="PreCompact",
+                trigger="auto",
+                custom_instructions=None,
+            )
+            == b""
+        )
         (path,) = archives(plain)
         assert messages(path) == [
             ("User", "plan a trip to Japan"),
@@ -52,7 +62,11 @@ class TestPreCompact:
         home = NamedHome(tmp_path / "agent", person=tmp_path)
         session_id = new_id()
         path = write(home.project_dir / f"{session_id}.jsonl", *exchange("hello", "hi"))
-        event = {"session_id": session_id, "transcript_path": str(path), "hook_event_name": "PreCompact"}
+        event = {
+            "session_id": session_id,
+            "transcript_path": str(path),
+            "hook_event_name": "PreCompact",
+        }
         assert run(event, tmp_path, "pre_compact", CLAUDE_PROJECT_DIR=str(home.root)) == b""
         assert len(list((home.root / "conversations").glob("*-hello.md"))) == 1
 
@@ -67,15 +81,23 @@ class TestPreCompact:
         archive_group_session(group, path.stem, time.time())
         [archive] = Path(group.conversations_dir).glob("*.md")
         before = archive.read_bytes()
-        fields = {"cwd": group.root, "hook_event_name": "SessionEnd", "reason": "other", "trigger": "auto"}
+        fields = {
+            "cwd": group.root,
+            "hook_event_name": "SessionEnd",
+            "reason": "other",
+            "trigger": "auto",
+        }
         event_fields = {"session_id": path.stem, "transcript_path": str(path), **fields}
         assert run(event_fields, tmp_path, event, CLAUDE_PROJECT_DIR=group.root) == b""
-        time.sleep(1.5)  # of the process that it leaves behind, it waits half a second for the transcript
+        # of the process that it leaves behind, it waits half a second for the transcript
+        time.sleep(1.5)
         assert archive.read_bytes() == before
         assert b'"group": "garden"' in before
 
     def test_is_silent_on_a_session_that_has_no_transcript(self, plain):
-        assert plain.run("pre_compact", transcript_path=str(plain.project_dir / "never.jsonl")) == b""
+        assert (
+            plain.run("pre_compact", transcript_path=str(plain.project_dir / "never.jsonl")) == b""
+        )
         assert archives(plain) == []
         assert plain.log() == []
 
@@ -90,7 +112,9 @@ class TestPreCompact:
         assert len(plain.log()) == 1
 
     def test_a_full_disk_is_one_line_in_the_log(self, plain):
-        append(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("more " * 500, "text " * 500))
+        append(
+            plain.project_dir / f"{plain.session_id}.jsonl", *exchange("more " * 500, "text " * 500)
+        )
         plain.state_dir.mkdir(parents=True)
 
         def no_space():
@@ -100,9 +124,19 @@ class TestPreCompact:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
 
-        assert run(plain.event(hook_event_name="PreCompact"), plain.root, "pre_compact", preexec_fn=no_space) == b""
+        assert (
+            run(
+                plain.event(hook_event_name="PreCompact"),
+                plain.root,
+                "pre_compact",
+                preexec_fn=no_space,
+            )
+            == b""
+        )
         assert len(plain.log()) == 1
-        assert [path for path in (plain.place / "conversations").iterdir() if path.name != ".lock"] == []
+        assert [
+            path for path in (plain.place / "conversations").iterdir() if path.name != ".lock"
+        ] == []
 
     def test_the_settings_say_how_archives_look(self, plain):
         plain.config("assistant_name: G2\narchive_message_characters: 10\n")
@@ -195,7 +229,9 @@ class TestSessionStart:
                 *exchange(f"an older conversation, number {number}", "yes", **fields),
             )
             plain.run(
-                "pre_compact", session_id=session_id, transcript_path=str(plain.project_dir / f"{session_id}.jsonl")
+                "pre_compact",
+                session_id=session_id,
+                transcript_path=str(plain.project_dir / f"{session_id}.jsonl"),
             )
         plain.config("recent_conversations: 8\n")
         told = self.start(plain, "startup", session_id=new_id())

@@ -1,4 +1,5 @@
-"""The bundle of what a prompt loads: it is loaded where it fits the interpreter and the sources, and nowhere else."""
+"""The bundle of what a prompt loads: it is loaded where it fits the interpreter and the sources,
+and nowhere else."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ OTHER_WORDS = "B record of your other sessions"
 
 
 class Program:
-    """A copy of the program whose sources say WORDS, with a bundle that says OTHER_WORDS: one sees which is loaded."""
+    """A copy of the program whose sources say WORDS, with a bundle that says OTHER_WORDS: one sees
+    which is loaded."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -28,14 +30,24 @@ class Program:
 
     def build(self) -> None:
         for part in ("session_memory", "hooks"):
-            shutil.copytree(ROOT / part, self.root / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / part, self.root / part, ignore=shutil.ignore_patterns("__pycache__")
+            )
         self._say(OTHER_WORDS)
         self.make_bundle()
         self._say(WORDS)
 
     def make_bundle(self) -> None:
         program = "import sys; sys.path.insert(0, sys.argv[1]); from session_memory.hooks.bundle import write_bundle"
-        command = [sys.executable, "-I", "-S", "-B", "-c", f"{program}; write_bundle(sys.argv[1])", str(self.root)]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-B",
+            "-c",
+            f"{program}; write_bundle(sys.argv[1])",
+            str(self.root),
+        ]
         subprocess.run(command, check=True)
 
     def touch(self, module: str, seconds: float) -> None:
@@ -97,7 +109,9 @@ def test_what_finds_collisions_is_in_the_bundle_too(built, plain):
     edit = assistant(("Edit", {"file_path": str(file)}), at=time.time() - 600)
     write(plain.project_dir / f"{plain.session_id}.jsonl", user("go on"), edit)
     stash = ("Bash", {"command": "git stash"})
-    plain.session(user("go on"), assistant(("Edit", {"file_path": str(file)}), stash, at=time.time() - 300))
+    plain.session(
+        user("go on"), assistant(("Edit", {"file_path": str(file)}), stash, at=time.time() - 300)
+    )
     file.touch()
     assert "! " in told(plain.run(program=built.root))
     assert list((built.root / "session_memory").rglob("*.pyc")) == []
@@ -132,13 +146,17 @@ def test_what_was_written_to_is_loaded_from_its_source(program, plain):
     assert program.words_told(plain) == WORDS
 
 
-@pytest.mark.parametrize("module", ["hooks/prompt.py", "text/format.py", "runtimes/claude/__init__.py"])
+@pytest.mark.parametrize(
+    "module", ["hooks/prompt.py", "text/format.py", "runtimes/claude/__init__.py"]
+)
 def test_what_was_not_written_to_is_loaded_from_the_bundle_all_the_same(program, plain, module):
     for directory in list(program.root.rglob("__pycache__")):
         shutil.rmtree(directory)
     program.touch(module, 1_700_000_001)
     assert program.words_told(plain) == OTHER_WORDS
-    compiled = [path.name.partition(".")[0] for path in (program.root / "session_memory").rglob("*.pyc")]
+    compiled = [
+        path.name.partition(".")[0] for path in (program.root / "session_memory").rglob("*.pyc")
+    ]
     assert compiled == [Path(module).stem]
 
 
@@ -172,7 +190,9 @@ def test_a_runtime_is_loaded_with_no_module_that_others_import(built):
         names = [module[0].removeprefix("session_memory.") for module in modules]
         for runtime in ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif"):
             if any(f"{name}.".startswith(f"runtimes.{runtime}.") for name in names):
-                others = [name for name in names if not f"{name}.".startswith(f"runtimes.{runtime}.")]
+                others = [
+                    name for name in names if not f"{name}.".startswith(f"runtimes.{runtime}.")
+                ]
                 assert others in ([], ["system.quick_sqlite"])  # only OpenCode has a database
 
 
@@ -180,8 +200,15 @@ def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before
     with open(built.bundle, "rb") as bundle:
         groups = marshal.loads(bundle.read(16 * 1024)[len(MAGIC_NUMBER) :])[1]
     order = [module[0].removeprefix("session_memory.") for group in groups for module in group[2]]
-    assert order.index("hooks") < order.index("errors") < order.index("hooks.context") < order.index("hooks.main")
-    telling = next(index for index, group in enumerate(groups) if "activity.new_entries" in str(group))
+    assert (
+        order.index("hooks")
+        < order.index("errors")
+        < order.index("hooks.context")
+        < order.index("hooks.main")
+    )
+    telling = next(
+        index for index, group in enumerate(groups) if "activity.new_entries" in str(group)
+    )
     for name in (
         "hooks.tool_call",
         *[f"runtimes.{one}" for one in ("claude", "pi", "codex", "opencode", "gemini")],

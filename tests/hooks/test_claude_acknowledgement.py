@@ -1,5 +1,5 @@
-"""What reaches the agent in the real Claude Code, whatever becomes of a prompt: the next request holds what the agent
-had not seen, and not what it had."""
+"""What reaches the agent in the real Claude Code, whatever becomes of a prompt: the next request
+holds what the agent had not seen, and not what it had."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def disturbed(claude: Claude) -> Disturbed:
 
 
 class Disturbed:
-    """A user's Claude Code whose prompt hook is followed by a command, once, as soon as it has printed."""
+    """A user's Claude Code whose prompt hook is followed by a command, once, as soon as it has
+    printed."""
 
     def __init__(self, claude: Claude) -> None:
         self.claude = claude
@@ -53,15 +54,19 @@ class Disturbed:
         path.write_text(json.dumps(settings))
 
     def killed(self, prompt: str, turn: Turn, api_has_it: bool = False) -> None:
-        """A prompt to the session of `turn` during which the CLI is killed: by the command behind the hook, or as soon
-        as the API has the request and the transcript the prompt."""
+        """A prompt to the session of `turn` during which the CLI is killed: by the command behind
+        the hook, or as soon as the API has the request and the transcript the prompt."""
         claude = self.claude
         (path,) = claude.config_dir.glob(f"projects/*/{turn.session_id}.jsonl")
         size = path.stat().st_size
         child = subprocess.Popen(
-            [claude.executable, "-p", prompt, "--resume", turn.session_id], cwd=claude.project, env=claude.environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [claude.executable, "-p", prompt, "--resume", turn.session_id],
+            cwd=claude.project,
+            env=claude.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         if api_has_it:
             wait_for(lambda: b"hook_additional_context" in path.read_bytes()[size:])
             child.kill()
@@ -76,12 +81,15 @@ def wait_for(is_so: Callable[[], object]) -> None:
 
 
 def times_told(request: Request | None, answer: str) -> int:
-    """How often all that the model is given with a request tells of another session's last `answer`."""
+    """How often all that the model is given with a request tells of another session's last
+    `answer`."""
     assert request is not None
     return request.text.count(f'last: "{answer}"')
 
 
-def test_what_a_prompt_was_told_is_told_again_where_the_cli_was_killed_before_it_had_it(disturbed: Disturbed) -> None:
+def test_what_a_prompt_was_told_is_told_again_where_the_cli_was_killed_before_it_had_it(
+    disturbed: Disturbed,
+) -> None:
     claude = disturbed.claude
     own = claude.run("first")
     other = claude.run("another")
@@ -106,7 +114,9 @@ def test_what_stands_in_the_transcript_when_the_cli_is_killed_is_in_the_next_req
 
 
 @pytest.mark.slow
-def test_what_a_hook_told_that_took_too_long_is_told_with_the_next_prompt(disturbed: Disturbed) -> None:
+def test_what_a_hook_told_that_took_too_long_is_told_with_the_next_prompt(
+    disturbed: Disturbed,
+) -> None:
     claude = disturbed.claude
     own = claude.run("first")
     other = claude.run("another")
@@ -125,9 +135,14 @@ def test_a_prompt_that_was_killed_at_the_first_of_a_session_that_goes_by_its_id_
     own_id = claude.name_session("main")
     disturbed.follow_with('kill -9 "$CLAUDE_PID"\n')
     subprocess.run(
-        [claude.executable, "-p", "first", "--session-id", own_id], cwd=claude.project, env=claude.environment,
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS, check=False,
-    )  # fmt: skip
+        [claude.executable, "-p", "first", "--session-id", own_id],
+        cwd=claude.project,
+        env=claude.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
     assert disturbed.has_followed()
     assert times_told(claude.run("first", "--session-id", own_id).request, other.answer) == 1
 
@@ -171,11 +186,18 @@ def test_what_a_prompt_was_told_that_is_cancelled_with_escape_is_told_with_the_n
             wait_for(lambda: api.prompts()[-1].news.count(other.answer))
         shown = terminal.text().count("second")
         terminal.press("\x1b")
-        terminal.wait(lambda: terminal.text().count("second") > shown, "the prompt to come back to the input line")
+        terminal.wait(
+            lambda: terminal.text().count("second") > shown,
+            "the prompt to come back to the input line",
+        )
         terminal.press("\x15")
         ask(terminal, api, "third")
         assert times_told(api.prompts()[-1], other.answer) == 1
         answer = f"ok ({len(api.prompts())})"  # shown some time before it stands in the transcript
-        wait_for(lambda: any(answer in path.read_text() for path in claude.config_dir.glob("projects/*/*.jsonl")))
+        wait_for(
+            lambda: any(
+                answer in path.read_text() for path in claude.config_dir.glob("projects/*/*.jsonl")
+            )
+        )
         ask(terminal, api, "fourth")
         assert times_told(api.prompts()[-1], other.answer) == 1

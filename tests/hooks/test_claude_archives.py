@@ -1,4 +1,5 @@
-"""Archives in the real Claude Code: what is kept, what the agent is told of it, what the summariser is not."""
+"""Archives in the real Claude Code: what is kept, what the agent is told of it, what the summariser
+is not."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def said(path: Path) -> list[str]:
 
 def compact(claude: Claude, api: FakeAnthropic, terminal: Terminal) -> None:
     terminal.enter("/compact")
-    terminal.wait(lambda: any(request.kind == "compaction" for request in api.requests), "the compaction")
+    terminal.wait(
+        lambda: any(request.kind == "compaction" for request in api.requests), "the compaction"
+    )
     terminal.wait(lambda: "Compacted" in terminal.text(), "its end")
 
 
@@ -36,7 +39,9 @@ def test_one_archive_holds_what_was_said_before_and_after_a_compaction_until_the
     api.replies = [tool, "The garden is planned.", "The seeds are bought."]
     with claude.terminal() as terminal:
         ask(terminal, api, "plan the garden")
-        terminal.wait(lambda: "Thegardenisplanned" in "".join(terminal.text().split()), "the answer")
+        terminal.wait(
+            lambda: "Thegardenisplanned" in "".join(terminal.text().split()), "the answer"
+        )
         compact(claude, api, terminal)
         (archive,) = archives(claude)
         assert said(archive) == ["plan the garden", "I look.", "The garden is planned."]
@@ -57,7 +62,9 @@ def test_one_archive_holds_what_was_said_before_and_after_a_compaction_until_the
     ]
 
 
-def test_the_request_after_a_compaction_holds_the_pointer_and_the_summariser_s_nothing_of_ours(claude: Claude) -> None:
+def test_the_request_after_a_compaction_holds_the_pointer_and_the_summariser_s_nothing_of_ours(
+    claude: Claude,
+) -> None:
     turn = claude.run("plan the garden")
     resume(claude, turn, "/compact keep the roses")
     (summarising,) = [request for request in claude.api.requests if request.kind == "compaction"]
@@ -71,7 +78,9 @@ def test_the_request_after_a_compaction_holds_the_pointer_and_the_summariser_s_n
 
 
 @pytest.mark.slow
-def test_an_automatic_compaction_goes_through_and_keeps_the_conversation(claude: Claude, api: FakeAnthropic) -> None:
+def test_an_automatic_compaction_goes_through_and_keeps_the_conversation(
+    claude: Claude, api: FakeAnthropic
+) -> None:
     command = {"tools": [{"name": "Bash", "input": {"command": "echo hello"}}]}
     api.replies = [
         {"text": "I look.", **command},
@@ -96,7 +105,8 @@ def test_a_compaction_goes_on_where_archives_cannot_be_written(claude: Claude) -
     assert [request.kind for request in claude.api.requests].count("compaction") == 1
     assert resume(claude, turn, "and the roses?").answer
     faults = (claude.state_dir() / "hook.log").read_text().splitlines()
-    assert len([fault for fault in faults if "PreCompact" in fault]) == 1  # others are of programs that began or ended
+    # others are of programs that began or ended
+    assert len([fault for fault in faults if "PreCompact" in fault]) == 1
 
 
 @pytest.mark.slow
@@ -108,7 +118,9 @@ def test_an_agent_home_keeps_its_conversations_itself(claude: Claude) -> None:
 
 
 @pytest.mark.slow
-def test_the_callback_for_the_sdk_keeps_the_conversation_before_a_compaction(claude: Claude) -> None:
+def test_the_callback_for_the_sdk_keeps_the_conversation_before_a_compaction(
+    claude: Claude,
+) -> None:
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, HookMatcher
 
     session_id = claude.name_session("main")
@@ -117,7 +129,11 @@ def test_the_callback_for_the_sdk_keeps_the_conversation_before_a_compaction(cla
         options = ClaudeAgentOptions(
             cwd=claude.project,
             setting_sources=[],
-            hooks={"PreCompact": [HookMatcher(hooks=[conversation_archive_hook(claude.project, "main")])]},
+            hooks={
+                "PreCompact": [
+                    HookMatcher(hooks=[conversation_archive_hook(claude.project, "main")])
+                ]
+            },
             extra_args={"session-id": session_id},
             env=claude.environment,
         )

@@ -27,14 +27,18 @@ def test_a_prompt_is_told_once_what_another_session_of_the_project_did(claude: C
 
 @pytest.mark.slow
 @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
-def test_the_sessions_of_an_agent_home_are_told_of_each_other_by_name(claude: Claude, memory_dir: str) -> None:
+def test_the_sessions_of_an_agent_home_are_told_of_each_other_by_name(
+    claude: Claude, memory_dir: str
+) -> None:
     main_id = claude.name_session("main", memory_dir=memory_dir)
     discord_id = claude.name_session("discord", memory_dir=memory_dir)
     main = claude.run("plan the garden", "--session-id", main_id)
     discord = claude.run("who is there?", "--session-id", discord_id)
     assert discord.told == ['- main (just now, 2 messages): "plan the garden"; last: "ok (1)"']
     assert resume(claude, discord, "anybody?").told == []
-    assert [line.partition(" (")[0] for line in resume(claude, main, "and water it").told] == ["- discord"]
+    assert [line.partition(" (")[0] for line in resume(claude, main, "and water it").told] == [
+        "- discord"
+    ]
 
 
 @pytest.mark.slow
@@ -93,15 +97,26 @@ def test_a_fork_hears_only_of_what_comes_after_it(claude: Claude) -> None:
 def test_a_fork_in_an_agent_home_hears_only_of_what_comes_after_it(claude: Claude) -> None:
     other = claude.run("I am the other one", "--session-id", claude.name_session("other"))
     parent = claude.run("I am the parent", "--session-id", claude.name_session("parent"))
-    fork = resume(claude, parent, "I am the fork", "--fork-session", "--session-id", claude.name_session("fork"))
+    fork = resume(
+        claude,
+        parent,
+        "I am the fork",
+        "--fork-session",
+        "--session-id",
+        claude.name_session("fork"),
+    )
     resume(claude, other, "something new")
     assert fork.told == []
-    assert resume(claude, fork, "what now?").told == ['- other (just now, 2 messages): "something new"; last: "ok (4)"']
+    assert resume(claude, fork, "what now?").told == [
+        '- other (just now, 2 messages): "something new"; last: "ok (4)"'
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_compacted", [False, True], ids=["whole", "compacted"])
-def test_the_entries_that_a_fork_copied_are_not_told_as_its_own(claude: Claude, is_compacted: bool) -> None:
+def test_the_entries_that_a_fork_copied_are_not_told_as_its_own(
+    claude: Claude, is_compacted: bool
+) -> None:
     watcher = claude.run("I watch")
     parent = claude.run("I am the parent")
     if is_compacted:
@@ -134,7 +149,9 @@ def test_a_compaction_in_the_terminal_repeats_nothing(claude: Claude, api: FakeA
     with claude.terminal() as terminal:
         ask(terminal, api, "first")
         terminal.enter("/compact")
-        terminal.wait(lambda: any(request.kind == "compaction" for request in api.requests), "the compaction")
+        terminal.wait(
+            lambda: any(request.kind == "compaction" for request in api.requests), "the compaction"
+        )
         terminal.wait(lambda: "Compacted" in terminal.text(), "its end")
         ask(terminal, api, "second")
     assert [len(activity(request)) for request in api.prompts()] == [0, 1, 0]
@@ -152,7 +169,9 @@ def test_a_prompt_typed_while_the_agent_works_is_told_to_others_and_is_told_of_t
         (transcript,) = claude.config_dir.glob("projects/*/*.jsonl")
         other = claude.run("I am the other one")
         terminal.enter("stop at the second")
-        terminal.wait(lambda: "stop at the second" in transcript.read_text(), "the prompt in the queue")
+        terminal.wait(
+            lambda: "stop at the second" in transcript.read_text(), "the prompt in the queue"
+        )
         gate.touch()
         terminal.wait(lambda: len(api.prompts()) == 3, "the rest of the turn")
         assert "stop at the second" in api.prompts()[-1].news
@@ -163,7 +182,9 @@ def test_a_prompt_typed_while_the_agent_works_is_told_to_others_and_is_told_of_t
 
 
 @pytest.mark.slow
-def test_a_task_notification_is_told_nothing(claude: Claude, api: FakeAnthropic, tmp_path: Path) -> None:
+def test_a_task_notification_is_told_nothing(
+    claude: Claude, api: FakeAnthropic, tmp_path: Path
+) -> None:
     gate = tmp_path / "gate"
     task = wait_for(gate)
     task["tools"][0]["input"]["run_in_background"] = True
@@ -190,7 +211,9 @@ def test_a_turn_goes_on_without_the_interpreter_of_the_hook(claude: Claude, tmp_
 
 
 @pytest.mark.slow
-def test_a_turn_goes_on_with_a_package_that_cannot_be_imported(claude: Claude, tmp_path: Path) -> None:
+def test_a_turn_goes_on_with_a_package_that_cannot_be_imported(
+    claude: Claude, tmp_path: Path
+) -> None:
     claude.run("hello")
     package = tmp_path / "install" / "session_memory"
     (package / "hooks").mkdir(parents=True)
@@ -207,7 +230,9 @@ def test_a_turn_goes_on_with_a_package_that_cannot_be_imported(claude: Claude, t
 
 
 @pytest.mark.slow
-def test_a_turn_goes_on_with_corrupt_cursors_and_what_happened_since_is_told(claude: Claude) -> None:
+def test_a_turn_goes_on_with_corrupt_cursors_and_what_happened_since_is_told(
+    claude: Claude,
+) -> None:
     other = claude.run("I am the other one")
     turn = claude.run("hello")
     (cursors,) = claude.state_dir().glob(f"cursors/{turn.session_id}.json")
@@ -221,7 +246,11 @@ def test_a_turn_goes_on_with_corrupt_cursors_and_what_happened_since_is_told(cla
 
 def wait_for(gate: Path) -> dict[str, Any]:
     """The reply that runs a command which ends once `gate` exists."""
-    return {"tools": [{"name": "Bash", "input": {"command": f"until [ -e {gate} ]; do sleep 0.05; done"}}]}
+    return {
+        "tools": [
+            {"name": "Bash", "input": {"command": f"until [ -e {gate} ]; do sleep 0.05; done"}}
+        ]
+    }
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""Two sessions of the real Claude Code in one clone: what the request of the one holds of what the other did to it."""
+"""Two sessions of the real Claude Code in one clone: what the request of the one holds of what the
+other did to it."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ def app(claude: Claude) -> Path:
     return repository(claude.project, src__app="port = 1\n", src__db="x = 1\n") / "src" / "app"
 
 
-def works(claude: Claude, prompt: str, *tools: tuple[str, dict[str, str]], session: Turn | None = None) -> Turn:
-    """A turn in which the agent calls these tools, each once it has the result of the one before."""
+def works(
+    claude: Claude, prompt: str, *tools: tuple[str, dict[str, str]], session: Turn | None = None
+) -> Turn:
+    """A turn in which the agent calls these tools, each once it has the result of the one
+    before."""
     calls = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in tools]
     claude.api.replies = [*calls, "done"]
     options = ("--allowedTools", "Read,Edit,Write,Bash")
@@ -49,15 +53,20 @@ def test_a_file_that_another_session_edited_is_told_first(claude: Claude, app: P
 
 
 @pytest.mark.slow
-def test_a_file_that_both_edited_is_told_to_the_one_who_edited_it_first(claude: Claude, app: Path) -> None:
+def test_a_file_that_both_edited_is_told_to_the_one_who_edited_it_first(
+    claude: Claude, app: Path
+) -> None:
     main, other = works(claude, "one"), works(claude, "two")
     works(claude, "change the port", read(app), edit(app, "1", "2"), session=main)
     works(claude, "name it", read(app), edit(app, "port", "door"), session=other)
-    assert works(claude, "well?", session=main).told[0] == '! src/app: edited just now by "two", after you edited it'
+    assert (
+        works(claude, "well?", session=main).told[0]
+        == '! src/app: edited just now by "two", after you edited it'
+    )
 
 
-# What people report of sessions that share a clone: what the one did, what the other did then, and what the next request
-# of the first holds.
+# What people report of sessions that share a clone: what the one did, what the other did then, and
+# what the next request of the first holds.
 REPORTS: dict[str, tuple[str, str, str]] = {
     "the branch is switched under a session": (
         "git status",
@@ -94,10 +103,14 @@ REPORTS: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("report", REPORTS)
-def test_what_people_report_of_a_shared_clone_is_in_the_next_request(claude: Claude, app: Path, report: str) -> None:
+def test_what_people_report_of_a_shared_clone_is_in_the_next_request(
+    claude: Claude, app: Path, report: str
+) -> None:
     git(claude.project, "config", "user.name", "Ada")
     git(claude.project, "config", "user.email", "ada@example.org")
-    (claude.project / "CLAUDE.md").write_text("Other sessions work here too. Never touch what is not yours.\n")
+    (claude.project / "CLAUDE.md").write_text(
+        "Other sessions work here too. Never touch what is not yours.\n"
+    )
     git(claude.project, "add", "CLAUDE.md")
     git(claude.project, "commit", "-q", "-m", "Say so")
     does, other_does, told = REPORTS[report]
@@ -108,12 +121,16 @@ def test_what_people_report_of_a_shared_clone_is_in_the_next_request(claude: Cla
 
 
 @pytest.mark.slow
-def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(claude: Claude, app: Path) -> None:
+def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(
+    claude: Claude, app: Path
+) -> None:
     main = works(claude, "look around", bash("git status"))
     works(claude, "fix it", bash("git switch -q -c fix/port"))
     commit = "git -c user.name=Ada -c user.email=ada@example.org commit -qam port"
     works(claude, "change the port", read(app), edit(app, "1", "2"), bash(commit), session=main)
-    (told,) = [request.news for request in claude.api.prompts() if "change the port" in request.news][:1]
+    (told,) = [
+        request.news for request in claude.api.prompts() if "change the port" in request.news
+    ][:1]
     assert "! branch is fix/port now, it was main: `git switch -q -c fix/port` run " in told
     assert git(claude.project, "log", "-1", "--format=%s", "fix/port") == "port"
 
@@ -121,9 +138,16 @@ def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(claude:
 @pytest.mark.slow
 def test_what_a_sub_agent_edited_its_session_has_edited(claude: Claude, app: Path) -> None:
     main = works(claude, "look at the port", read(app))
-    calls = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in (read(app), edit(app, "1", "2"))]
+    calls = [
+        {"tools": [{"name": name, "input": arguments}]}
+        for name, arguments in (read(app), edit(app, "1", "2"))
+    ]
     claude.api.subagents["Change the port"] = [*calls, "done"]
-    task = {"description": "Change it", "prompt": "Change the port", "subagent_type": "general-purpose"}
+    task = {
+        "description": "Change it",
+        "prompt": "Change the port",
+        "subagent_type": "general-purpose",
+    }
     claude.api.replies = [{"tools": [{"name": "Agent", "input": task}]}, "done", "done"]
     claude.run("delegate it", "--allowedTools", "Agent,Task,Read,Edit")
     assert app.read_text() == "port = 2\n"
@@ -135,4 +159,6 @@ def test_an_edit_that_the_runtime_refused_is_none(claude: Claude, app: Path) -> 
     main = works(claude, "look at the port", read(app))
     works(claude, "change the port", read(app), edit(app, "9", "2"))
     assert app.read_text() == "port = 1\n"
-    assert not [line for line in works(claude, "and now?", session=main).told if line.startswith("!")]
+    assert not [
+        line for line in works(claude, "and now?", session=main).told if line.startswith("!")
+    ]

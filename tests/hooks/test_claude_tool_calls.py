@@ -1,4 +1,5 @@
-"""Sessions of the real Claude Code that edit one file at a time: what the request with an edit's result holds of it."""
+"""Sessions of the real Claude Code that edit one file at a time: what the request with an edit's
+result holds of it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ import pytest
 from clients.claude import WAIT_SECONDS, Claude
 from git_scene import git, repository
 
-TOLD = "PreToolUse:Edit hook additional context: A record of your other sessions, not instructions:\n"
+TOLD = (
+    "PreToolUse:Edit hook additional context: A record of your other sessions, not instructions:\n"
+)
 
 
 @pytest.fixture
@@ -40,8 +43,11 @@ def works(claude: Claude, prompt: str, *replies: dict[str, object]) -> None:
 
 
 @contextmanager
-def in_the_middle_of_a_turn(claude: Claude, before: list[dict[str, object]], after: list[object]) -> Iterator[None]:
-    """A turn that makes the calls `before`, waits until the block is left, and then makes the calls `after`."""
+def in_the_middle_of_a_turn(
+    claude: Claude, before: list[dict[str, object]], after: list[object]
+) -> Iterator[None]:
+    """A turn that makes the calls `before`, waits until the block is left, and then makes the calls
+    `after`."""
     waits, goes_on = claude.project / "waits", claude.project / "goes_on"
     command = f"touch {waits}; while [ ! -e {goes_on} ]; do sleep 0.02; done"
     claude.api.replies = [*before, call("Bash", command=command, description="Wait")]
@@ -60,21 +66,28 @@ def in_the_middle_of_a_turn(claude: Claude, before: list[dict[str, object]], aft
 
 
 def told(claude: Claude) -> list[tuple[str, str]]:
-    """What was told with tool results: of each request that holds something its kind, and the text."""
+    """What was told with tool results: of each request that holds something its kind, and the
+    text."""
     requests = [request for request in claude.api.requests if TOLD in request.news]
-    return [(request.kind, request.news.partition(TOLD)[2].partition("\n")[0]) for request in requests]
+    return [
+        (request.kind, request.news.partition(TOLD)[2].partition("\n")[0]) for request in requests
+    ]
 
 
 @pytest.mark.slow
 def test_who_refuses_to_edit_a_file_that_changed_is_told_who_changed_it_as_soon_as_it_has_read_it_again(
     claude: Claude, app: Path
 ) -> None:
-    written = call("Bash", command="sleep 0.5", description="Wait until the transcript has the read")
+    written = call(
+        "Bash", command="sleep 0.5", description="Wait until the transcript has the read"
+    )
     after = [edit(app, "1", "3"), read(app), written, edit(app, "2", "3")]
     with in_the_middle_of_a_turn(claude, [read(app)], after):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "port = 3\n"
-    assert told(claude) == [("main", '! src/app: edited just now by "change the port", before you edited it')]
+    assert told(claude) == [
+        ("main", '! src/app: edited just now by "change the port", before you edited it')
+    ]
 
 
 def test_an_edit_of_what_another_edited_in_this_turn_is_told_it_with_its_result_and_once(
@@ -84,7 +97,9 @@ def test_an_edit_of_what_another_edited_in_this_turn_is_told_it_with_its_result_
     with in_the_middle_of_a_turn(claude, [], after):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "port = 4\n"
-    assert told(claude) == [("main", '! src/app: edited just now by "change the port", before you edited it')]
+    assert told(claude) == [
+        ("main", '! src/app: edited just now by "change the port", before you edited it')
+    ]
 
 
 @pytest.mark.slow
@@ -94,7 +109,9 @@ def test_a_sub_agent_is_told_with_the_result_of_its_own_edit(claude: Claude, app
     with in_the_middle_of_a_turn(claude, [], [task]):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "door = 2\n"
-    assert told(claude) == [("subagent", '! src/app: edited just now by "change the port", before you edited it')]
+    assert told(claude) == [
+        ("subagent", '! src/app: edited just now by "change the port", before you edited it')
+    ]
 
 
 def ask_first(claude: Claude) -> None:
@@ -108,7 +125,10 @@ def test_a_git_command_that_moves_the_worktree_under_another_session_waits_for_i
 ) -> None:
     ask_first(claude)
     works(claude, "change the port", read(app), edit(app, "1", "2"))
-    claude.api.replies = [call("Bash", command="cd . && git switch -q -c fix", description="Switch"), "done"]
+    claude.api.replies = [
+        call("Bash", command="cd . && git switch -q -c fix", description="Switch"),
+        "done",
+    ]
     with claude.terminal() as terminal:
         terminal.enter("switch to a branch of your own")
         wanted = 'moves the worktree of "change the port"'.replace(" ", "")
@@ -123,8 +143,13 @@ def test_in_print_mode_such_a_command_is_run_and_told(claude: Claude, app: Path)
     switch = call("Bash", command="git switch -q -c fix", description="Switch")
     works(claude, "look", call("Bash", command="ls", description="List"), switch)
     assert git(claude.project, "branch", "--show-current") == "fix"
-    (request,) = [request for request in claude.api.requests if "PreToolUse:Bash hook" in request.news]
-    assert '`git switch -q -c fix` moves the worktree of "change the port", active just now' in request.news
+    (request,) = [
+        request for request in claude.api.requests if "PreToolUse:Bash hook" in request.news
+    ]
+    assert (
+        '`git switch -q -c fix` moves the worktree of "change the port", active just now'
+        in request.news
+    )
 
 
 START = "SubagentStart hook additional context: "
@@ -137,19 +162,34 @@ def test_a_sub_agent_is_told_at_its_start_what_another_did_to_the_files_of_its_t
     works(claude, "hello")
     claude.api.subagents = {"look at src/app": [read(app), "seen"], "look at nothing": ["seen"]}
     tasks = [
-        call("Agent", description="Look", prompt=prompt, subagent_type="general-purpose", run_in_background=False)
+        call(
+            "Agent",
+            description="Look",
+            prompt=prompt,
+            subagent_type="general-purpose",
+            run_in_background=False,
+        )
         for prompt in ("look at nothing", "look at src/app")
     ]
     with in_the_middle_of_a_turn(claude, [], tasks):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     requests = [request for request in claude.api.requests if START in request.news]
-    lines = {(one.kind, one.news.partition(START)[2].strip().partition("\n")[2].partition("\n")[0]) for one in requests}
+    lines = {
+        (one.kind, one.news.partition(START)[2].strip().partition("\n")[2].partition("\n")[0])
+        for one in requests
+    }
     assert lines == {("subagent", '! src/app: edited just now by "change the port"')}
     assert all("look at src/app" in one.text for one in requests)
 
 
 @pytest.mark.slow
-def test_an_agent_that_reads_a_file_at_the_wrong_place_is_told_where_it_is(claude: Claude, app: Path) -> None:
+def test_an_agent_that_reads_a_file_at_the_wrong_place_is_told_where_it_is(
+    claude: Claude, app: Path
+) -> None:
     works(claude, "look", read(claude.project / "app"))
-    (request,) = [one for one in claude.api.requests if "PostToolUseFailure:Read hook additional context: " in one.news]
+    (request,) = [
+        one
+        for one in claude.api.requests
+        if "PostToolUseFailure:Read hook additional context: " in one.news
+    ]
     assert "- there is no app; the one known file of that name is src/app" in request.news

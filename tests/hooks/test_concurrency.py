@@ -1,4 +1,5 @@
-"""Many prompt hooks at once on one home, and hooks killed at any moment: nothing is lost, nothing stays behind."""
+"""Many prompt hooks at once on one home, and hooks killed at any moment: nothing is lost, nothing
+stays behind."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ Span = tuple[int, int]
 
 
 class Transcript:
-    """A session's file to which numbered prompts are appended, now and then with a pause in the middle of a line."""
+    """A session's file to which numbered prompts are appended, now and then with a pause in the
+    middle of a line."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.path = path
@@ -78,16 +80,24 @@ class Crowd:
     def __init__(self, root: Path, listeners: int) -> None:
         self.home = NamedHome(root)
         self.state_dir = root / ".session-memory" / "state"
-        self.transcripts = {name: Transcript(self.home.session(name), seed) for seed, name in enumerate(PRODUCERS)}
+        self.transcripts = {
+            name: Transcript(self.home.session(name), seed) for seed, name in enumerate(PRODUCERS)
+        }
         self.listeners = [f"listener{number}" for number in range(listeners)]
         for name in self.listeners:
             self.home.session(name).unlink()
 
     def start_hook(self, listener: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        """The prompt hook as the runtime starts it for a prompt to `listener`; it runs once its stdin is closed."""
+        """The prompt hook as the runtime starts it for a prompt to `listener`; it runs once its
+        stdin is closed."""
         environ = {"CLAUDE_PID": "4711", "SESSION_MEMORY_HOME": str(self.home.root)}
         hook = subprocess.Popen(
-            HOOK, env=environ, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, bufsize=0
+            HOOK,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            bufsize=0,
         )
         event = {
             "hook_event_name": "UserPromptSubmit",
@@ -105,14 +115,20 @@ class Crowd:
         return self.start_hook(listener).communicate(timeout=60)[0]
 
     def cursor_offsets(self, listener: str) -> dict[str, int]:
-        """Where the cursors of a listener in the others' transcripts stand; fails where their file is not whole."""
+        """Where the cursors of a listener in the others' transcripts stand; fails where their file
+        is not whole."""
         path = self.state_dir / "cursors" / f"{listener}.json"
         if not path.exists():
             return {}
         cursors = json.loads(path.read_bytes())[listener]
-        told_last = cursors.pop(" last", {}).get("cursors", {})  # there is no transcript to ask: they count
+        # there is no transcript to ask: they count
+        told_last = cursors.pop(" last", {}).get("cursors", {})
         known = {**cursors, **told_last}
-        return {name: one["offset"] for name, one in known.items() if name != listener and isinstance(one, dict)}
+        return {
+            name: one["offset"]
+            for name, one in known.items()
+            if name != listener and isinstance(one, dict)
+        }
 
     def log_lines(self) -> list[str]:
         path = self.state_dir / "hook.log"
@@ -127,18 +143,23 @@ def close_stdin(hook: subprocess.Popen[bytes]) -> None:
 
 
 def reports(output: bytes) -> dict[str, Span]:
-    """What a hook told, as session -> (first prompt, prompt behind the last); nothing unless its output is complete."""
+    """What a hook told, as session -> (first prompt, prompt behind the last); nothing unless its
+    output is complete."""
     if not output.endswith(b"\n"):
         return {}
     text: Any = json.loads(output)["hookSpecificOutput"]["additionalContext"]
-    found = {name: (int(first), int(first) + int(count)) for name, count, first in REPORT.findall(text)}
+    found = {
+        name: (int(first), int(first) + int(count)) for name, count, first in REPORT.findall(text)
+    }
     assert len(found) == text.count("\n- "), text
     return found
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("listeners", [1, 10])
-def test_fifty_hooks_at_once_tell_every_line_to_every_session_once(tmp_path: Path, listeners: int) -> None:
+def test_fifty_hooks_at_once_tell_every_line_to_every_session_once(
+    tmp_path: Path, listeners: int
+) -> None:
     crowd = Crowd(tmp_path, listeners)
     is_over = threading.Event()
 
@@ -146,7 +167,10 @@ def test_fifty_hooks_at_once_tell_every_line_to_every_session_once(tmp_path: Pat
         while not is_over.wait(0.003):
             transcript.append(is_torn=transcript.prompts % 3 == 0)
 
-    writers = [threading.Thread(target=produce, args=(transcript,)) for transcript in crowd.transcripts.values()]
+    writers = [
+        threading.Thread(target=produce, args=(transcript,))
+        for transcript in crowd.transcripts.values()
+    ]
     for transcript in crowd.transcripts.values():
         transcript.append()
     for writer in writers:
@@ -167,7 +191,9 @@ def test_fifty_hooks_at_once_tell_every_line_to_every_session_once(tmp_path: Pat
     for listener in crowd.listeners:
         told = [reports(output) for name, output, _, _ in outputs + last if name == listener]
         for name, transcript in crowd.transcripts.items():
-            assert_spans_meet(sorted(spans[name] for spans in told if name in spans), transcript.prompts)
+            assert_spans_meet(
+                sorted(spans[name] for spans in told if name in spans), transcript.prompts
+            )
         assert set(crowd.cursor_offsets(listener)) == set(PRODUCERS)
     assert_nothing_stays_behind(crowd)
 
@@ -194,26 +220,38 @@ def test_a_killed_hook_loses_nothing_and_leaves_whole_cursors(
             crowd.transcripts[name].append()
         hook = crowd.start_hook(listener)
         close_stdin(hook)
-        latest = (1.3 if result_bytes < 100_000 else 4) * ends_after  # what is not told yet has to be skipped again
-        time.sleep(chance.uniform(0, latest) if moment == "any" else chance.gauss(speaks_after, 0.04 * speaks_after))
+        # what is not told yet has to be skipped again
+        latest = (1.3 if result_bytes < 100_000 else 4) * ends_after
+        time.sleep(
+            chance.uniform(0, latest)
+            if moment == "any"
+            else chance.gauss(speaks_after, 0.04 * speaks_after)
+        )
         hook.kill()
         output, _ = hook.communicate(timeout=60)
         spoken += bool(output)
         told = reports(output)
         for name, offset in crowd.cursor_offsets(listener).items():
             seen = crowd.transcripts[name].prompts_before(offset)
-            assert seen == before[name] or told.get(name) == (before[name], seen), "a cursor moved past what was told"
+            assert seen == before[name] or told.get(name) == (before[name], seen), (
+                "a cursor moved past what was told"
+            )
             before[name] = seen
     assert spoken > 0
     told = reports(crowd.run_hook(listener))
     for name, transcript in crowd.transcripts.items():
-        assert before[name] == transcript.prompts or told[name] == (before[name], transcript.prompts)
+        assert before[name] == transcript.prompts or told[name] == (
+            before[name],
+            transcript.prompts,
+        )
     assert crowd.run_hook(listener) == b""
     assert crowd.log_lines() == []
     assert_nothing_stays_behind(crowd)
 
 
-def test_a_hook_that_cannot_finish_speaking_has_moved_no_cursor_and_keeps_others_silent(tmp_path: Path) -> None:
+def test_a_hook_that_cannot_finish_speaking_has_moved_no_cursor_and_keeps_others_silent(
+    tmp_path: Path,
+) -> None:
     crowd = Crowd(tmp_path, listeners=1)
     with speaking(crowd) as (hook, read_all):
         assert crowd.run_hook("listener0") == b""
@@ -227,7 +265,9 @@ def test_a_hook_that_cannot_finish_speaking_has_moved_no_cursor_and_keeps_others
     assert_nothing_stays_behind(crowd)
 
 
-def test_what_a_hook_was_about_to_say_when_it_was_killed_is_said_by_the_next(tmp_path: Path) -> None:
+def test_what_a_hook_was_about_to_say_when_it_was_killed_is_said_by_the_next(
+    tmp_path: Path,
+) -> None:
     crowd = Crowd(tmp_path, listeners=1)
     with speaking(crowd) as (hook, _):
         hook.kill()
@@ -239,8 +279,8 @@ def test_what_a_hook_was_about_to_say_when_it_was_killed_is_said_by_the_next(tmp
 
 @contextmanager
 def speaking(crowd: Crowd) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], bytes]]]:
-    """A hook that has a prompt of every session to tell, and stands in the middle of it: nobody reads its pipe, which
-    is full. With it, what reads the rest."""
+    """A hook that has a prompt of every session to tell, and stands in the middle of it: nobody
+    reads its pipe, which is full. With it, what reads the rest."""
     for transcript in crowd.transcripts.values():
         transcript.append()
     reader, writer = os.pipe()
@@ -284,7 +324,8 @@ def test_many_may_make_the_same_directory_at_once(tmp_path: Path) -> None:
 
 
 def run_seconds(crowd: Crowd, listener: str) -> tuple[float, float]:
-    """After how many seconds a hook that has something to tell speaks here, and ends: medians of some that do."""
+    """After how many seconds a hook that has something to tell speaks here, and ends: medians of
+    some that do."""
     speaks_after, ends_after = [], []
     for _ in range(7):
         for transcript in crowd.transcripts.values():

@@ -1,4 +1,5 @@
-"""A share of `python -m bench.crashes`: the store after ingestions that were killed, and refused what they asked for."""
+"""A share of `python -m bench.crashes`: the store after ingestions that were killed, and refused
+what they asked for."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def test_nothing_is_lost_or_doubled_when_a_write_a_sync_or_an_open_fails():
 
 def test_whatever_becomes_of_transcripts_nothing_that_was_read_is_lost_or_doubled(tmp_path):
     database = str(tmp_path / "memory.db")
-    histories = Histories(tmp_path / "projects", random.Random(11), lambda: ingest(tmp_path / "projects", database))
+    histories = Histories(
+        tmp_path / "projects", random.Random(11), lambda: ingest(tmp_path / "projects", database)
+    )
     for _ in range(6):
         for _ in range(40):
             histories.step()

@@ -1,4 +1,5 @@
-"""The deadline of a hook: at the end of it an agent is told what is ready, and only that counts as told."""
+"""The deadline of a hook: at the end of it an agent is told what is ready, and only that counts as
+told."""
 
 from __future__ import annotations
 
@@ -44,21 +45,29 @@ type(RUNTIME).{function} = hang
 HANGS = {"waits": "os.read(os.pipe()[0], 1)", "computes": "while True: pass"}
 
 
-def run(user: PlainUser, patch: str, hook: str = "user_prompt_submit", **fields: object) -> tuple[bytes, float]:
+def run(
+    user: PlainUser, patch: str, hook: str = "user_prompt_submit", **fields: object
+) -> tuple[bytes, float]:
     """What the hook prints in which something hangs, and how many seconds it takes."""
     program = HANG.format(root=str(ROOT), patch="import os\n" + patch, hook=hook)
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps(user.event(**fields)).encode(), capture_output=True,
-        env={"HOME": str(user.root), "CLAUDE_PID": "4711", "CLAUDE_CODE_ENTRYPOINT": "cli"}, timeout=60, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", program],
+        input=json.dumps(user.event(**fields)).encode(),
+        capture_output=True,
+        env={"HOME": str(user.root), "CLAUDE_PID": "4711", "CLAUDE_CODE_ENTRYPOINT": "cli"},
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout, time.monotonic() - began
 
 
 @pytest.mark.parametrize("hang", HANGS.values(), ids=HANGS)
 class TestAPrompt:
-    def test_tells_of_all_other_sessions_and_of_the_one_that_hangs_later(self, plain: PlainUser, hang: str) -> None:
+    def test_tells_of_all_other_sessions_and_of_the_one_that_hangs_later(
+        self, plain: PlainUser, hang: str
+    ) -> None:
         plain.session(*exchange("usual question", "hi"))
         for number in range(2):
             plain.session(*exchange(f"stuck {number}", "hi"))
@@ -97,16 +106,21 @@ state.lock = hang
         assert "usual question" in told(plain.run())
 
 
-def test_sessions_of_a_runtime_that_could_not_be_listed_once_are_not_told_of_again(plain: PlainUser) -> None:
+def test_sessions_of_a_runtime_that_could_not_be_listed_once_are_not_told_of_again(
+    plain: PlainUser,
+) -> None:
     folder = plain.root / ".qwen" / "projects" / "-srv-agent" / "chats"
     folder.mkdir(parents=True)
     write(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("hi", "hello"))
     write(
-        folder / "11111111-0000-4000-8000-000000000000.jsonl", *qwen_exchange("asked in Qwen", "yes", cwd="/srv/agent")
+        folder / "11111111-0000-4000-8000-000000000000.jsonl",
+        *qwen_exchange("asked in Qwen", "yes", cwd="/srv/agent"),
     )
     assert "asked in Qwen" in told(plain.run())
     plain.session(*exchange("usual question", "hi"))
-    output, _ = run(plain, RUNTIME_HANGS.format(folder="qwen", function="other_sessions", hang=HANGS["waits"]))
+    output, _ = run(
+        plain, RUNTIME_HANGS.format(folder="qwen", function="other_sessions", hang=HANGS["waits"])
+    )
     assert "usual question" in told(output)
     plain.session(*exchange("another question", "hi"))
     assert "asked in Qwen" not in told(plain.run())
@@ -139,9 +153,15 @@ def test_an_edit_that_could_not_be_looked_at_in_time_is_told_with_the_next_call(
 ) -> None:
     project = Project(tmp_path)
     project.edited()
-    call = {"tool_name": "Edit", "tool_input": {"file_path": str(project.directory / "app")}, "tool_use_id": "t1"}
+    call = {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": str(project.directory / "app")},
+        "tool_use_id": "t1",
+    }
     patch = STEP_HANGS.format(module=module, name=name, time=time)
-    output, _ = run(project.user, patch, "pre_tool_use", hook_event_name="PreToolUse", cwd=project.cwd, **call)
+    output, _ = run(
+        project.user, patch, "pre_tool_use", hook_event_name="PreToolUse", cwd=project.cwd, **call
+    )
     assert output == b""
     assert "it took too long, and was left out" in project.user.log()[0]
     assert project.told() == '! app: edited just now by "discord", before you edited it'
@@ -163,17 +183,30 @@ approval.ObjectionSearch.of_command = hang
         return plain
 
     def ask(self, asking: PlainUser, **fields: object) -> dict[str, str]:
-        call = {"tool_name": "Bash", "tool_input": {"command": "git stash"}, "tool_use_id": "toolu_1", **fields}
-        output, seconds = run(asking, self.PATCH, "pre_tool_use", hook_event_name="PreToolUse", **call)
+        call = {
+            "tool_name": "Bash",
+            "tool_input": {"command": "git stash"},
+            "tool_use_id": "toolu_1",
+            **fields,
+        }
+        output, seconds = run(
+            asking, self.PATCH, "pre_tool_use", hook_event_name="PreToolUse", **call
+        )
         assert seconds < 20
         return json.loads(output)["hookSpecificOutput"] if output else {}
 
-    def test_that_was_not_judged_in_time_is_held_and_its_user_asked(self, asking: PlainUser) -> None:
+    def test_that_was_not_judged_in_time_is_held_and_its_user_asked(
+        self, asking: PlainUser
+    ) -> None:
         answer = self.ask(asking)
         assert answer["permissionDecision"] == "ask"
-        assert answer["permissionDecisionReason"].startswith("session-memory: `git stash` could not be checked in time")
+        assert answer["permissionDecisionReason"].startswith(
+            "session-memory: `git stash` could not be checked in time"
+        )
 
-    def test_is_made_and_the_agent_told_so_where_nobody_can_be_asked(self, asking: PlainUser) -> None:
+    def test_is_made_and_the_agent_told_so_where_nobody_can_be_asked(
+        self, asking: PlainUser
+    ) -> None:
         answer = self.ask(asking, permission_mode="dontAsk")
         assert "permissionDecision" not in answer
         assert "could not be checked in time" in answer["additionalContext"]
@@ -209,38 +242,65 @@ class TestAnEditThatWasNotJudgedInTime:
 
     def read(self, project: Project, name: str, tool: str = "Read") -> None:
         then, path = time.time() - 60 * self.READ, str(project.directory / name)
-        call = {"type": "tool_use", "id": f"toolu_{name}", "name": tool, "input": {"file_path": path}}
+        call = {
+            "type": "tool_use",
+            "id": f"toolu_{name}",
+            "name": tool,
+            "input": {"file_path": path},
+        }
         result = {"tool_use_id": f"toolu_{name}", "type": "tool_result", "content": "ok"}
-        append(project.own, assistant(call, cwd=project.cwd, at=then), user([result], cwd=project.cwd, at=then))
+        append(
+            project.own,
+            assistant(call, cwd=project.cwd, at=then),
+            user([result], cwd=project.cwd, at=then),
+        )
 
-    def edit(self, project: Project, step: str, name: str = "app", **fields: object) -> dict[str, str]:
-        call = {"tool_name": "Edit", "tool_input": {"file_path": str(project.directory / name)}, "tool_use_id": "t1"}
+    def edit(
+        self, project: Project, step: str, name: str = "app", **fields: object
+    ) -> dict[str, str]:
+        call = {
+            "tool_name": "Edit",
+            "tool_input": {"file_path": str(project.directory / name)},
+            "tool_use_id": "t1",
+        }
         event = {"hook_event_name": "PreToolUse", "cwd": project.cwd, **call, **fields}
         output, _ = run(project.user, self.PATCH + STEPS[step], "pre_tool_use", **event)
         return json.loads(output)["hookSpecificOutput"] if output else {}
 
-    def test_is_made_if_the_file_is_as_the_session_read_it(self, project: Project, step: str) -> None:
+    def test_is_made_if_the_file_is_as_the_session_read_it(
+        self, project: Project, step: str
+    ) -> None:
         assert "permissionDecision" not in self.edit(project, step)
 
-    def test_is_made_if_the_file_is_as_the_session_wrote_it(self, project: Project, step: str) -> None:
+    def test_is_made_if_the_file_is_as_the_session_wrote_it(
+        self, project: Project, step: str
+    ) -> None:
         self.write(project, "db", minutes_ago=self.READ)
         self.read(project, "db", tool="Edit")
         assert "permissionDecision" not in self.edit(project, step, "db")
 
-    def test_is_asked_about_if_the_file_has_changed_since(self, project: Project, step: str) -> None:
+    def test_is_asked_about_if_the_file_has_changed_since(
+        self, project: Project, step: str
+    ) -> None:
         self.write(project, "app", minutes_ago=0.5)
         answer = self.edit(project, step)
         assert answer["permissionDecision"] == "ask"
-        assert answer["permissionDecisionReason"].startswith("session-memory: app could not be checked in time")
+        assert answer["permissionDecisionReason"].startswith(
+            "session-memory: app could not be checked in time"
+        )
 
-    def test_is_asked_about_if_the_session_does_not_know_the_file(self, project: Project, step: str) -> None:
+    def test_is_asked_about_if_the_session_does_not_know_the_file(
+        self, project: Project, step: str
+    ) -> None:
         self.write(project, "db", minutes_ago=600)
         assert self.edit(project, step, "db")["permissionDecision"] == "ask"
 
     def test_is_made_if_there_is_no_file(self, project: Project, step: str) -> None:
         assert "permissionDecision" not in self.edit(project, step, "new")
 
-    def test_is_made_and_the_agent_told_so_where_nobody_can_be_asked(self, project: Project, step: str) -> None:
+    def test_is_made_and_the_agent_told_so_where_nobody_can_be_asked(
+        self, project: Project, step: str
+    ) -> None:
         self.write(project, "app", minutes_ago=0.5)
         answer = self.edit(project, step, permission_mode="dontAsk")
         assert "permissionDecision" not in answer
@@ -253,14 +313,18 @@ class TestMissedDeadlines:
         run(plain, SESSION_HANGS.format(word="stuck", hang=HANGS["waits"]))
 
     def started(self, plain: PlainUser) -> str:
-        output = plain.run("session_start", hook_event_name="SessionStart", source="startup", session_id="other")
+        output = plain.run(
+            "session_start", hook_event_name="SessionStart", source="startup", session_id="other"
+        )
         return json.loads(output).get("systemMessage", "") if output else ""
 
     def doctor(self, plain: PlainUser) -> str:
         done = run_here(["doctor"], plain_environment(plain.root), plain.root)
         return " ".join(done.stdout.split())
 
-    def test_three_in_a_row_are_reported_by_doctor_and_once_at_the_start_of_a_session(self, plain: PlainUser) -> None:
+    def test_three_in_a_row_are_reported_by_doctor_and_once_at_the_start_of_a_session(
+        self, plain: PlainUser
+    ) -> None:
         for _ in range(2):
             self.miss(plain)
         assert self.started(plain) == ""
@@ -294,7 +358,9 @@ deadline.attempt_each(range(6), take, str)
 print(found, deadline.late, flush=True)
 os._exit(0)  # as a hook ends: the timer may still ring
 """
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        )
         assert done.stdout == "[4, 5] ['0', '1', '2', '3']\n"
 
     def test_a_part_that_raises_costs_itself(self) -> None:

@@ -1,4 +1,5 @@
-"""What is told with a call that found no file at its path: the one path that is meant, if it is there."""
+"""What is told with a call that found no file at its path: the one path that is meant, if it is
+there."""
 
 from __future__ import annotations
 
@@ -21,31 +22,45 @@ from session_memory.upkeep.proof.told import ToldText
 
 TOLD = "- there is no src/x.py; the one known file of that name is src/db/x.py"
 ID = "749242fd-9c24-41de-955f-d05032646e32"
-# By the argument of the hook: the event of a read that failed, as the runtime sends it, and the folder of the session.
+# By the argument of the hook: the event of a read that failed, as the runtime sends it, and the
+# folder of the session.
 EVENTS = {
     "copilot": (
         {
-            "hook_event_name": "PostToolUseFailure", "timestamp": "2026-11-23T09:06:39.341Z", "tool_name": "Read",
-            "tool_input": {"path": "src/x.py"}, "error": "Path does not exist",
+            "hook_event_name": "PostToolUseFailure",
+            "timestamp": "2026-11-23T09:06:39.341Z",
+            "tool_name": "Read",
+            "tool_input": {"path": "src/x.py"},
+            "error": "Path does not exist",
         },
         "",
     ),
     "pi": (
         {
-            "hook_event_name": "tool_result", "runtime": "pi", "tool_name": "read", "tool_input": {"path": "src/x.py"},
+            "hook_event_name": "tool_result",
+            "runtime": "pi",
+            "tool_name": "read",
+            "tool_input": {"path": "src/x.py"},
             "tool_use_id": "toolu_24_0",
         },
         ".pi/agent/sessions/--srv-app--",
     ),
     "qwen": (
         {
-            "hook_event_name": "PostToolUseFailure", "timestamp": "2026-11-23T09:07:25.256Z", "permission_mode": "yolo",
-            "prompt_id": f"{ID}########0", "tool_use_id": "toolu_1795424845225_iahl1tlfw", "tool_call_id": "call_34_0",
-            "tool_name": "read_file", "tool_input": {"file_path": "src/x.py"}, "error": "File not found", "duration_ms": 4,
+            "hook_event_name": "PostToolUseFailure",
+            "timestamp": "2026-11-23T09:07:25.256Z",
+            "permission_mode": "yolo",
+            "prompt_id": f"{ID}########0",
+            "tool_use_id": "toolu_1795424845225_iahl1tlfw",
+            "tool_call_id": "call_34_0",
+            "tool_name": "read_file",
+            "tool_input": {"file_path": "src/x.py"},
+            "error": "File not found",
+            "duration_ms": 4,
         },
         ".qwen/projects/-srv-app/chats",
     ),
-}  # fmt: skip
+}
 
 
 class Failing(Project):
@@ -64,9 +79,14 @@ class Failing(Project):
     def failed(self, name: str, tool: str = "Read", **fields: Any) -> str:
         """What the agent is told after a failed call; '' for nothing."""
         event = self.user.event(
-            hook_event_name="PostToolUseFailure", cwd=self.cwd, tool_name=tool, tool_use_id="toolu_9",
-            tool_input={"file_path": str(self.directory / name)}, error="File does not exist.", **fields,
-        )  # fmt: skip
+            hook_event_name="PostToolUseFailure",
+            cwd=self.cwd,
+            tool_name=tool,
+            tool_use_id="toolu_9",
+            tool_input={"file_path": str(self.directory / name)},
+            error="File does not exist.",
+            **fields,
+        )
         output = run(event, self.user.root, "post_tool_use_failure")
         if not output:
             return ""
@@ -123,24 +143,39 @@ def test_the_file_is_named_once_in_the_other_runtimes_whose_agents_hear_it(proje
         (project.user.root / directory).mkdir(parents=True)
     if folder:
         event["transcript_path"] = str(project.user.root / folder / f"{ID}.jsonl")
-    options = {"arguments": [runtime], "COPILOT_CLI": "1"} if runtime == "copilot" else {"arguments": [runtime]}
+    options = (
+        {"arguments": [runtime], "COPILOT_CLI": "1"}
+        if runtime == "copilot"
+        else {"arguments": [runtime]}
+    )
     text = INTRODUCTION + TOLD
     answers = {
         "copilot": {"additionalContext": text},
         "pi": {"message": {"customType": "session-update", "content": text, "display": True}},
-        "qwen": {"hookSpecificOutput": {"hookEventName": "PostToolUseFailure", "additionalContext": text}},
+        "qwen": {
+            "hookSpecificOutput": {"hookEventName": "PostToolUseFailure", "additionalContext": text}
+        },
     }
-    assert json.loads(run(event, project.user.root, "post_tool_use_failure", **options)) == answers[runtime]
+    assert (
+        json.loads(run(event, project.user.root, "post_tool_use_failure", **options))
+        == answers[runtime]
+    )
     assert run(event, project.user.root, "post_tool_use_failure", **options) == b""
 
 
 @pytest.mark.parametrize("name", ["copilot", "pi", "qwen-code"])
-def test_the_real_clients_give_it_to_the_model(tmp_path: Path, npm_place: NpmPlace, name: str) -> None:
+def test_the_real_clients_give_it_to_the_model(
+    tmp_path: Path, npm_place: NpmPlace, name: str
+) -> None:
     client = CLIENTS[name]
     with client.model() as model:
         user = User(name, client.program(tmp_path, npm_place(client.package), model), model)
         (tmp_path / "home" / f".{name.partition('-')[0]}").mkdir(exist_ok=True)
-        machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy")).has_environment().has_program()
+        machine = (
+            Machine(tmp_path / "home", copy_repository(tmp_path / "copy"))
+            .has_environment()
+            .has_program()
+        )
         machine.installed()
         directory = user.program.project
         (directory / "src" / "db").mkdir(parents=True)

@@ -1,4 +1,5 @@
-"""A cloned repository that looks like an agent home: none of the person's other sessions end up in it."""
+"""A cloned repository that looks like an agent home: none of the person's other sessions end up in
+it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ team: {url: "postgresql://eve@127.0.0.1:9/x", share: team}
 
 
 class Cloner:
-    """Somebody who has a private session elsewhere, and has cloned a repository that looks like an agent home."""
+    """Somebody who has a private session elsewhere, and has cloned a repository that looks like an
+    agent home."""
 
     def __init__(self, root: Path, memory_dir: str = ".session-memory") -> None:
         self.root = root
@@ -44,15 +46,29 @@ class Cloner:
 
     def session(self, directory: Path, question: str) -> Path:
         path = self.root / ".claude" / "projects" / encode_cwd(str(directory)) / f"{new_id()}.jsonl"
-        return write(path, *exchange(question, "Done.", cwd=str(directory), at=time.time() - 60), user("and?"))
+        return write(
+            path,
+            *exchange(question, "Done.", cwd=str(directory), at=time.time() - 60),
+            user("and?"),
+        )
 
     def run(
-        self, script: str, directory: Path | None = None, arguments: tuple[str, ...] = (),
-        environ: dict[str, str] | None = None, **fields: str,
-    ) -> bytes:  # fmt: skip
+        self,
+        script: str,
+        directory: Path | None = None,
+        arguments: tuple[str, ...] = (),
+        environ: dict[str, str] | None = None,
+        **fields: str,
+    ) -> bytes:
         start = directory or self.clone
         path = self.root / ".claude" / "projects" / encode_cwd(str(start)) / f"{self.own_id}.jsonl"
-        event = {"session_id": self.own_id, "transcript_path": str(path), "cwd": str(start), "prompt": "hi", **fields}
+        event = {
+            "session_id": self.own_id,
+            "transcript_path": str(path),
+            "cwd": str(start),
+            "prompt": "hi",
+            **fields,
+        }
         environ = {"CLAUDE_PROJECT_DIR": str(start), "LANG": "C.UTF-8", **(environ or {})}
         return run(event, self.root, script, arguments=arguments, **environ)
 
@@ -61,14 +77,18 @@ class Cloner:
         answer = self.run("session_start", hook_event_name="SessionStart", source="startup")
         upkeep = [place / ".session-memory/state/upkeep.json" for place in (self.root, self.clone)]
         deadline = time.monotonic() + 20
-        while not any(path.exists() and json.loads(path.read_bytes())["runs"][-1]["ended"] for path in upkeep):
+        while not any(
+            path.exists() and json.loads(path.read_bytes())["runs"][-1]["ended"] for path in upkeep
+        ):
             assert time.monotonic() < deadline, "upkeep did not end"
             time.sleep(0.02)
         return str(json.loads(answer).get("systemMessage", "")) if answer else ""
 
     def files(self) -> dict[str, bytes]:
         """What lies in the clone's work tree."""
-        found = [path for path in self.clone.rglob("*") if path.is_file() and ".git" not in path.parts]
+        found = [
+            path for path in self.clone.rglob("*") if path.is_file() and ".git" not in path.parts
+        ]
         return {str(path.relative_to(self.clone)): path.read_bytes() for path in found}
 
 
@@ -90,7 +110,9 @@ def test_a_session_in_it_is_told_once_how_it_would_become_a_home(tmp_path: Path)
     assert cloner.run("session_start", hook_event_name="SessionStart", source="startup") == b""
 
 
-def test_a_home_that_is_registered_reads_sends_and_spends_no_more_than_its_own(tmp_path: Path) -> None:
+def test_a_home_that_is_registered_reads_sends_and_spends_no_more_than_its_own(
+    tmp_path: Path,
+) -> None:
     cloner = Cloner(tmp_path)
     (cloner.clone / ".session-memory/sessions/main.json").unlink()
     (cloner.clone / ".claude").symlink_to(tmp_path / ".claude")
@@ -146,7 +168,9 @@ def test_doctor_names_a_directory_that_only_looks_like_a_home(tmp_path: Path) ->
     assert line["mend"] == f"session-memory install --home {cloner.clone}"
 
 
-def test_the_home_that_a_hook_s_command_names_counts_for_the_person_s_own_hook_too(tmp_path: Path) -> None:
+def test_the_home_that_a_hook_s_command_names_counts_for_the_person_s_own_hook_too(
+    tmp_path: Path,
+) -> None:
     cloner = Cloner(tmp_path)
     environment = {**plain_environment(tmp_path), "CLAUDECODE": "1"}
     listed = ["sessions", "--json"]
@@ -198,12 +222,16 @@ def test_a_project_s_env_file_moves_nothing(tmp_path: Path, env_file: str, start
     text = told(cloner.run("user_prompt_submit", directory=directory, environ=values))
     assert "what is in here?" in text
     assert SECRET not in text
-    done = run_here(["config", "scope", "--json"], {**plain_environment(tmp_path), **values}, directory)
+    done = run_here(
+        ["config", "scope", "--json"], {**plain_environment(tmp_path), **values}, directory
+    )
     assert json.loads(done.stdout)["value"] == "project"
     assert cloner.files() == before
 
 
-def test_a_place_that_the_person_s_own_environment_names_counts_wherever_it_lies(tmp_path: Path) -> None:
+def test_a_place_that_the_person_s_own_environment_names_counts_wherever_it_lies(
+    tmp_path: Path,
+) -> None:
     cloner = Cloner(tmp_path)
     place = cloner.clone / "place"
     place.mkdir()
@@ -215,7 +243,9 @@ def test_a_place_that_the_person_s_own_environment_names_counts_wherever_it_lies
 
 
 @pytest.mark.parametrize("config_dir", ["", "claude", "/nowhere/claude"])
-def test_a_current_directory_that_is_gone_ends_no_hook_in_a_traceback(tmp_path: Path, config_dir: str) -> None:
+def test_a_current_directory_that_is_gone_ends_no_hook_in_a_traceback(
+    tmp_path: Path, config_dir: str
+) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
 
@@ -223,9 +253,23 @@ def test_a_current_directory_that_is_gone_ends_no_hook_in_a_traceback(tmp_path: 
         os.chdir(gone)
         gone.rmdir()
 
-    event = {"session_id": new_id(), "transcript_path": "", "cwd": str(gone), "prompt": "hi", "hook_event_name": "x"}
-    for script in ("session_start", "user_prompt_submit", "pre_tool_use", "pre_compact", "session_end"):
-        environ = {"CLAUDE_CONFIG_DIR": config_dir, "SESSION_MEMORY_DIR": "place"} if config_dir else {}
+    event = {
+        "session_id": new_id(),
+        "transcript_path": "",
+        "cwd": str(gone),
+        "prompt": "hi",
+        "hook_event_name": "x",
+    }
+    for script in (
+        "session_start",
+        "user_prompt_submit",
+        "pre_tool_use",
+        "pre_compact",
+        "session_end",
+    ):
+        environ = (
+            {"CLAUDE_CONFIG_DIR": config_dir, "SESSION_MEMORY_DIR": "place"} if config_dir else {}
+        )
         assert run(event, tmp_path, script, leave, **environ) == b""
         gone.mkdir()
 
@@ -245,9 +289,13 @@ def test_in_the_directory_of_a_group_the_rules_of_its_host_count(layout, tmp_pat
     register_host(layout.root, {"HOME": str(tmp_path)})
     own = write_transcript(group, new_id())
     for name, id in (("main", own.stem), ("diary", write_transcript(group, new_id(), SECRET).stem)):
-        Path(group.memory_home.sessions_dir, f"{name}.json").write_text(json.dumps({"sessionId": id}))
+        Path(group.memory_home.sessions_dir, f"{name}.json").write_text(
+            json.dumps({"sessionId": id})
+        )
     for path in own.parent.iterdir():
-        path.write_text(path.read_text().replace(BEGAN, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+        path.write_text(
+            path.read_text().replace(BEGAN, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+        )
     config = Path(layout.config_file)
     config.parent.mkdir(parents=True)
 
@@ -258,7 +306,9 @@ def test_in_the_directory_of_a_group_the_rules_of_its_host_count(layout, tmp_pat
         return run(event, tmp_path, **environ).decode()
 
     config.write_text("sessions: {diary: {ignore: true}}\n")
-    Path(group.root, ".session-memory", "config.yaml").write_text("sessions: {diary: {ignore: false}}\n")
+    Path(group.root, ".session-memory", "config.yaml").write_text(
+        "sessions: {diary: {ignore: false}}\n"
+    )
     assert SECRET not in prompt()
     append(own.parent / f"{group_session(group, 'diary')}.jsonl", *exchange(SECRET, "Noted."))
     assert SECRET not in prompt()

@@ -1,7 +1,8 @@
-"""An odd value in any field that a hook reads costs its own session at most: what the others did is told all the same.
+"""An odd value in any field that a hook reads costs its own session at most: what the others did is
+told all the same.
 
-`--fuzz` tries 2,000 of each runtime in this process and 50 as a process, `--all` one in fifty of them, a plain run one in 200.
-"""
+`--fuzz` tries 2,000 of each runtime in this process and 50 as a process, `--all` one in fifty of
+them, a plain run one in 200."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ BEGAN = 1795168800  # of the story that the fixtures tell
 
 
 class Scene:
-    """Somebody with a repository, in which a session of Claude Code reads what another one edits; and a session of
-    another runtime, which is odd."""
+    """Somebody with a repository, in which a session of Claude Code reads what another one edits;
+    and a session of another runtime, which is odd."""
 
     def __init__(self, root: Path, runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
@@ -46,12 +47,21 @@ class Scene:
         self.site = repository(root / "site", Makefile="all:\n", app="1\n")
         folder = CLAUDE.project_dir(str(root / CLAUDE.USUAL_DIR), str(self.site))
         self.id = new_id()
-        self.own = write(Path(folder, f"{self.id}.jsonl"), *exchange("look", "yes", cwd=str(self.site)))
+        self.own = write(
+            Path(folder, f"{self.id}.jsonl"), *exchange("look", "yes", cwd=str(self.site))
+        )
         for name in ("Makefile", "app"):
-            append(self.own, assistant(("Read", {"file_path": str(self.site / name)}), cwd=str(self.site)))
-        self.healthy = write(Path(folder, f"{new_id()}.jsonl"), *exchange("begin", "yes", cwd=str(self.site)))
+            append(
+                self.own,
+                assistant(("Read", {"file_path": str(self.site / name)}), cwd=str(self.site)),
+            )
+        self.healthy = write(
+            Path(folder, f"{new_id()}.jsonl"), *exchange("begin", "yes", cwd=str(self.site))
+        )
         (root / ".session-memory").mkdir()
-        (root / ".session-memory" / "config.yaml").write_text("first_sight_hours: 96\ncollisions: ask\n")
+        (root / ".session-memory" / "config.yaml").write_text(
+            "first_sight_hours: 96\ncollisions: ask\n"
+        )
         self.environ = {"HOME": str(root), "CLAUDE_PID": "1", "CLAUDE_CODE_ENTRYPOINT": "cli"}
         for key, value in self.environ.items():
             monkeypatch.setitem(files.os.environ, key.encode(), value.encode())
@@ -60,12 +70,18 @@ class Scene:
 
     def event(self, **fields: Any) -> dict[str, Any]:
         return {
-            "session_id": self.id, "transcript_path": str(self.own), "cwd": str(self.site),
-            "hook_event_name": "UserPromptSubmit", "prompt": "hi", **fields,
-        }  # fmt: skip
+            "session_id": self.id,
+            "transcript_path": str(self.own),
+            "cwd": str(self.site),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": "hi",
+            **fields,
+        }
 
     def call(self, tool: str, **given: str) -> dict[str, Any]:
-        return self.event(hook_event_name="PreToolUse", tool_use_id="toolu_9", tool_name=tool, tool_input=given)
+        return self.event(
+            hook_event_name="PreToolUse", tool_use_id="toolu_9", tool_name=tool, tool_input=given
+        )
 
     def works(self) -> None:
         """The healthy session edits a file."""
@@ -80,12 +96,15 @@ class Scene:
             assistant(f"usual answer {self.number}", cwd=cwd),
         ]
         for number, one in enumerate(said):
-            one["uuid"] = f"{self.number}-{number}"  # those of `new_id` come again after 4,096 records
+            # those of `new_id` come again after 4,096 records
+            one["uuid"] = f"{self.number}-{number}"
         append(self.healthy, *said)
 
     def is_told(self, text: str) -> bool:
         """Whether a text says what the healthy session did last."""
-        return f'usual question {self.number}\\"' in text or f'usual answer {self.number}\\"' in text
+        return (
+            f'usual question {self.number}\\"' in text or f'usual answer {self.number}\\"' in text
+        )
 
     def answered(self, event: dict[str, Any], answer: Callable[[Context, Any], None]) -> str:
         environ = environment()
@@ -115,15 +134,21 @@ class Scene:
 
     def place(self, chance: random.Random) -> None:
         """Puts an odd session in the place of the one before."""
-        {"opencode": self._place_rows, "gemini": self._place_chats, "atif": self._place_trajectories}.get(
-            self.runtime.name, self._place_transcript
-        )(chance)
+        {
+            "opencode": self._place_rows,
+            "gemini": self._place_chats,
+            "atif": self._place_trajectories,
+        }.get(self.runtime.name, self._place_transcript)(chance)
 
     def _place_transcript(self, chance: random.Random) -> None:
         folder = FIXTURES / self.runtime.name
-        name = chance.choice([one.name for one in folder.glob("*.jsonl") if one.name != "torn.jsonl"])
+        name = chance.choice(
+            [one.name for one in folder.glob("*.jsonl") if one.name != "torn.jsonl"]
+        )
         expected = json.loads((folder / "expected.json").read_text())
-        path = Path(self.runtime.project_dir(str(self.config_dir), str(self.site)), expected["file_name"])
+        path = Path(
+            self.runtime.project_dir(str(self.config_dir), str(self.site)), expected["file_name"]
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.write_bytes(mutated_lines(self._here((folder / name).read_bytes()), chance))
@@ -159,27 +184,54 @@ class Scene:
                 connection.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')")
                 connection.commit()
         tool = {
-            "type": "tool", "tool": "edit", "callID": "call_1",
-            "state": {"status": "completed", "input": {"filePath": f"{self.site}/Makefile"}, "output": "", "time": {"start": 1, "end": 2}},
-        }  # fmt: skip
+            "type": "tool",
+            "tool": "edit",
+            "callID": "call_1",
+            "state": {
+                "status": "completed",
+                "input": {"filePath": f"{self.site}/Makefile"},
+                "output": "",
+                "time": {"start": 1, "end": 2},
+            },
+        }
         session = self.database.exchange(self.site, "odd", "yes", tool)
         table = chance.choice(["session", "message", "part"])
         with closing(sqlite3.connect(self.database.path)) as connection, connection:
             key = "id" if table == "session" else "session_id"
             names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            (row,) = connection.execute(f"SELECT rowid FROM {table} WHERE {key} = ? LIMIT 1", (session,)).fetchone()
+            (row,) = connection.execute(
+                f"SELECT rowid FROM {table} WHERE {key} = ? LIMIT 1", (session,)
+            ).fetchone()
             if table != "session" and chance.random() < 0.7:
-                (data,) = connection.execute(f"SELECT data FROM {table} WHERE rowid = ?", (row,)).fetchone()
+                (data,) = connection.execute(
+                    f"SELECT data FROM {table} WHERE rowid = ?", (row,)
+                ).fetchone()
                 connection.execute(
                     f"UPDATE {table} SET data = ? WHERE rowid = ?",
                     (json.dumps(mutated(json.loads(data), [], chance)), row),
                 )
                 return
             odd = chance.choice(
-                [None, b"\xff\0", b"", "a\0b", "", -1, 2**62, 9e999, -9e999, 1e300, "x" * 1_000_000, "[" * 900, "../x"]
+                [
+                    None,
+                    b"\xff\0",
+                    b"",
+                    "a\0b",
+                    "",
+                    -1,
+                    2**62,
+                    9e999,
+                    -9e999,
+                    1e300,
+                    "x" * 1_000_000,
+                    "[" * 900,
+                    "../x",
+                ]
             )
             try:
-                connection.execute(f"UPDATE {table} SET {chance.choice(names)} = ? WHERE rowid = ?", (odd, row))
+                connection.execute(
+                    f"UPDATE {table} SET {chance.choice(names)} = ? WHERE rowid = ?", (odd, row)
+                )
             except sqlite3.IntegrityError:  # a second one with this id
                 pass
 
@@ -189,7 +241,9 @@ class Scene:
         day = time.strftime("%Y-%m-%d", time.gmtime(yesterday)).encode()
         since = int(yesterday) - BEGAN
         content = content.replace(b"2026-11-20", day).replace(b"/srv/site", str(self.site).encode())
-        return re.sub(rb"\b17951\d{8}\b", lambda found: b"%d" % (int(found[0]) + since * 1000), content)
+        return re.sub(
+            rb"\b17951\d{8}\b", lambda found: b"%d" % (int(found[0]) + since * 1000), content
+        )
 
 
 @pytest.fixture(params=all_runtimes(), ids=lambda runtime: runtime.name)
@@ -205,12 +259,20 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
 @pytest.fixture
 def many(request: pytest.FixtureRequest) -> Callable[[int], range]:
     """The numbers of the attempts: all with --fuzz, else a part, a larger one with --all."""
-    share = 1 if request.config.getoption("--fuzz") else 50 if request.config.getoption("--all") else 200
+    share = (
+        1
+        if request.config.getoption("--fuzz")
+        else 50
+        if request.config.getoption("--all")
+        else 200
+    )
     return lambda count: range(max(count // share, 2))
 
 
 @pytest.mark.timeout(900)
-def test_an_odd_value_in_a_transcript_costs_its_session_at_most(scene: Scene, many: Callable[[int], range]) -> None:
+def test_an_odd_value_in_a_transcript_costs_its_session_at_most(
+    scene: Scene, many: Callable[[int], range]
+) -> None:
     for number in many(2000):
         scene.place(random.Random(number))
         scene.check(number)
@@ -231,7 +293,11 @@ def test_an_odd_file_of_the_state_costs_at_most_that_something_is_told_again(
     claude.check("")
     for number in many(1000):
         chance = random.Random(number)
-        state = [path for path in (claude.root / ".session-memory" / "state").rglob("*") if path.is_file()]
+        state = [
+            path
+            for path in (claude.root / ".session-memory" / "state").rglob("*")
+            if path.is_file()
+        ]
         path = chance.choice([one for one in state if one.suffix not in (".lock", ".log")])
         path.write_bytes(mutated_state(path.read_bytes(), chance))
         claude.check((number, path))
@@ -245,11 +311,18 @@ def mutated_state(content: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.timeout(300)
-def test_an_odd_file_of_git_costs_at_most_what_it_would_have_said(claude: Scene, many: Callable[[int], range]) -> None:
+def test_an_odd_file_of_git_costs_at_most_what_it_would_have_said(
+    claude: Scene, many: Callable[[int], range]
+) -> None:
     git(claude.site, "pack-refs", "--all")
     git(claude.site, "worktree", "add", "-q", "../tree", "-b", "tree")
-    paths = [claude.site / ".git" / name for name in ("HEAD", "index", "packed-refs", "logs/HEAD", "config")]
-    paths += [claude.site / ".git/worktrees/tree" / name for name in ("HEAD", "gitdir", "commondir")]
+    paths = [
+        claude.site / ".git" / name
+        for name in ("HEAD", "index", "packed-refs", "logs/HEAD", "config")
+    ]
+    paths += [
+        claude.site / ".git/worktrees/tree" / name for name in ("HEAD", "gitdir", "commondir")
+    ]
     for number in many(1000):
         chance = random.Random(number)
         path = chance.choice(paths)

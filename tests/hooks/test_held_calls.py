@@ -1,5 +1,5 @@
-"""Calls that are held back where the settings say `collisions: ask`: which, with what reason, and where nobody can be
-asked."""
+"""Calls that are held back where the settings say `collisions: ask`: which, with what reason, and
+where nobody can be asked."""
 
 from __future__ import annotations
 
@@ -34,15 +34,22 @@ def project(tmp_path: Path) -> Project:
     project = Project(tmp_path)
     project.user.config("collisions: ask\n")
     log = project.directory / ".git" / "logs" / "HEAD"
-    log.write_text(re.sub(r"> \d+ ", f"> {int(time.time()) - 3600} ", log.read_text()))  # git's times are whole seconds
+    # git's times are whole seconds
+    log.write_text(re.sub(r"> \d+ ", f"> {int(time.time()) - 3600} ", log.read_text()))
     return project
 
 
-def answer(project: Project, tool: str, argument: str, *, call_id: str = "toolu_9", **environment: str) -> Any:
+def answer(
+    project: Project, tool: str, argument: str, *, call_id: str = "toolu_9", **environment: str
+) -> Any:
     """What the hook answers to a call, as a dict; empty for nothing."""
     given = {"command": argument} if tool == "Bash" else {"file_path": argument}
     event = project.user.event(
-        hook_event_name="PreToolUse", cwd=project.cwd, tool_name=tool, tool_input=given, tool_use_id=call_id
+        hook_event_name="PreToolUse",
+        cwd=project.cwd,
+        tool_name=tool,
+        tool_input=given,
+        tool_use_id=call_id,
     )
     output = run(event, project.user.root, "pre_tool_use", **(environment or INTERACTIVE))
     return json.loads(output)["hookSpecificOutput"] if output else {}
@@ -62,7 +69,12 @@ def app(project: Project) -> str:
 def made(project: Project, call_id: str, *, fails: bool = False) -> None:
     """The call was made and has its result, or was refused."""
     path = {"file_path": app(project)}
-    append(project.own, assistant({"type": "tool_use", "id": call_id, "name": "Edit", "input": path}, cwd=project.cwd))
+    append(
+        project.own,
+        assistant(
+            {"type": "tool_use", "id": call_id, "name": "Edit", "input": path}, cwd=project.cwd
+        ),
+    )
     result = {"tool_use_id": call_id, "type": "tool_result", "content": "", "is_error": fails}
     append(project.own, user([result], cwd=project.cwd))
 
@@ -122,15 +134,21 @@ UNRELATED = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("committed", UNRELATED)
-def test_a_commit_of_something_else_lets_no_call_through(project: Project, call: str, committed: str) -> None:
+def test_a_commit_of_something_else_lets_no_call_through(
+    project: Project, call: str, committed: str
+) -> None:
     project.edited()
-    subprocess.run(["sh", "-c", UNRELATED[committed]], cwd=project.directory, env=GIT_ENVIRONMENT, check=True)
+    subprocess.run(
+        ["sh", "-c", UNRELATED[committed]], cwd=project.directory, env=GIT_ENVIRONMENT, check=True
+    )
     tool, argument = CALLS[call]
     assert reason(project, tool, app(project) if tool == "Edit" else argument).endswith(UNCOMMITTED)
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_an_edit_in_the_second_of_a_commit_of_the_file_is_held_back(project: Project, call: str) -> None:
+def test_an_edit_in_the_second_of_a_commit_of_the_file_is_held_back(
+    project: Project, call: str
+) -> None:
     project.edited()
     git(project.directory, "commit", "-qam", "earlier")
     project.edited()
@@ -138,7 +156,9 @@ def test_an_edit_in_the_second_of_a_commit_of_the_file_is_held_back(project: Pro
     assert reason(project, tool, app(project) if tool == "Edit" else argument).endswith(UNCOMMITTED)
 
 
-@pytest.mark.parametrize("commit", ["commit -qam done", "commit -q --amend --no-edit -a", "commit -qm done -- app"])
+@pytest.mark.parametrize(
+    "commit", ["commit -qam done", "commit -q --amend --no-edit -a", "commit -qm done -- app"]
+)
 def test_a_commit_of_the_file_lets_every_call_through(project: Project, commit: str) -> None:
     project.edited()
     git(project.directory, *commit.split())
@@ -162,7 +182,9 @@ def test_nothing_is_held_back_for_a_session_that_was_not_active_for_long(project
     assert reason(project, "Edit", app(project)) == ASKED
 
 
-def test_a_command_that_takes_an_edit_along_is_held_back_however_long_the_session_has_been_quiet(project):
+def test_a_command_that_takes_an_edit_along_is_held_back_however_long_the_session_has_been_quiet(
+    project,
+):
     project.edited()
     quiet_since(project, 300)
     assert "reaches app, edited " in reason(project, "Bash", "git commit -qam done")
@@ -180,11 +202,23 @@ def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_r
 def test_a_git_command_that_reaches_what_another_has_not_committed_is_held_back(project):
     project.edited()
     for command in (
-        "git stash", "git commit -am all", "git add -A", "git add .", "git reset --hard", "git checkout -- app",
-        "git checkout app", "git restore app", "cd . && git clean -f", "git -c core.pager=cat stash -u", "git rm -f app",
-    ):  # fmt: skip
+        "git stash",
+        "git commit -am all",
+        "git add -A",
+        "git add .",
+        "git reset --hard",
+        "git checkout -- app",
+        "git checkout app",
+        "git restore app",
+        "cd . && git clean -f",
+        "git -c core.pager=cat stash -u",
+        "git rm -f app",
+    ):
         found = reason(project, "Bash", command)
-        assert (found.startswith("session-memory: "), found.endswith(UNCOMMITTED)) == (True, True), command
+        assert (found.startswith("session-memory: "), found.endswith(UNCOMMITTED)) == (
+            True,
+            True,
+        ), command
 
 
 def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(project):
@@ -197,10 +231,21 @@ def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(projec
 def test_other_commands_are_not_held_back(project):
     project.edited()
     for command in (
-        "git status", "git stash list", "git add db", "git commit -m x", "git checkout db", "git clean -n", "git clean -n -f", "git log",
-     "git commit -Fa",
-     "git -C /nowhere switch x", "echo git", "git rebase --continue", "cd /nowhere && git stash", "git diff -- app",
-    ):  # fmt: skip
+        "git status",
+        "git stash list",
+        "git add db",
+        "git commit -m x",
+        "git checkout db",
+        "git clean -n",
+        "git clean -n -f",
+        "git log",
+        "git commit -Fa",
+        "git -C /nowhere switch x",
+        "echo git",
+        "git rebase --continue",
+        "cd /nowhere && git stash",
+        "git diff -- app",
+    ):
         assert answer(project, "Bash", command) == {}, command
 
 
@@ -247,7 +292,9 @@ ABSURD = {
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ABSURD)
-def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_runtime(project, name):
+def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_runtime(
+    project, name
+):
     project.edited()
     started = time.monotonic()
     asked = reason(project, "Bash", ABSURD[name] + f"cd {project.directory} && git stash")
@@ -255,13 +302,20 @@ def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_ru
     assert "reaches app, edited " in asked or "could not be checked in time" in asked
 
 
-def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time(project, monkeypatch):
+def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time(
+    project, monkeypatch
+):
     event = project.user.event(
-        hook_event_name="PreToolUse", cwd=project.cwd, tool_name="Bash", tool_input={"command": "git stash"},
+        hook_event_name="PreToolUse",
+        cwd=project.cwd,
+        tool_name="Bash",
+        tool_input={"command": "git stash"},
         tool_use_id="toolu_9",
-    )  # fmt: skip
+    )
     environ = {"HOME": str(project.user.root), **INTERACTIVE}
-    context = context_of(event, environ, runtime("agent-sdk"), home_of(event, environ, runtime("agent-sdk")))
+    context = context_of(
+        event, environ, runtime("agent-sdk"), home_of(event, environ, runtime("agent-sdk"))
+    )
     monkeypatch.setattr(tool_call, "environment", lambda: environ)
     monkeypatch.setattr(type(context), "other_sessions", Mock(side_effect=DeadlineError))
     printed = []
@@ -285,27 +339,48 @@ NOT_COMMITTED = 'by "discord" and not committed since'
 
 def ran(project: Project, command: str) -> None:
     """The other session runs a command, now."""
-    call = {"type": "tool_use", "id": f"toolu_{time.time_ns()}", "name": "Bash", "input": {"command": command}}
+    call = {
+        "type": "tool_use",
+        "id": f"toolu_{time.time_ns()}",
+        "name": "Bash",
+        "input": {"command": command},
+    }
     append(project.other, assistant(call, cwd=project.cwd))
     subprocess.run(["sh", "-c", command], cwd=project.directory, env=GIT_ENVIRONMENT, check=True)
     result = {"tool_use_id": call["id"], "type": "tool_result", "content": "Done."}
     append(project.other, user([result], cwd=project.cwd))
 
 
-def test_a_commit_that_takes_what_another_session_has_edited_or_staged_is_held_back(project: Project) -> None:
+def test_a_commit_that_takes_what_another_session_has_edited_or_staged_is_held_back(
+    project: Project,
+) -> None:
     project.edited()
     for command in ("git commit -m x -- app", "git commit app -m x", "git commit --only app -m x"):
-        assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command), command
+        assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(
+            project, "Bash", command
+        ), command
     assert reason(project, "Bash", "git commit -m x") == ""
     assert reason(project, "Bash", "git commit -m app -- db") == ""
     git(project.directory, "add", "app")
-    assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", "git commit -m x")
+    assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(
+        project, "Bash", "git commit -m x"
+    )
 
 
-def test_a_removal_that_is_not_committed_is_held_back_until_the_file_is_back(project: Project) -> None:
+def test_a_removal_that_is_not_committed_is_held_back_until_the_file_is_back(
+    project: Project,
+) -> None:
     ran(project, "rm db")
-    for command in ("git checkout -- db", "git add -A", "git commit -am x", "git stash", "git reset --hard"):
-        assert f"reaches db, removed just now {NOT_COMMITTED}" in reason(project, "Bash", command), command
+    for command in (
+        "git checkout -- db",
+        "git add -A",
+        "git commit -am x",
+        "git stash",
+        "git reset --hard",
+    ):
+        assert f"reaches db, removed just now {NOT_COMMITTED}" in reason(
+            project, "Bash", command
+        ), command
     git(project.directory, "checkout", "--", "db")
     assert reason(project, "Bash", "git reset --hard") == ""
 
@@ -317,15 +392,22 @@ def test_a_renamed_file_is_held_back(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["git reset --hard HEAD~0", "git checkout -f main", "git switch --discard-changes main"]
+    "command",
+    ["git reset --hard HEAD~0", "git checkout -f main", "git switch --discard-changes main"],
 )
-def test_a_forced_move_is_held_back_however_long_the_session_has_been_quiet(project: Project, command: str) -> None:
+def test_a_forced_move_is_held_back_however_long_the_session_has_been_quiet(
+    project: Project, command: str
+) -> None:
     project.edited()
     quiet_since(project, 300)
     assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command)
     assert (
         reason(
-            project, "Bash", command.replace("--hard", "--soft").replace("-f ", "").replace("--discard-changes ", "")
+            project,
+            "Bash",
+            command.replace("--hard", "--soft")
+            .replace("-f ", "")
+            .replace("--discard-changes ", ""),
         )
         == ""
     )
@@ -337,7 +419,9 @@ def test_a_command_that_spares_new_files_is_not_held_back_for_them(project: Proj
     for command in ("git reset --hard", "git stash", "git commit -am x", "git checkout -- ."):
         assert reason(project, "Bash", command) == "", command
     for command in ("git clean -f", "git add -A", "git stash -u", "git add new"):
-        assert f"reaches new, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command), command
+        assert f"reaches new, edited just now {NOT_COMMITTED}" in reason(
+            project, "Bash", command
+        ), command
 
 
 def test_a_stash_of_other_files_is_not_held_back(project: Project) -> None:
@@ -355,7 +439,9 @@ def test_what_a_script_wrote_is_held_back(project: Project) -> None:
     assert reason(project, "Edit", app(project)) == ""
 
 
-def test_an_ignored_file_and_files_outside_the_repository_are_not_held_back(project: Project, tmp_path: Path) -> None:
+def test_an_ignored_file_and_files_outside_the_repository_are_not_held_back(
+    project: Project, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.write_text("1\n")
     os.symlink(outside, project.directory / "link")

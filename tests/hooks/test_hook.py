@@ -26,7 +26,9 @@ class TestPlainUser:
 
     def test_is_told_one_block_where_a_plugin_s_hook_runs_beside_an_installed_one(self, plain):
         for number in range(12):
-            plain.session(*exchange(f"question {number} about the deployment " * 3, "An answer. " * 9))
+            plain.session(
+                *exchange(f"question {number} about the deployment " * 3, "An answer. " * 9)
+            )
         first = told(plain.run(prompt_id="p1"))
         assert len(first) <= 500
         assert plain.run(prompt_id="p1") == b""
@@ -40,9 +42,24 @@ class TestPlainUser:
     @pytest.mark.parametrize(
         ("titles", "name"),
         [
-            ([("ai-title", "aiTitle", "Generated title"), ("custom-title", "customTitle", "My title")], "My title"),
-            ([("custom-title", "customTitle", "My title"), ("ai-title", "aiTitle", "Generated title")], "My title"),
-            ([("custom-title", "customTitle", "Old"), ("custom-title", "customTitle", "New")], "New"),
+            (
+                [
+                    ("ai-title", "aiTitle", "Generated title"),
+                    ("custom-title", "customTitle", "My title"),
+                ],
+                "My title",
+            ),
+            (
+                [
+                    ("custom-title", "customTitle", "My title"),
+                    ("ai-title", "aiTitle", "Generated title"),
+                ],
+                "My title",
+            ),
+            (
+                [("custom-title", "customTitle", "Old"), ("custom-title", "customTitle", "New")],
+                "New",
+            ),
             ([("ai-title", "aiTitle", "Generated title")], "Generated title"),
             ([], "Please, deploy the staging cluster"),
         ],
@@ -53,7 +70,9 @@ class TestPlainUser:
         assert f'\n- "{name}" (' in told(plain.run())
 
     def test_remembers_a_title_that_is_not_among_the_new_records(self, plain):
-        path = plain.session(*exchange("one", "1"), {"type": "custom-title", "customTitle": "My title"})
+        path = plain.session(
+            *exchange("one", "1"), {"type": "custom-title", "customTitle": "My title"}
+        )
         plain.run()
         append(path, *exchange("two", "2"))
         assert '\n- "My title" (' in told(plain.run())
@@ -61,12 +80,17 @@ class TestPlainUser:
     def test_neither_a_name_nor_a_cursor_holds_any_of_a_secret(self, plain):
         token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
         plain.session(*exchange(f"use {token} to deploy the staging cluster", "Done."))
-        assert '\n- "use [redacted: github token] to deploy the staging cluster" (' in told(plain.run())
+        assert '\n- "use [redacted: github token] to deploy the staging cluster" (' in told(
+            plain.run()
+        )
         (cursors,) = (plain.state_dir / "cursors").glob("*.json")
         assert token[:8] not in cursors.read_text()
 
     def test_does_not_hear_of_other_projects_unless_told_to(self, plain):
-        plain.session(*[{**one, "cwd": "/srv/shop"} for one in exchange("elsewhere", "ok")], project="-srv-shop")
+        plain.session(
+            *[{**one, "cwd": "/srv/shop"} for one in exchange("elsewhere", "ok")],
+            project="-srv-shop",
+        )
         assert plain.run() == b""
         plain.config("scope: all\n")
         assert '\n- "elsewhere" in shop (' in told(plain.run())
@@ -79,7 +103,9 @@ class TestPlainUser:
     def test_works_with_another_configuration_directory(self, tmp_path):
         user = PlainUser(tmp_path / "a")
         user.session(*exchange("hello", "hi"))
-        assert "hello" in told(run(user.event(), tmp_path / "nowhere", CLAUDE_CONFIG_DIR=str(user.config_dir)))
+        assert "hello" in told(
+            run(user.event(), tmp_path / "nowhere", CLAUDE_CONFIG_DIR=str(user.config_dir))
+        )
 
     def test_a_fork_hears_only_of_what_comes_after_it(self, plain):
         path = plain.session(*exchange("before the fork", "hi"))
@@ -93,11 +119,15 @@ class TestPlainUser:
         own = write(plain.project_dir / f"{plain.session_id}.jsonl", user("hi"))
         assert "step one" in told(plain.run())
         for compacted in (path, own):
-            boundary = record("system", subtype="compact_boundary", content="Conversation compacted")
+            boundary = record(
+                "system", subtype="compact_boundary", content="Conversation compacted"
+            )
             append(compacted, boundary, user("Step one was made.", isCompactSummary=True))
             assert plain.run() == b""
         append(path, *exchange("step two", "2"))
-        assert told(plain.run()).endswith('\n- "step one" (just now, 2 messages): "step two"; last: "2"')
+        assert told(plain.run()).endswith(
+            '\n- "step one" (just now, 2 messages): "step two"; last: "2"'
+        )
 
     def test_a_session_that_merely_starts_or_resumes_keeps_what_it_has_not_heard(self, plain):
         plain.session(*exchange("hello", "hi"))
@@ -111,7 +141,10 @@ class TestPlainUser:
         records = [user("fix the login, please", at=begin)]
         for number in range(16):
             edit = ("Edit", {"file_path": f"/srv/agent/src/{number}.py"})
-            records += [assistant(edit, ("Bash", {"command": "make"}), at=begin + number), tool_result("x" * 20_000)]
+            records += [
+                assistant(edit, ("Bash", {"command": "make"}), at=begin + number),
+                tool_result("x" * 20_000),
+            ]
         plain.session(*records, *exchange("commit", "Committed."))
         line = told(plain.run()).split("\n- ")[1]
         assert (
@@ -124,7 +157,11 @@ class TestPlainUser:
         records = [user("fix the login, please", at=begin)]
         for number in range(60):
             edit = ("Edit", {"file_path": f"/srv/agent/src/{number}.py"})
-            records += [assistant(edit, at=begin + number), tool_result("x" * 100_000), user("3", at=begin + number)]
+            records += [
+                assistant(edit, at=begin + number),
+                tool_result("x" * 100_000),
+                user("3", at=begin + number),
+            ]
         plain.session(*records, *exchange("now the logout, as well", "Done."))
         name, _, did = told(plain.run()).split("\n- ")[1].partition(" (just now, ")
         assert name == '"fix the login, please"'
@@ -140,12 +177,21 @@ class TestPlainUser:
     def test_names_a_session_that_was_given_a_plan_by_its_heading(self, plain):
         plan = "Implement the following plan:\n\n# Plan: Log in with a passkey\n\n## Context\nPasswords are lost."
         path = plain.session(*exchange(plan, "Done."))
-        assert '\n- "Log in with a passkey" (just now, 2 messages): last: "Done."' in told(plain.run())
+        assert '\n- "Log in with a passkey" (just now, 2 messages): last: "Done."' in told(
+            plain.run()
+        )
         append(path, *exchange("and now with a key ring", "Done, too."))
-        assert '\n- "Log in with a passkey" (just now, 2 messages): "and now with a key' in told(plain.run())
+        assert '\n- "Log in with a passkey" (just now, 2 messages): "and now with a key' in told(
+            plain.run()
+        )
 
     def test_gives_no_name_to_a_session_that_was_asked_nothing(self, plain):
-        edit = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": "/srv/agent/a.py"}}
+        edit = {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "Edit",
+            "input": {"file_path": "/srv/agent/a.py"},
+        }
         plain.session(assistant(edit, at=time.time() - 7200), tool_result())
         assert "\n- a session (2h ago, 1 message): edited a.py" in told(plain.run())
 
@@ -155,7 +201,9 @@ class TestPlainUser:
         append(path, user("3"))
         assert plain.run() == b""
         append(path, assistant("By the pond, then."))
-        assert told(plain.run()).endswith('- "plan the garden" (just now, 1 message): last: "By the pond, then."')
+        assert told(plain.run()).endswith(
+            '- "plan the garden" (just now, 1 message): last: "By the pond, then."'
+        )
 
 
 class TestAgentHome:
@@ -177,7 +225,11 @@ class TestAgentHome:
     def test_a_session_that_is_none_of_the_named_ones_hears_nothing_and_is_logged(self, tmp_path):
         home = NamedHome(tmp_path / "agent", person=tmp_path)
         home.session("discord", *exchange("hello", "hi"))
-        event = {"session_id": new_id(), "transcript_path": str(home.project_dir / "x.jsonl"), "prompt": "x"}
+        event = {
+            "session_id": new_id(),
+            "transcript_path": str(home.project_dir / "x.jsonl"),
+            "prompt": "x",
+        }
         assert run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)) == b""
         (line,) = (home.root / ".session-memory/state/hook.log").read_text().splitlines()
         assert "is none of the named sessions" in line
@@ -185,8 +237,14 @@ class TestAgentHome:
     def test_a_host_may_name_the_session_in_the_environment(self, tmp_path):
         home = NamedHome(tmp_path / "agent", person=tmp_path)
         home.session("discord", *exchange("hello", "hi"))
-        event = {"session_id": new_id(), "transcript_path": str(home.project_dir / "x.jsonl"), "prompt": "x"}
-        output = run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root), SESSION_MEMORY_SESSION="main")
+        event = {
+            "session_id": new_id(),
+            "transcript_path": str(home.project_dir / "x.jsonl"),
+            "prompt": "x",
+        }
+        output = run(
+            event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root), SESSION_MEMORY_SESSION="main"
+        )
         assert "hello" in told(output)
 
     def test_a_pointer_that_cannot_be_read_names_no_session_and_a_large_one_does(self, tmp_path):
@@ -198,10 +256,14 @@ class TestAgentHome:
         (pointers / "folder.json").mkdir()
         (pointers / "link.json").symlink_to(pointers / "discord.json")
         (pointers / "torn.json").write_text('{"sessionId": "')
-        (pointers / "discord.json").write_text(json.dumps({"note": "x" * 10_000, "sessionId": discord.stem}))
+        (pointers / "discord.json").write_text(
+            json.dumps({"note": "x" * 10_000, "sessionId": discord.stem})
+        )
         event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
         context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
-        assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == ["discord"]
+        assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == [
+            "discord"
+        ]
 
     def test_state_is_for_this_user_alone(self, tmp_path):
         home = NamedHome(tmp_path / "agent", person=tmp_path)
@@ -210,7 +272,10 @@ class TestAgentHome:
         event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
         run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root))
         state = home.root / ".session-memory" / "state"
-        assert [path.stat().st_mode & 0o777 for path in (state, state / "cursors", state / "cursors/main.json")] == [
+        assert [
+            path.stat().st_mode & 0o777
+            for path in (state, state / "cursors", state / "cursors/main.json")
+        ] == [
             0o700,
             0o700,
             0o600,
@@ -220,10 +285,14 @@ class TestAgentHome:
 class TestPromptsThatNobodyTyped:
     def test_a_task_notification_hears_nothing_and_moves_nothing(self, plain):
         plain.session(*exchange("hello", "hi"))
-        assert plain.run(prompt="<task-notification>\n<task-id>1</task-id></task-notification>") == b""
+        assert (
+            plain.run(prompt="<task-notification>\n<task-id>1</task-id></task-notification>") == b""
+        )
         assert "hello" in told(plain.run())
 
-    @pytest.mark.skipif(not CAPTURES.is_dir(), reason="no captured hook input beside the repository")
+    @pytest.mark.skipif(
+        not CAPTURES.is_dir(), reason="no captured hook input beside the repository"
+    )
     def test_a_captured_task_notification_hears_nothing(self, plain):
         plain.session(*exchange("hello", "hi"))
         captured = json.loads((CAPTURES / "UserPromptSubmit-task-notification.json").read_text())
@@ -236,7 +305,9 @@ class TestPromptsThatNobodyTyped:
 
 class TestConfig:
     def test_a_change_of_the_config_holds_from_the_next_prompt_on(self, plain):
-        path = plain.session(*exchange("one", "1"), {"type": "custom-title", "customTitle": "email"})
+        path = plain.session(
+            *exchange("one", "1"), {"type": "custom-title", "customTitle": "email"}
+        )
         plain.config("sessions: {email: {text: false}}\n")
         assert told(plain.run()).endswith('\n- "email" (just now, 2 messages)')
         append(path, *exchange("two", "2"))
@@ -257,7 +328,10 @@ class TestConfig:
         start = {"source": "startup", "hook_event_name": "SessionStart"}
         said = json.loads(plain.run("session_start", **start))
         assert list(said) == ["systemMessage"]
-        assert "config.yaml:1: scope is 'galaxy', not project or all; project holds" in said["systemMessage"]
+        assert (
+            "config.yaml:1: scope is 'galaxy', not project or all; project holds"
+            in said["systemMessage"]
+        )
         assert plain.run("session_start", **start) == b""
 
     def test_rules_left_where_they_are_not_read_are_named_at_each_start(self, plain):
@@ -276,7 +350,9 @@ class TestConfig:
         home.session("mail", *exchange("other", "words"))
         event = {"session_id": main.stem, "transcript_path": str(main), "prompt": "x"}
         context = told(run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)))
-        assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == ["mail"]
+        assert [line.split()[1] for line in context.splitlines() if line.startswith("- ")] == [
+            "mail"
+        ]
 
     def test_a_session_is_excluded_by_its_id(self, plain):
         path = plain.session(*exchange("hello", "hi"))
@@ -287,7 +363,9 @@ class TestConfig:
         """A rename that neither the first nor the last bytes show is looked for, once."""
         filler = [tool_result("x" * 30_000) for _ in range(100)]
         named = {"type": "custom-title", "customTitle": "Diary"}
-        path = plain.session(*exchange("hello", "hi"), *filler, named, *filler, *exchange("my diagnosis", "I see."))
+        path = plain.session(
+            *exchange("hello", "hi"), *filler, named, *filler, *exchange("my diagnosis", "I see.")
+        )
         plain.config("sessions: {diary: {ignore: true}}\n")
         assert plain.run() == b""
         append(path, *exchange("my address", "I see."))
@@ -298,7 +376,9 @@ class TestConfig:
         foreign = {"type": "summary", "summary": "Divorce papers", "leafUuid": new_id()}
         plain.session(foreign, user("tidy the shed"), leaf)
         own = {"type": "summary", "summary": "Shed", "leafUuid": leaf["uuid"]}
-        plain.session(foreign, user("and the roof"), assistant("It leaks."), leaf, own, project="-srv-agent")
+        plain.session(
+            foreign, user("and the roof"), assistant("It leaks."), leaf, own, project="-srv-agent"
+        )
         context = told(plain.run())
         assert "Divorce" not in context
         assert '- "Shed" (' in context
@@ -312,18 +392,24 @@ class TestConfig:
     def test_without_text_nothing_of_what_was_said_is_told_in_a_title_either(self, plain, title):
         key = {"custom-title": "customTitle", "ai-title": "aiTitle"}[title]
         began = time.time()
-        plain.session(*exchange("my diagnosis", "I see.", at=began), {"type": title, key: "Diagnosis"})
+        plain.session(
+            *exchange("my diagnosis", "I see.", at=began), {"type": title, key: "Diagnosis"}
+        )
         plain.config('sessions: {"*": {text: false}}\n')
         plain.session(*exchange("hello", "hi"), {"type": "custom-title", "customTitle": "Hello"})
         lines = told(plain.run()).split("\n")[2:]
         named = '- "Diagnosis" (just now, 2 messages)'  # as the user called it
-        assert (named in lines, "+1 more" in lines) == (title == "custom-title", title == "ai-title")
+        assert (named in lines, "+1 more" in lines) == (
+            title == "custom-title",
+            title == "ai-title",
+        )
         assert "iagnosis" not in "".join(lines).replace(named, "")
 
     @pytest.mark.parametrize("scope", ["project", "all"])
     def test_a_session_that_started_in_an_excluded_directory_is_not_told_of(self, plain, scope):
         plain.session(
-            *exchange("my diagnosis", "I see.", cwd="/srv/private/x"), *exchange("moved", "yes", cwd="/srv/agent")
+            *exchange("my diagnosis", "I see.", cwd="/srv/private/x"),
+            *exchange("moved", "yes", cwd="/srv/agent"),
         )
         plain.session(*exchange("elsewhere", "yes", cwd="/srv/private"), project="-srv-private")
         plain.session(*exchange("hello", "hi", cwd="/srv/agent"))
@@ -333,15 +419,28 @@ class TestConfig:
         assert context.count("\n- ") == 1
 
     @pytest.mark.parametrize("times", [1, 2])
-    def test_sessions_that_are_only_counted_are_not_counted_where_they_are_excluded(self, plain, times):
+    def test_sessions_that_are_only_counted_are_not_counted_where_they_are_excluded(
+        self, plain, times
+    ):
         """At first sight of them, and once they have been seen."""
         plain.config("scope: all\nprojects: {/srv/private: {ignore: true}}\n")
-        secret = [plain.session(*exchange("mine", "I see.", cwd="/srv/private"), project="-srv-p") for _ in range(5)]
-        shown = [plain.session(*exchange(f"hello {number}", "hi", cwd="/srv/agent")) for number in range(9)]
+        secret = [
+            plain.session(*exchange("mine", "I see.", cwd="/srv/private"), project="-srv-p")
+            for _ in range(5)
+        ]
+        shown = [
+            plain.session(*exchange(f"hello {number}", "hi", cwd="/srv/agent"))
+            for number in range(9)
+        ]
         for round in range(times):
             for age, path in enumerate([*shown, *secret]):
                 if round:
-                    append(path, *exchange("on", "yes", cwd="/srv/agent" if path in shown else "/srv/private"))
+                    append(
+                        path,
+                        *exchange(
+                            "on", "yes", cwd="/srv/agent" if path in shown else "/srv/private"
+                        ),
+                    )
                 os.utime(path, (time.time() - age, time.time() - age))
             context = told(plain.run())
             for _ in range(4 * (times - round - 1)):  # until all was told
@@ -362,7 +461,9 @@ class TestConfig:
 
     def test_the_rules_of_the_agent_home_that_a_session_started_in_count_too(self, plain, tmp_path):
         home = NamedHome(tmp_path / "agent", person=tmp_path)
-        (home.root / ".session-memory" / "config.yaml").write_text('sessions: {"*": {ignore: true}}\n')
+        (home.root / ".session-memory" / "config.yaml").write_text(
+            'sessions: {"*": {ignore: true}}\n'
+        )
         plain.session(*exchange("my diagnosis", "I see.", cwd=str(home.root)), project="-agent")
         plain.session(*exchange("hello", "hi", cwd="/srv/agent"))
         plain.config("scope: all\n")
@@ -385,7 +486,8 @@ HOUR = 3600
 
 
 class TestLongAgo:
-    """What others did more than six hours ago is told at first, and after a pause as long, in the room that is left."""
+    """What others did more than six hours ago is told at first, and after a pause as long, in the
+    room that is left."""
 
     def test_it_is_told_with_the_first_prompt(self, plain):
         at = time.time() - 7 * HOUR
@@ -413,7 +515,11 @@ class TestLongAgo:
 def test_sessions_beyond_the_lines_are_counted(plain):
     for number in range(6):
         plain.session(
-            *exchange(f"mend the cart {number}", f"The tax of {number} was added twice.", at=time.time() - number)
+            *exchange(
+                f"mend the cart {number}",
+                f"The tax of {number} was added twice.",
+                at=time.time() - number,
+            )
         )
     lines = told(plain.run()).splitlines()
     assert len([line for line in lines if line.startswith("- ")]) == 3

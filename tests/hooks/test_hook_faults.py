@@ -1,4 +1,5 @@
-"""The prompt hook where something is broken: the prompt goes through, quietly, and nothing is lost."""
+"""The prompt hook where something is broken: the prompt goes through, quietly, and nothing is
+lost."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ class TestFailsOpen:
             (plain.state_dir / "hook.log").unlink()
 
     def test_on_a_missing_home(self, tmp_path):
-        event = PlainUser(tmp_path / "a").event(transcript_path=str(tmp_path / "gone/projects/x/y.jsonl"))
+        event = PlainUser(tmp_path / "a").event(
+            transcript_path=str(tmp_path / "gone/projects/x/y.jsonl")
+        )
         assert run(event, tmp_path / "gone") == b""
         assert not (tmp_path / "gone").exists()
 
@@ -37,9 +40,12 @@ class TestFailsOpen:
         plain.session(*exchange("hello", "hi"))
         done = subprocess.run(
             [sys.executable, "-I", "-S", ROOT / "hooks/user_prompt_submit.py"],
-            input=json.dumps(plain.event()).encode(), capture_output=True, check=True,
-            env={"SESSION_MEMORY_DIR": str(plain.root / ".session-memory")},  # else it would write into the real home
-        )  # fmt: skip
+            input=json.dumps(plain.event()).encode(),
+            capture_output=True,
+            check=True,
+            # else it would write into the real home
+            env={"SESSION_MEMORY_DIR": str(plain.root / ".session-memory")},
+        )
         assert "hello" in told(done.stdout)
 
     def test_on_a_corrupt_cursor_file(self, plain):
@@ -138,8 +144,11 @@ class TestFailsOpen:
         plain.session(*exchange("hello", "hi"))
         subprocess.run(
             ["/bin/sh", "-c", f"'{sys.executable}' -I -S '{ROOT}/hooks/user_prompt_submit.py' >&-"],
-            input=json.dumps(plain.event()).encode(), env={"HOME": str(plain.root)}, check=True, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            input=json.dumps(plain.event()).encode(),
+            env={"HOME": str(plain.root)},
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
         assert "hello" in told(plain.run())
 
     def test_on_a_config_whose_rules_are_not_known(self, plain):
@@ -169,9 +178,12 @@ def test_every_hook_ends_well_and_in_silence_if_a_part_of_the_program_is_missing
     ends = {}
     for hook in sorted((tmp_path / "hooks").glob("*.py")):
         done = subprocess.run(
-            [sys.executable, "-I", "-S", hook], input=event, capture_output=True, check=False,
+            [sys.executable, "-I", "-S", hook],
+            input=event,
+            capture_output=True,
+            check=False,
             env={"HOME": str(tmp_path)},
-        )  # fmt: skip
+        )
         ends[hook.name] = (done.returncode, done.stdout, done.stderr)
     assert len(ends) > 10
     assert {name: end for name, end in ends.items() if end != (0, b"", b"")} == {}
@@ -180,8 +192,13 @@ def test_every_hook_ends_well_and_in_silence_if_a_part_of_the_program_is_missing
 def test_a_broken_installation_does_not_break_the_prompt(tmp_path):
     hooks = tmp_path / "hooks"
     hooks.mkdir()
-    (hooks / "user_prompt_submit.py").write_bytes((ROOT / "hooks/user_prompt_submit.py").read_bytes())
+    (hooks / "user_prompt_submit.py").write_bytes(
+        (ROOT / "hooks/user_prompt_submit.py").read_bytes()
+    )
     done = subprocess.run(
-        [sys.executable, "-I", "-S", hooks / "user_prompt_submit.py"], input=b"{}", capture_output=True, check=False
+        [sys.executable, "-I", "-S", hooks / "user_prompt_submit.py"],
+        input=b"{}",
+        capture_output=True,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, b"")

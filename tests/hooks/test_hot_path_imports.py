@@ -17,40 +17,79 @@ ROOT = Path(__file__).resolve().parents[2]
 HOOK = ROOT / "hooks" / "user_prompt_submit.py"
 CALL_HOOK = ROOT / "hooks" / "pre_tool_use.py"
 
-# Every prompt pays for these, about a hundredth of a bare interpreter each. One more needs a good reason.
+# Every prompt pays for these, about a hundredth of a bare interpreter each. One more needs a good
+# reason.
 EVERY_PROMPT = {
-    "__future__", "_json", "entry",
-    "session_memory", "session_memory.activity", "session_memory.hooks", "session_memory.settings", "session_memory.system",
-    "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.transcripts.entries",
-    "session_memory.errors", "session_memory.system.json", "session_memory.system.deadline", "session_memory.system.files", "session_memory.settings.homes",
-    "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.paths", "session_memory.runtimes", "session_memory.runtimes.base",
+    "__future__",
+    "_json",
+    "entry",
+    "session_memory",
+    "session_memory.activity",
+    "session_memory.hooks",
+    "session_memory.settings",
+    "session_memory.system",
+    "session_memory.text",
+    "session_memory.transcripts",
+    "session_memory.activity.changes",
+    "session_memory.transcripts.entries",
+    "session_memory.errors",
+    "session_memory.system.json",
+    "session_memory.system.deadline",
+    "session_memory.system.files",
+    "session_memory.settings.homes",
+    "session_memory.hooks.context",
+    "session_memory.hooks.main",
+    "session_memory.hooks.prompt",
+    "session_memory.text.paths",
+    "session_memory.runtimes",
+    "session_memory.runtimes.base",
     "session_memory.runtimes.claude",
-    "session_memory.settings.compiled", "session_memory.transcripts.projects",
-}  # fmt: skip
+    "session_memory.settings.compiled",
+    "session_memory.transcripts.projects",
+}
 # Those with something to tell pay for these too.
 SOMETHING_NEW = {
-    "fcntl", "session_memory.activity.state", "session_memory.activity.delivery", "session_memory.activity.updates",
-    "session_memory.runtimes.records", "session_memory.runtimes.claude.records", "session_memory.text.timestamps",
-    "session_memory.transcripts.reader", "session_memory.transcripts.lines", "session_memory.activity.new_entries", "session_memory.text.sanitize",
-    "session_memory.text.secrets", "session_memory.text.secrets.rules",
-    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.activity.update_text", "session_memory.text.format",
-}  # fmt: skip
+    "fcntl",
+    "session_memory.activity.state",
+    "session_memory.activity.delivery",
+    "session_memory.activity.updates",
+    "session_memory.runtimes.records",
+    "session_memory.runtimes.claude.records",
+    "session_memory.text.timestamps",
+    "session_memory.transcripts.reader",
+    "session_memory.transcripts.lines",
+    "session_memory.activity.new_entries",
+    "session_memory.text.sanitize",
+    "session_memory.text.secrets",
+    "session_memory.text.secrets.rules",
+    "session_memory.activity.forks",
+    "session_memory.activity.report",
+    "session_memory.activity.update_text",
+    "session_memory.text.format",
+}
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {
-    "session_memory.transcripts.project_folders", "session_memory.system.git", "session_memory.activity.own_work",
-}  # fmt: skip
+    "session_memory.transcripts.project_folders",
+    "session_memory.system.git",
+    "session_memory.activity.own_work",
+}
 
 
 # A tool call with nothing new pays for these beside what every prompt does.
 EVERY_CALL = {
-    "session_memory.activity.state", "session_memory.activity.call_collisions", "session_memory.activity.call_log",
-    "session_memory.activity.actions", "session_memory.hooks.tool_call",
-}  # fmt: skip
+    "session_memory.activity.state",
+    "session_memory.activity.call_collisions",
+    "session_memory.activity.call_log",
+    "session_memory.activity.actions",
+    "session_memory.hooks.tool_call",
+}
 
 # The line is shown again and again, and looks at no session.
 ONLY_PROMPTS = {
-    "session_memory.activity.changes", "session_memory.hooks.prompt", "session_memory.transcripts.projects",
-}  # fmt: skip
+    "session_memory.activity.changes",
+    "session_memory.hooks.prompt",
+    "session_memory.transcripts.projects",
+}
 STATUS_LINE = {"session_memory.activity.status_line", "session_memory.text.timestamps"}
 
 
@@ -109,13 +148,15 @@ def settle_directories(plain: PlainUser) -> None:
 
 
 def run_hook(plain: PlainUser, hook: Path = HOOK, **event: object) -> tuple[bytes, set[str]]:
-    """What the hook prints, and the modules that it loads beyond those of an interpreter that does nothing."""
+    """What the hook prints, and the modules that it loads beyond those of an interpreter that does
+    nothing."""
     output, loaded = run_python([str(hook)], plain, **event)
     return output, not_built_in(loaded - run_python(["-c", "pass"], plain)[1])
 
 
 def not_built_in(names: set[str]) -> set[str]:
-    """`names` without the modules in the interpreter's own file: they take no time, and each system has others."""
+    """`names` without the modules in the interpreter's own file: they take no time, and each system
+    has others."""
     return names - set(sys.builtin_module_names)
 
 
@@ -125,4 +166,6 @@ def run_python(arguments: list[str], plain: PlainUser, **fields: object) -> tupl
     event = json.dumps(plain.event(**fields)).encode()
     environ = {"HOME": str(plain.root), "CLAUDE_PID": "4711"}
     done = subprocess.run(command, input=event, capture_output=True, env=environ, check=True)
-    return done.stdout, set(re.findall(r"^import time: .*\| +(\S+)$", done.stderr.decode(), re.MULTILINE))
+    return done.stdout, set(
+        re.findall(r"^import time: .*\| +(\S+)$", done.stderr.decode(), re.MULTILINE)
+    )

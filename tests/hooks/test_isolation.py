@@ -1,4 +1,5 @@
-"""What is odd in one session, one runtime or one repository costs that one alone: the prompt tells of all others."""
+"""What is odd in one session, one runtime or one repository costs that one alone: the prompt tells
+of all others."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ ODD_TEXTS = ["a\0b", "\ud800", "\udcff"]
 
 @pytest.mark.timeout(20)
 def test_a_patch_over_several_files_without_an_id_has_no_result(tmp_path: Path) -> None:
-    path = write(tmp_path / "own.jsonl", codex_line("response_item", {"type": "message"}), *[user("x")] * 9)
+    path = write(
+        tmp_path / "own.jsonl", codex_line("response_item", {"type": "message"}), *[user("x")] * 9
+    )
     evidence = Evidence({"": runtime("codex")}, {"": str(path)}, None, "")
     assert evidence.end("", FileAction("edit", "/a", (0.0, 0, ":1"))) == (None, False)
 
@@ -58,8 +61,8 @@ ODD_ROWS = {
 class TestOpenCode:
     @pytest.fixture
     def database(self, plain):
-        """A database with a session of which nothing is odd; the columns take anything, as where NOT NULL was added
-        later."""
+        """A database with a session of which nothing is odd; the columns take anything, as where
+        NOT NULL was added later."""
         database = OpenCodeDatabase(plain.root / ".local" / "share" / "opencode")
         with closing(sqlite3.connect(database.path)) as connection:
             connection.execute("PRAGMA writable_schema = on")
@@ -79,12 +82,18 @@ class TestOpenCode:
 
     def test_a_python_without_sqlite3_reads_no_opencode_and_all_else(self, plain, database):
         plain.session(*exchange("hello", "hi"))
-        without = "import sys; sys.modules.update({'_sqlite3': None, 'sqlite3': None, 'apsw': None}); "
+        without = (
+            "import sys; sys.modules.update({'_sqlite3': None, 'sqlite3': None, 'apsw': None}); "
+        )
         hook = f"{without} sys.path.insert(0, {str(ROOT)!r}); from session_memory.hooks.main import user_prompt_submit as run; run()"
         done = subprocess.run(
-            [sys.executable, "-c", hook], input=json.dumps(plain.event()).encode(), env={"HOME": str(plain.root)},
-            capture_output=True, check=True, timeout=30,
-        )  # fmt: skip
+            [sys.executable, "-c", hook],
+            input=json.dumps(plain.event()).encode(),
+            env={"HOME": str(plain.root)},
+            capture_output=True,
+            check=True,
+            timeout=30,
+        )
         assert done.stderr == b""
         assert "hello" in told(done.stdout)
 
@@ -94,10 +103,14 @@ class TestOddPaths:
     def test_in_a_call_of_the_session_itself(self, plain, odd):
         own = plain.project_dir / f"{plain.session_id}.jsonl"
         at = time.time() - 100
-        append(own, user("edit", at=at), assistant(("Edit", {"file_path": f"/srv/agent/{odd}"}), at=at))
+        append(
+            own, user("edit", at=at), assistant(("Edit", {"file_path": f"/srv/agent/{odd}"}), at=at)
+        )
         plain.session(*exchange("hello", ("Edit", {"file_path": "/srv/agent/x"})))
         assert "hello" in told(plain.run())
-        other = plain.session(*exchange("more", ("Bash", {"command": f"sed -i s/a/b/ '{odd}' && git stash"})))
+        other = plain.session(
+            *exchange("more", ("Bash", {"command": f"sed -i s/a/b/ '{odd}' && git stash"}))
+        )
         assert "more" in told(plain.run())
         append(other, *exchange("again", ("Edit", {"file_path": f"/srv/agent/{odd}"})))
         assert "again" in told(plain.run())
@@ -107,13 +120,19 @@ class TestOddPaths:
         plain.config("collisions: ask\n")
         plain.session(*exchange("hello", ("Edit", {"file_path": f"/srv/agent/{odd}"})))
         event = {"hook_event_name": "PreToolUse", "tool_use_id": "toolu_1"}
-        plain.run("pre_tool_use", **event, tool_name="Edit", tool_input={"file_path": f"/srv/agent/{odd}"})
-        plain.run("pre_tool_use", **event, tool_name="Bash", tool_input={"command": f"git add '{odd}'"})
+        plain.run(
+            "pre_tool_use", **event, tool_name="Edit", tool_input={"file_path": f"/srv/agent/{odd}"}
+        )
+        plain.run(
+            "pre_tool_use", **event, tool_name="Bash", tool_input={"command": f"git add '{odd}'"}
+        )
         assert plain.log() == []
 
     def test_as_the_directory_of_another_session(self, plain, odd):
         plain.session(*exchange("hello", "hi"))
-        odd_session = plain.session(*exchange("odd", "hi", cwd=f"/srv/{odd}"), project="-srv-agent-b")
+        odd_session = plain.session(
+            *exchange("odd", "hi", cwd=f"/srv/{odd}"), project="-srv-agent-b"
+        )
         assert "hello" in told(plain.run())
         assert odd_session.is_file()
         assert plain.log() == []
@@ -133,7 +152,9 @@ def test_a_file_system_without_locks_gives_them_to_everybody(
     assert files.lock(str(tmp_path / "lock"), 0) > 0
 
 
-def test_nothing_is_made_for_somebody_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_made_for_somebody_without_a_home_directory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import pwd
 
     def unknown(uid: int) -> None:

@@ -1,4 +1,5 @@
-"""Memories told with the tool call that edits what they name: whose words, once a session, and nothing else."""
+"""Memories told with the tool call that edits what they name: whose words, once a session, and
+nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Remembering(Project):
         self.memories = MemoryDirectory(self.user.place)
         self.source = conversation()._replace(cwd=self.cwd)
 
-    def keep(self, text: str, kind: str = "decision", strategy: str = "person", **source: Any) -> None:
+    def keep(
+        self, text: str, kind: str = "decision", strategy: str = "person", **source: Any
+    ) -> None:
         of = self.source._replace(**source)
         self.memories.keep(Memory(kind, text, "", quote=text), of=of, strategy=strategy)
         self.look()
@@ -74,12 +77,15 @@ def test_a_sub_agent_is_told_it_too_which_the_session_was_told(project):
     assert project.remembered(agent_id="a1") == ""
 
 
-@pytest.mark.parametrize(("kind", "strategy", "who"), [
-    ("preference", "person", "the user's preference of"),
-    ("rejected", "summary", "a rejection of 2026-02-21, kept by summary:"),
-    ("decision", "agent", "an agent's decision of"),
-    ("decision", "summary", "a decision of 2026-02-21, kept by summary:"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "strategy", "who"),
+    [
+        ("preference", "person", "the user's preference of"),
+        ("rejected", "summary", "a rejection of 2026-02-21, kept by summary:"),
+        ("decision", "agent", "an agent's decision of"),
+        ("decision", "summary", "a decision of 2026-02-21, kept by summary:"),
+    ],
+)
 def test_it_says_whose_word_it_is(project, kind, strategy, who):
     project.keep("We never cache in app.py", kind, strategy)
     assert f"- {who}" in project.remembered()
@@ -104,7 +110,9 @@ def test_a_file_with_the_same_name_elsewhere_is_not_meant(project):
     assert project.remembered("app.py") != ""
 
 
-def test_a_file_in_a_directory_that_a_memory_names_is_meant_after_those_that_it_names_itself(project):
+def test_a_file_in_a_directory_that_a_memory_names_is_meant_after_those_that_it_names_itself(
+    project,
+):
     (project.directory / "src" / "db").mkdir(parents=True)
     (project.directory / "src" / "db" / "x.py").write_text("1\n")
     project.keep("Nothing in src/db may import the web part")
@@ -124,14 +132,19 @@ def test_it_comes_behind_collisions_in_the_room_that_they_leave(project):
     project.keep("We never cache in app.py. " + "It was long. " * 40)
     project.edited("app.py")
     told = project.remembered()
-    assert told.index("! app.py: edited just now") < told.index(INTRODUCTION) < told.index("never cache")
+    assert (
+        told.index("! app.py: edited just now")
+        < told.index(INTRODUCTION)
+        < told.index("never cache")
+    )
     assert len(told.partition(INTRODUCTION)[2]) + len(INTRODUCTION) <= CHARACTERS
     assert told.endswith('…"')
 
 
 def test_what_a_prompt_was_told_is_not_told_again_and_the_other_way_round(project):
     project.keep("We never cache the vouchers of the shop in app.py")
-    os.utime(project.directory / "app.py", (FEBRUARY / 1000, FEBRUARY / 1000))  # as the memory says it was
+    # as the memory says it was
+    os.utime(project.directory / "app.py", (FEBRUARY / 1000, FEBRUARY / 1000))
     project.look()
     prompt = "how do we cache the vouchers of the shop?"
     assert b"never cache" in project.user.run(cwd=project.cwd, prompt=prompt)

@@ -1,4 +1,5 @@
-"""State of ours that is not as we wrote it: it is healed at the next prompt, and does not fail at every one for ever."""
+"""State of ours that is not as we wrote it: it is healed at the next prompt, and does not fail at
+every one for ever."""
 
 from __future__ import annotations
 
@@ -99,8 +100,9 @@ STATE = {
 
 
 class TestOtherState:
-    """Each file in the state directory, after something else has written it: well-formed JSON of another shape, a part
-    changed, a directory in its place. The prompt is answered, and the file is as it should be again."""
+    """Each file in the state directory, after something else has written it: well-formed JSON of
+    another shape, a part changed, a directory in its place. The prompt is answered, and the file is
+    as it should be again."""
 
     @pytest.fixture
     def machine(self, plain):
@@ -113,7 +115,9 @@ class TestOtherState:
         return plain
 
     def run(self, machine, number):
-        path = machine.session(*exchange(f"question {number}", "hi", cwd=str(machine.root / "repository")))
+        path = machine.session(
+            *exchange(f"question {number}", "hi", cwd=str(machine.root / "repository"))
+        )
         path.rename(path.with_name("other.jsonl"))
         directory = str(machine.root / "repository")
         edit = ("Edit", {"file_path": f"{directory}/app.py"})
@@ -122,12 +126,18 @@ class TestOtherState:
         return told(machine.run(cwd=str(machine.root / "repository")))
 
     def files(self, machine):
-        return [path for path in sorted(machine.state_dir.rglob("*.json")) if "cursors" not in path.parts]
+        return [
+            path
+            for path in sorted(machine.state_dir.rglob("*.json"))
+            if "cursors" not in path.parts
+        ]
 
     def spoil_collisions(self, machine, content):
         state = json.loads(cursor_path(machine).read_text())
         own = state[machine.session_id]
-        places = [one for one in (own, own.get(" last", {}).get("cursors", {})) if " collisions" in one]
+        places = [
+            one for one in (own, own.get(" last", {}).get("cursors", {})) if " collisions" in one
+        ]
         for place in places:
             place[" collisions"] = content
         assert places
@@ -160,7 +170,12 @@ class TestOtherState:
                     text = json.dumps({**found, key: wrong}).encode()
                     path.write_bytes(whole.partition(b"\n")[0] + b"\n" + text)
                     if number % 7 == 0:  # each prompt takes a while
-                        assert f"question {number}" in self.run(machine, number), (path, key, wrong, machine.log())
+                        assert f"question {number}" in self.run(machine, number), (
+                            path,
+                            key,
+                            wrong,
+                            machine.log(),
+                        )
         assert machine.log() == []
 
     def test_a_directory_in_the_place_of_each_is_moved_away(self, machine):
@@ -175,11 +190,17 @@ class TestOtherState:
         assert [path.name for path in files if not path.is_file()] == []
 
 
-def test_a_session_whose_state_0_2_0_kept_repeats_nothing_and_knows_its_files_by_its_transcript(plain, tmp_path):
+def test_a_session_whose_state_0_2_0_kept_repeats_nothing_and_knows_its_files_by_its_transcript(
+    plain, tmp_path
+):
     path = tmp_path / "app.py"
     path.touch()
     edit = ("Edit", {"file_path": str(path)})
-    append(plain.project_dir / f"{plain.session_id}.jsonl", user("edit it"), assistant(edit, at=time.time() - 60))
+    append(
+        plain.project_dir / f"{plain.session_id}.jsonl",
+        user("edit it"),
+        assistant(edit, at=time.time() - 60),
+    )
     other = plain.session(*exchange("hello", "hi"))
     assert "hello" in told(plain.run())
     assert plain.run() == b""
@@ -202,11 +223,22 @@ def test_the_hook_is_silent_where_nothing_can_be_written_and_doctor_says_why(pla
         assert bound(plain) == b""
     assert list(plain.place.iterdir()) == []
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())", "doctor"],
-        env={"HOME": str(plain.root), "PYTHONPATH": str(ROOT), "PATH": os.defpath}, capture_output=True, text=True,
-        preexec_fn=bind_permissions, check=False, timeout=60,
-    )  # fmt: skip
-    assert "is not writable: what was told cannot be noted, so nothing is told" in " ".join(done.stdout.split())
+        [
+            sys.executable,
+            "-c",
+            "import sys; from session_memory.cli import main; sys.exit(main())",
+            "doctor",
+        ],
+        env={"HOME": str(plain.root), "PYTHONPATH": str(ROOT), "PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        preexec_fn=bind_permissions,
+        check=False,
+        timeout=60,
+    )
+    assert "is not writable: what was told cannot be noted, so nothing is told" in " ".join(
+        done.stdout.split()
+    )
     assert "Traceback" not in done.stderr
 
 
@@ -222,8 +254,14 @@ def test_a_transcript_whose_name_is_not_utf8_is_told_of(plain):
 
 
 def test_a_session_behind_a_large_snapshot_is_called_by_its_first_prompt(plain):
-    snapshot = {"type": "file-history-snapshot", "messageId": "m", "snapshot": {"backup": "x" * 100_000}}
-    earlier = [record for number in range(40) for record in exchange(f"step {number}", "done " * 400)]
+    snapshot = {
+        "type": "file-history-snapshot",
+        "messageId": "m",
+        "snapshot": {"backup": "x" * 100_000},
+    }
+    earlier = [
+        record for number in range(40) for record in exchange(f"step {number}", "done " * 400)
+    ]
     plain.session(*[snapshot] * 5, *exchange("plan the garden", "yes"), *earlier)
     assert "plan the garden" in told(plain.run())
 
@@ -232,9 +270,12 @@ def bound(plain):
     """The hook's answer to a prompt where permissions hold, also where root runs the tests."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", ROOT / "hooks" / "user_prompt_submit.py"],
-        input=json.dumps(plain.event()).encode(), capture_output=True, timeout=30,
+        input=json.dumps(plain.event()).encode(),
+        capture_output=True,
+        timeout=30,
         env={"HOME": str(plain.root), "CLAUDE_PID": "4711"},
-        preexec_fn=bind_permissions, check=False,
-    )  # fmt: skip
+        preexec_fn=bind_permissions,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout

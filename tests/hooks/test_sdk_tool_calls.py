@@ -1,4 +1,5 @@
-"""The callback for claude-agent-sdk that tells of collisions with tool calls: alone, many at once, and with faults."""
+"""The callback for claude-agent-sdk that tells of collisions with tool calls: alone, many at once,
+and with faults."""
 
 from __future__ import annotations
 
@@ -20,13 +21,26 @@ AT_ONCE = 8
 
 @pytest.fixture
 def home(tmp_path: Path) -> NamedHome:
-    """An agent home with sessions main and discord; main has edited notes.md since discord's last prompt."""
+    """An agent home with sessions main and discord; main has edited notes.md since discord's last
+    prompt."""
     home = NamedHome(tmp_path / "agent")
     main = home.session("main", *exchange("plan the garden", "Beans."))
     home.session("discord", user("hello"))
-    call(session_updates_hook(home.root, "discord"), event(home, hook_event_name="UserPromptSubmit", prompt="hello"))
-    edit = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {"file_path": str(home.root / "notes.md")}}
-    append(main, assistant(edit), user([{"tool_use_id": "toolu_1", "type": "tool_result", "content": "Done."}]))
+    call(
+        session_updates_hook(home.root, "discord"),
+        event(home, hook_event_name="UserPromptSubmit", prompt="hello"),
+    )
+    edit = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "Write",
+        "input": {"file_path": str(home.root / "notes.md")},
+    }
+    append(
+        main,
+        assistant(edit),
+        user([{"tool_use_id": "toolu_1", "type": "tool_result", "content": "Done."}]),
+    )
     (home.root / "notes.md").write_text("Beans.\n")
     return home
 
@@ -61,24 +75,33 @@ def call(callback: HookCallback, *events: dict[str, Any]) -> list[Any]:
     return answers
 
 
-def test_a_callback_tells_with_an_edit_what_another_session_did_to_the_file_once(home: NamedHome) -> None:
+def test_a_callback_tells_with_an_edit_what_another_session_did_to_the_file_once(
+    home: NamedHome,
+) -> None:
     callback = file_collisions_hook(home.root, "discord")
     (answer,) = call(callback, event(home))
     output = answer["hookSpecificOutput"]
     assert output["hookEventName"] == "PreToolUse"
-    assert "! notes.md: edited just now by main, before you edited it" in output["additionalContext"]
+    assert (
+        "! notes.md: edited just now by main, before you edited it" in output["additionalContext"]
+    )
     assert call(callback, event(home)) == [{}]
     assert call(callback, event(home, tool_name="Read")) == [{}]
 
 
 def test_of_many_callbacks_at_once_one_tells(home: NamedHome) -> None:
     callback = file_collisions_hook(home.root, "discord")
-    answers = call(callback, *[event(home, tool_use_id=f"toolu_{number}") for number in range(AT_ONCE)])
+    answers = call(
+        callback, *[event(home, tool_use_id=f"toolu_{number}") for number in range(AT_ONCE)]
+    )
     assert len(answers) == AT_ONCE
-    assert [answer for answer in answers if answer] == [answer for answer in answers if "hookSpecificOutput" in answer]
+    assert [answer for answer in answers if answer] == [
+        answer for answer in answers if "hookSpecificOutput" in answer
+    ]
     assert sum(bool(answer) for answer in answers) == 1
     log = home.root / ".session-memory/state/hook.log"
-    said = log.read_text().splitlines() if log.exists() else []  # a busy machine may keep one waiting for the lock
+    # a busy machine may keep one waiting for the lock
+    said = log.read_text().splitlines() if log.exists() else []
     assert [line for line in said if "held by another process" not in line] == []
 
 

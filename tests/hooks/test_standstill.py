@@ -1,4 +1,5 @@
-"""What a session is told once all stood still: with the next prompt whatever changed, as if the cursors had been read."""
+"""What a session is told once all stood still: with the next prompt whatever changed, as if the
+cursors had been read."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ HIDDEN = new_id()
 
 @pytest.fixture
 def quiet(plain):
-    """A user who was told of one session, and of another one that is excluded; since then nothing was new."""
+    """A user who was told of one session, and of another one that is excluded; since then nothing
+    was new."""
     plain.config(f"sessions: {{{HIDDEN}: {{ignore: true}}}}\n")
     paths = [
         plain.session(*exchange("hello", "hi")),
@@ -42,7 +44,11 @@ def state(plain: PlainUser) -> Path:
 
 
 def test_what_is_added_to_a_transcript_is_told(quiet):
-    path = next(one for one in quiet.project_dir.glob("*.jsonl") if one.stem not in (HIDDEN, quiet.session_id))
+    path = next(
+        one
+        for one in quiet.project_dir.glob("*.jsonl")
+        if one.stem not in (HIDDEN, quiet.session_id)
+    )
     append(path, *exchange("how is it going?", "Fine."))
     os.utime(path, (time.time() - 30, time.time() - 30))
     assert "how is it going?" in told(quiet.run())

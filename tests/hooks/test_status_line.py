@@ -1,4 +1,5 @@
-"""The status line: what the hooks keep for it, and what its command prints with the events of the runtimes."""
+"""The status line: what the hooks keep for it, and what its command prints with the events of the
+runtimes."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ BOTH = f'{AT_WORK} · app also edited by "discord" (…)'
 
 
 class Scene(Project):
-    """A project whose user wants the line. The session at hand and discord both work on the file `app`."""
+    """A project whose user wants the line. The session at hand and discord both work on the file
+    `app`."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -103,7 +105,12 @@ def test_a_session_of_another_runtime_is_named_by_it(scene):
     path = scene.directory / "app"
     path.write_text("of Codex\n")
     changes = {str(path): {"type": "update", "unified_diff": "@@ -1 +1 @@\n-1\n+of Codex\n"}}
-    append(codex, codex_item({"type": "FileChange", "id": "exec-1", "status": "completed", "changes": changes}))
+    append(
+        codex,
+        codex_item(
+            {"type": "FileChange", "id": "exec-1", "status": "completed", "changes": changes}
+        ),
+    )
     scene.prompt()
     assert scene.line() == "2 others active (…) · app also edited by Codex (…)"
 
@@ -122,7 +129,10 @@ def test_nothing_is_kept_or_shown_unless_it_is_wanted(scene):
 
 class TestGate:
     def test_an_excluded_session_is_not_shown(self, scene):
-        for rules in ("sessions: {discord: {ignore: true}}", f"projects: {{{scene.cwd}: {{ignore: true}}}}"):
+        for rules in (
+            "sessions: {discord: {ignore: true}}",
+            f"projects: {{{scene.cwd}: {{ignore: true}}}}",
+        ):
             scene.user.config(f"statusline: true\n{rules}\n")
             scene.edited()
             scene.prompt()
@@ -140,7 +150,9 @@ class TestGate:
     def test_a_rule_of_the_agent_home_that_the_other_was_started_in_counts(self, scene):
         scene.edited()
         (scene.directory / ".session-memory" / "sessions").mkdir(parents=True)
-        (scene.directory / ".session-memory" / "config.yaml").write_text("sessions: {discord: {ignore: true}}\n")
+        (scene.directory / ".session-memory" / "config.yaml").write_text(
+            "sessions: {discord: {ignore: true}}\n"
+        )
         scene.prompt()
         assert scene.line() == ""
 
@@ -176,19 +188,31 @@ class TestGate:
 
 class TestEvents:
     def test_qwen_code_tells_its_session_without_a_transcript(self, scene):
-        event = {"session_id": scene.user.session_id, "workspace": {"current_dir": scene.cwd}, "version": "0.24.4"}
+        event = {
+            "session_id": scene.user.session_id,
+            "workspace": {"current_dir": scene.cwd},
+            "version": "0.24.4",
+        }
         scene.prompt()
         assert scene.line(event, "qwen") == AT_WORK
 
     def test_copilot_tells_the_directory_of_its_session(self, scene):
         directory = f"{scene.user.root}/.copilot/session-state/{scene.user.session_id}"
-        event = {"cwd": scene.cwd, "session_id": scene.user.session_id, "transcript_path": directory}
+        event = {
+            "cwd": scene.cwd,
+            "session_id": scene.user.session_id,
+            "transcript_path": directory,
+        }
         scene.prompt()
         assert scene.line(event, "copilot") == AT_WORK
 
     def test_odd_events_and_none_print_nothing(self, scene):
         for value in [*ODD[:9], *ODD[10:-1]]:
-            for event in (value, {"session_id": value}, {**scene.user.event(), "runtime": value, "cwd": value}):
+            for event in (
+                value,
+                {"session_id": value},
+                {**scene.user.event(), "runtime": value, "cwd": value},
+            ):
                 assert scene.line(event) == "", event
         for content in (b"", b"{", b"\xff", b"null", b'{"session_id": "a"'):
             assert scene.line(content) == "", content

@@ -25,13 +25,21 @@ class Delegating(Project):
 
     def delegates(self, *prompts: str, kind: str = "general-purpose") -> None:
         """The session calls for sub-agents, all at once."""
-        calls = [("Agent", {"prompt": prompt, "description": "x", "subagent_type": kind}) for prompt in prompts]
+        calls = [
+            ("Agent", {"prompt": prompt, "description": "x", "subagent_type": kind})
+            for prompt in prompts
+        ]
         append(self.own, assistant(*calls, cwd=self.cwd))
 
     def started(self, agent: str = "a1", kind: str = "general-purpose") -> str:
-        """What a sub-agent is told as it starts, which its transcript then shows; '' for nothing."""
+        """What a sub-agent is told as it starts, which its transcript then shows; '' for
+        nothing."""
         event = self.user.event(
-            hook_event_name="SubagentStart", agent_id=agent, agent_type=kind, cwd=self.cwd, prompt_id="p1"
+            hook_event_name="SubagentStart",
+            agent_id=agent,
+            agent_type=kind,
+            cwd=self.cwd,
+            prompt_id="p1",
         )
         del event["prompt"]
         output = run({**event}, self.user.root, "subagent_start")
@@ -41,8 +49,14 @@ class Delegating(Project):
         assert answer["hookEventName"] == "SubagentStart"
         text = str(answer["additionalContext"])
         assert len(text) <= CHARACTERS
-        attachment = {"type": "hook_additional_context", "content": [text], "hookName": "SubagentStart"}
-        self.of(agent, user("go on", agentId=agent), {"type": "attachment", "attachment": attachment})
+        attachment = {
+            "type": "hook_additional_context",
+            "content": [text],
+            "hookName": "SubagentStart",
+        }
+        self.of(
+            agent, user("go on", agentId=agent), {"type": "attachment", "attachment": attachment}
+        )
         return text.partition("\n")[2]
 
     def of(self, agent: str, *records: dict[str, Any]) -> None:
@@ -79,7 +93,12 @@ def test_it_is_told_also_what_its_session_was_told_with_a_prompt_before(project)
 
 def test_a_call_that_is_written_after_the_start_counts_and_one_with_a_result_does_not(project):
     project.edited()
-    call = {"type": "tool_use", "id": "toolu_db", "name": "Agent", "input": {"prompt": "Look at ./app"}}
+    call = {
+        "type": "tool_use",
+        "id": "toolu_db",
+        "name": "Agent",
+        "input": {"prompt": "Look at ./app"},
+    }
     result = {"type": "tool_result", "tool_use_id": "toolu_db", "content": "Done."}
     append(project.own, assistant(call, cwd=project.cwd), user([result], cwd=project.cwd))
     assert project.started("a1") == ""
@@ -100,7 +119,11 @@ def test_a_session_whose_id_has_that_of_the_agent_in_it_is_not_taken_for_the_age
     project.edited()
     project.delegates("Look at ./app")
     agent = project.user.session_id[9:16]
-    attachment = {"type": "hook_additional_context", "content": [INTRODUCTION], "hookName": "UserPromptSubmit"}
+    attachment = {
+        "type": "hook_additional_context",
+        "content": [INTRODUCTION],
+        "hookName": "UserPromptSubmit",
+    }
     append(project.own, user("go on"), {"type": "attachment", "attachment": attachment})
     assert project.started(agent) == LINE
 
@@ -137,7 +160,9 @@ def test_the_session_is_told_it_all_the_same_as_it_edits_the_file_itself(project
     assert LINE in project.told()
 
 
-def test_it_is_told_memories_of_the_words_of_its_task_and_the_session_is_not_told_them_with_a_prompt(project):
+def test_it_is_told_memories_of_the_words_of_its_task_and_the_session_is_not_told_them_with_a_prompt(
+    project,
+):
     of = conversation()._replace(cwd=project.cwd)
     text = "The JWT expiry of the login service is 3600 seconds"
     MemoryDirectory(project.user.place).keep(Memory("fact", text, "", "auth"), of=of)

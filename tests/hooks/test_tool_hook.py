@@ -1,4 +1,5 @@
-"""The hook for tool calls, as the runtime starts it: what it prints, what it never does, and many of it at once."""
+"""The hook for tool calls, as the runtime starts it: what it prints, what it never does, and many
+of it at once."""
 
 from __future__ import annotations
 
@@ -34,7 +35,11 @@ TOLD = '! app: edited just now by "discord", before you edited it'
 
 
 def test_an_edit_is_told_what_another_session_did_to_the_file_once(project):
-    for tool, key in (("Edit", "file_path"), ("Write", "file_path"), ("NotebookEdit", "notebook_path")):
+    for tool, key in (
+        ("Edit", "file_path"),
+        ("Write", "file_path"),
+        ("NotebookEdit", "notebook_path"),
+    ):
         project.edited()
         call = {"tool_name": tool, "tool_input": {key: str(project.directory / "app")}}
         assert project.told(**call) == TOLD, tool
@@ -67,14 +72,18 @@ def test_where_another_call_holds_the_lock_nothing_is_told_and_the_next_call_is_
     log.touch()
     with locked(log):
         assert project.output() == b""
-    assert [line.partition(" ")[2].partition(":")[0] for line in project.user.log()] == ["PreToolUse"]
+    assert [line.partition(" ")[2].partition(":")[0] for line in project.user.log()] == [
+        "PreToolUse"
+    ]
     assert project.told() == TOLD
 
 
 def test_of_many_calls_at_once_one_is_told(project):
     project.edited()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = list(pool.map(lambda number: project.told(tool_use_id=f"toolu_{number}"), range(AT_ONCE)))
+        told = list(
+            pool.map(lambda number: project.told(tool_use_id=f"toolu_{number}"), range(AT_ONCE))
+        )
     assert sorted(told) == [""] * (AT_ONCE - 1) + [TOLD]
     said = project.user.log()  # a busy machine may let one take too long
     assert [line for line in said if "it took too long" not in line] == []
@@ -92,12 +101,17 @@ def test_many_calls_at_once_for_other_files_and_agents_are_each_told_once(projec
     with ThreadPoolExecutor(AT_ONCE) as pool:
         at_once = list(pool.map(told, calls))
     later = map(told, calls)  # a busy machine may have let one wait too long for the lock
-    assert [first + second for first, second in zip(at_once, later)] == [TOLD.replace("app", name) for name, _ in calls]
+    assert [first + second for first, second in zip(at_once, later)] == [
+        TOLD.replace("app", name) for name, _ in calls
+    ]
 
 
 def test_switched_off_neither_calls_nor_prompts_tell_of_collisions(project):
     project.user.config("collisions: off\n")
-    append(project.own, assistant(("Read", {"file_path": str(project.directory / "app")}), cwd=project.cwd))
+    append(
+        project.own,
+        assistant(("Read", {"file_path": str(project.directory / "app")}), cwd=project.cwd),
+    )
     project.edited()
     assert project.output() == b""
     told = project.user.run(cwd=project.cwd).decode()
@@ -105,7 +119,9 @@ def test_switched_off_neither_calls_nor_prompts_tell_of_collisions(project):
     assert "!" not in told
 
 
-def test_a_session_without_text_is_told_of_without_its_command_and_an_excluded_one_not_at_all(project):
+def test_a_session_without_text_is_told_of_without_its_command_and_an_excluded_one_not_at_all(
+    project,
+):
     an_edit = ("Edit", {"file_path": str(project.directory / "app")})
     append(project.own, assistant(an_edit, cwd=project.cwd, at=time.time() - 60))
     project.user.config("sessions: {discord: {text: false}}\n")
@@ -127,7 +143,9 @@ def test_state_that_is_not_as_it_was_written_is_as_if_there_were_none(project):
     project.edited()
     project.output("db")
     (cursors,) = project.user.state_dir.glob("cursors/*.json")
-    cursors.with_suffix(".calls").write_bytes(b'\xff[\n[1]\n{"index": "prompt", "session": 5\n{"index": "prompt", 7}')
+    cursors.with_suffix(".calls").write_bytes(
+        b'\xff[\n[1]\n{"index": "prompt", "session": 5\n{"index": "prompt", 7}'
+    )
     assert project.told() == TOLD
 
 
@@ -149,7 +167,12 @@ def test_on_a_full_disk_nothing_is_told_and_once_there_is_room_it_is(project):
 
 
 def test_an_event_that_is_none_ends_in_silence(tmp_path):
-    for event in (b"", b"no JSON", b"[]", b'{"hook_event_name": "PreToolUse", "tool_name": "Edit"}'):
+    for event in (
+        b"",
+        b"no JSON",
+        b"[]",
+        b'{"hook_event_name": "PreToolUse", "tool_name": "Edit"}',
+    ):
         assert run(event, tmp_path, "pre_tool_use") == b""
 
 
@@ -165,14 +188,20 @@ def test_a_transcript_that_is_gone_costs_itself(project):
 
 def test_the_hook_leaves_what_belongs_to_the_prompt_as_it_is(project):
     project.edited()
-    before = {path: path.read_bytes() for path in project.user.state_dir.glob("cursors/*") if path.is_file()}
+    before = {
+        path: path.read_bytes()
+        for path in project.user.state_dir.glob("cursors/*")
+        if path.is_file()
+    }
     assert project.told() == TOLD
     assert {path: path.read_bytes() for path in before} == before
-    new = {path.suffix for path in project.user.state_dir.glob("cursors/*")} - {path.suffix for path in before}
+    new = {path.suffix for path in project.user.state_dir.glob("cursors/*")} - {
+        path.suffix for path in before
+    }
     assert new == {".calls"}
-    assert [oct(path.stat().st_mode & 0o777) for path in project.user.state_dir.glob("cursors/*")] == ["0o600"] * (
-        len(before) + 1
-    )
+    assert [
+        oct(path.stat().st_mode & 0o777) for path in project.user.state_dir.glob("cursors/*")
+    ] == ["0o600"] * (len(before) + 1)
 
 
 def test_a_prompt_and_many_calls_at_once_tell_it_twice_at_most(project):
@@ -181,7 +210,9 @@ def test_a_prompt_and_many_calls_at_once_tell_it_twice_at_most(project):
     project.edited()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         prompt = pool.submit(project.user.run, cwd=project.cwd)
-        calls = list(pool.map(lambda number: project.told(tool_use_id=f"toolu_{number}"), range(AT_ONCE - 1)))
+        calls = list(
+            pool.map(lambda number: project.told(tool_use_id=f"toolu_{number}"), range(AT_ONCE - 1))
+        )
     told = [text for text in calls if text]
     assert len(told) <= 1
     assert len(told) + prompt.result().decode().count("! app: edited ") in (1, 2)

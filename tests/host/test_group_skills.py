@@ -40,7 +40,9 @@ def test_skills_come_change_and_go_with_the_hosts(layout: Layout) -> None:
     written = (target / "greet/SKILL.md", target / ".session-memory.json")
     before = [path.stat().st_ino for path in written]
     synced(layout)
-    assert [path.stat().st_ino for path in written] == before, "what has not changed is not written anew"
+    assert [path.stat().st_ino for path in written] == before, (
+        "what has not changed is not written anew"
+    )
     skill(layout, "greet", "Greet twice.")
     (source / "scripts/run.sh").unlink()
     synced(layout)

@@ -1,4 +1,5 @@
-"""A host that serves groups on the real Claude Code: sessions, tasks, and what each agent gets to see."""
+"""A host that serves groups on the real Claude Code: sessions, tasks, and what each agent gets to
+see."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def call(tool: str, **arguments: object) -> dict[str, object]:
 
 def results(request: Request) -> str:
     """What the tools that were called last gave back."""
-    blocks = [b for m in request.messages if isinstance(m.get("content"), list) for b in m["content"]]
+    blocks = [
+        b for m in request.messages if isinstance(m.get("content"), list) for b in m["content"]
+    ]
     return "\n".join(json.dumps(b["content"]) for b in blocks if b.get("type") == "tool_result")
 
 
@@ -77,7 +80,9 @@ class TestSessions:
         assert host.sessions.get(group) == before
         assert "plan m-bed-1" in about(host, "m-bed-2")[0].text
 
-    def test_a_cleared_session_is_kept_listed_and_comes_back(self, host: HostMachine, group: str) -> None:
+    def test_a_cleared_session_is_kept_listed_and_comes_back(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.ask(group, "plan m-bed-1")
         first = host.sessions.get(group)
         host.api.replies = [call("clear_session", name="beans"), "Kept, m-end-1."]
@@ -90,8 +95,15 @@ class TestSessions:
         assert host.sessions.get(group) not in (first, None)
         assert "beans" in results(host.api.prompts()[-1])
         archives = list(Path(host.group(group).conversations_dir).glob("*.md"))
-        assert [path for path in archives if "m-bed-1" in path.read_text() and "Kept, m-end-1." in path.read_text()]
-        host.api.replies = [call("resume_session", id=str(entry.id), save_as="the second"), "Switched."]
+        assert [
+            path
+            for path in archives
+            if "m-bed-1" in path.read_text() and "Kept, m-end-1." in path.read_text()
+        ]
+        host.api.replies = [
+            call("resume_session", id=str(entry.id), save_as="the second"),
+            "Switched.",
+        ]
         host.ask(group, "back to the beans")
         assert host.ask(group, "and m-now-1") == "m-now-1"
         assert host.sessions.get(group) == first
@@ -99,7 +111,9 @@ class TestSessions:
         assert [entry.name for entry in host.sessions.get_history(group)] == ["the second"]
 
     @pytest.mark.slow
-    def test_what_comes_after_a_clear_is_for_the_next_session(self, host: HostMachine, group: str) -> None:
+    def test_what_comes_after_a_clear_is_for_the_next_session(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.ask(group, "plan m-bed-1")
         host.api.replies = [call("clear_session", name="beans"), {"text": "Kept.", "seconds": 1.5}]
         cleared = host.say(group, "begin anew")
@@ -109,7 +123,9 @@ class TestSessions:
         assert host.reply_to(group, late).text == "m-bed-2"
         assert "m-bed-1" not in about(host, "m-bed-2")[0].text
 
-    def test_a_compaction_is_archived_and_the_session_goes_on(self, host: HostMachine, group: str) -> None:
+    def test_a_compaction_is_archived_and_the_session_goes_on(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.api.replies = [{"text": "Long.", "usage": {"input_tokens": 990_000}}, "Short."]
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
@@ -127,7 +143,10 @@ class TestSessions:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
         assert before is not None
-        host.wait(lambda: not running_pids(CLAUDE, host.group(group).config_dir), "end of the idle runtime")
+        host.wait(
+            lambda: not running_pids(CLAUDE, host.group(group).config_dir),
+            "end of the idle runtime",
+        )
         transcript = Path(host.group(group).transcript(before))
         if is_there:
             transcript.write_text("no transcript\n")
@@ -135,9 +154,13 @@ class TestSessions:
             transcript.unlink()
         assert host.ask(group, "and m-bed-2") == "m-bed-2"
         assert host.sessions.get(group) not in (before, None)
-        assert [(entry.session_id, entry.name) for entry in host.sessions.get_history(group)] == [(before, LOST)]
+        assert [(entry.session_id, entry.name) for entry in host.sessions.get_history(group)] == [
+            (before, LOST)
+        ]
 
-    def test_what_comes_while_the_agent_works_is_taken_into_the_turn(self, host: HostMachine, group: str) -> None:
+    def test_what_comes_while_the_agent_works_is_taken_into_the_turn(
+        self, host: HostMachine, group: str
+    ) -> None:
         command = {"name": "Bash", "input": {"command": "sleep 4; ls"}}
         host.api.replies = [{"tools": [command]}, {"text": "Both."}]
         first = host.say(group, "plan m-bed-1")
@@ -160,7 +183,9 @@ class TestSessions:
         (request,) = about(host, "m-bed-0")
         assert '<message from="Anna &amp; Bert" at="' in request.news
 
-    def test_a_message_is_no_command_and_opens_no_file(self, host: HostMachine, group: str, tmp_path: Path) -> None:
+    def test_a_message_is_no_command_and_opens_no_file(
+        self, host: HostMachine, group: str, tmp_path: Path
+    ) -> None:
         file = tmp_path / "note.txt"
         file.write_text("the heron stands in the pond")
         for said, token in (("/clear m-bed-1", "m-bed-1"), (f"@{file} m-bed-2", "m-bed-2")):
@@ -177,11 +202,15 @@ class TestWhatAnAgentIsTold:
         path.write_text("All groups speak of m-rule-1.\n")
         host.ask(group, "who m-are-1")
         host.ask("main", "who m-are-2")
-        of_group, of_main = (json.dumps(about(host, token)[0].body["system"]) for token in ("m-are-1", "m-are-2"))
+        of_group, of_main = (
+            json.dumps(about(host, token)[0].body["system"]) for token in ("m-are-1", "m-are-2")
+        )
         assert ("m-rule-1" in of_group, "m-rule-1" in of_main) == (True, False)
         assert f"the agent of the group `{group}`" in json.dumps(about(host, "m-are-1")[0].body)
 
-    def test_settings_hold_the_three_flags_and_hooks_and_stay_the_owners(self, host: HostMachine, group: str) -> None:
+    def test_settings_hold_the_three_flags_and_hooks_and_stay_the_owners(
+        self, host: HostMachine, group: str
+    ) -> None:
         path = Path(host.group(group).settings_file)
         settings = json.loads(path.read_text())
         assert settings["env"] == {
@@ -203,7 +232,9 @@ class TestTasks:
         return run
 
     @pytest.mark.slow
-    def test_a_task_in_the_groups_context_goes_on_with_its_session(self, host: HostMachine, group: str) -> None:
+    def test_a_task_in_the_groups_context_goes_on_with_its_session(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
         run = self.run_of(host, host.due(group, "water m-can-1", "group"))
@@ -221,7 +252,9 @@ class TestTasks:
         task = host.due(group, "water m-can-1", "isolated")
         assert self.run_of(host, task).result == "Watered."
         (request,) = about(host, "m-can-1")
-        assert "plan m-bed-1" not in "\n".join(m for m in request.text.splitlines() if not m.startswith("- chat ("))
+        assert "plan m-bed-1" not in "\n".join(
+            m for m in request.text.splitlines() if not m.startswith("- chat (")
+        )
         assert [line.partition(" (")[0] for line in activity(request)] == ["- chat"]
         assert host.sessions.get(group) == before
         host.ask(group, "and m-bed-2")
@@ -233,8 +266,14 @@ class TestTasks:
 
 
 class TestWhatAgentsPlan:
-    def test_an_agent_schedules_changes_and_cancels_its_own_tasks(self, host: HostMachine, group: str) -> None:
-        wanted = {"prompt": "water m-can-1", "schedule_type": "interval", "schedule_value": "3600000"}
+    def test_an_agent_schedules_changes_and_cancels_its_own_tasks(
+        self, host: HostMachine, group: str
+    ) -> None:
+        wanted = {
+            "prompt": "water m-can-1",
+            "schedule_type": "interval",
+            "schedule_value": "3600000",
+        }
         host.api.replies = [call("schedule_task", **wanted), "Planned."]
         assert host.ask(group, "plan m-bed-1") == "Planned."
         (task,) = host.ledger.schedule.tasks(group)
@@ -249,15 +288,23 @@ class TestWhatAgentsPlan:
         assert host.ledger.schedule.tasks(group) == []
 
     @pytest.mark.slow
-    def test_the_agent_of_main_makes_a_group_of_a_chat_that_wrote(self, host: HostMachine, group: str) -> None:
+    def test_the_agent_of_main_makes_a_group_of_a_chat_that_wrote(
+        self, host: HostMachine, group: str
+    ) -> None:
         folder = f"{group}-street"
         host.ledger.note_chat(f"local:{folder}", "The street")
         arguments = {"group": folder, "chat": f"local:{folder}", "trigger": "@anna"}
-        planned = {"prompt": "water m-can-2", "schedule_type": "interval", "schedule_value": "3600000"}
+        planned = {
+            "prompt": "water m-can-2",
+            "schedule_type": "interval",
+            "schedule_value": "3600000",
+        }
         host.api.replies = [
-            call("list_groups"), call("register_group", **arguments), call("schedule_task", group=folder, **planned),
+            call("list_groups"),
+            call("register_group", **arguments),
+            call("schedule_task", group=folder, **planned),
             "Made.",
-        ]  # fmt: skip
+        ]
         assert host.ask("main", "make m-bed-1") == "Made."
         assert "The street" in results(host.api.prompts()[-1])
         assert [task.prompt for task in host.ledger.schedule.tasks(folder)] == ["water m-can-2"]
@@ -278,13 +325,19 @@ class TestWhatAgentsPlan:
 
 
 class TestWhatTheHostTells:
-    def test_it_tells_each_event_in_a_line_without_what_was_said(self, host: HostMachine, group: str) -> None:
+    def test_it_tells_each_event_in_a_line_without_what_was_said(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.say(group, "plan m-bed-1", sender="Anna")
         task = host.due(group, "water m-can-1")
         host.wait(lambda: host.ledger.schedule.runs(task), "run of the task")
         host.wait(lambda: f"{task} done in" in host.output(), "line about the end of the task")
         host.wait(lambda: f"{group}: answered in" in host.output(), "line about the answer")
-        lines = [line for line in host.output().splitlines() if f"  {group}: " in line or f"  {group} " in line]
+        lines = [
+            line
+            for line in host.output().splitlines()
+            if f"  {group}: " in line or f"  {group} " in line
+        ]
         told = [re.sub(r"[0-9.]+ s$", "N s", line.partition(f"  {group}: ")[2]) for line in lines]
         assert "message from Anna, 12 characters" in told
         assert "agent started, begins a session" in told
@@ -305,12 +358,24 @@ class TestWhatTheHostTells:
         assert written.endswith(f"Z {line}")
 
     @pytest.mark.slow
-    def test_a_task_that_is_never_due_again_is_told_and_stops_no_other(self, host: HostMachine, group: str) -> None:
+    def test_a_task_that_is_never_due_again_is_told_and_stops_no_other(
+        self, host: HostMachine, group: str
+    ) -> None:
         long_ago, jid = "2026-01-01T00:00:00.000Z", host.ledger.group(group).jid
         broken = Task(
-            f"task-{group}", group, jid, "water m-can-1", "cron", "0 0 30 2 *", "group", next_run=long_ago, last_run=None,
-            last_result=None, status="active", created_at=long_ago,
-        )  # fmt: skip
+            f"task-{group}",
+            group,
+            jid,
+            "water m-can-1",
+            "cron",
+            "0 0 30 2 *",
+            "group",
+            next_run=long_ago,
+            last_run=None,
+            last_result=None,
+            status="active",
+            created_at=long_ago,
+        )
         with host.ledger.transaction():
             host.ledger.add_task(broken)
         whole = host.due(group, "water m-can-2", "isolated")
@@ -322,7 +387,9 @@ class TestWhatTheHostTells:
 
 
 class TestIsolation:
-    def test_an_agent_reads_and_writes_in_its_own_group_alone(self, host: HostMachine, group: str) -> None:
+    def test_an_agent_reads_and_writes_in_its_own_group_alone(
+        self, host: HostMachine, group: str
+    ) -> None:
         other = Path(host.group("g1" if group == "g0" else "g0").root)
         (other / "secret.txt").write_text("the secret of another\n")
         own = Path(host.group(group).root)
@@ -337,7 +404,9 @@ class TestIsolation:
         ]
         tools = [{"name": "Read", "input": {"file_path": str(path)}} for path in paths]
         tools += [{"name": "Bash", "input": {"command": f"cat {path}"}} for path in paths[:2]]
-        tools += [{"name": "Write", "input": {"file_path": str(other / "mine.txt"), "content": "mine"}}]
+        tools += [
+            {"name": "Write", "input": {"file_path": str(other / "mine.txt"), "content": "mine"}}
+        ]
         host.api.replies = [{"tools": tools}, "Looked."]
         host.ask(group, "look m-bed-1")
         assert "my own text" in results(host.api.prompts()[-1])
@@ -347,7 +416,10 @@ class TestIsolation:
     def test_the_agent_of_main_may_look_into_every_group(self, host: HostMachine) -> None:
         path = Path(host.group("g0").root, "for-main.txt")
         path.write_text("the text of g0\n")
-        host.api.replies = [{"tools": [{"name": "Read", "input": {"file_path": str(path)}}]}, "Looked."]
+        host.api.replies = [
+            {"tools": [{"name": "Read", "input": {"file_path": str(path)}}]},
+            "Looked.",
+        ]
         host.ask("main", "look m-bed-1")
         assert "the text of g0" in results(host.api.prompts()[-1])
 
@@ -358,15 +430,23 @@ class TestIsolation:
                 names[:] = [name for name in names if name not in ("skills", "channels")]
                 files = [name for name in files if name != "delivered"]
             if inside.parts[:2] == ("data", "sessions") and len(inside.parts) == 3:
-                names.clear()  # what the runtime makes in its home is its own affair, behind a closed directory
+                # what the runtime makes in its home is its own affair, behind a closed directory
+                names.clear()
             assert Path(directory).stat().st_mode & 0o077 == 0, directory
             ours = [name for name in files if not name.endswith(".txt")]
-            assert [name for name in ours if Path(directory, name).lstat().st_mode & 0o077] == [], (directory, names)
+            assert [name for name in ours if Path(directory, name).lstat().st_mode & 0o077] == [], (
+                directory,
+                names,
+            )
 
 
 @pytest.mark.cost
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="needs the kernel's count of processor time")
-def test_an_idle_host_of_seven_groups_takes_three_thousandths_of_a_processor(host: HostMachine) -> None:
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="needs the kernel's count of processor time"
+)
+def test_an_idle_host_of_seven_groups_takes_three_thousandths_of_a_processor(
+    host: HostMachine,
+) -> None:
     host.init(*[f"idle-{number}" for number in range(7)])
     host.stop()
     host.start()
@@ -374,11 +454,18 @@ def test_an_idle_host_of_seven_groups_takes_three_thousandths_of_a_processor(hos
     threads = Path(f"/proc/{host.child.pid}/task")
 
     def used() -> float:
-        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads.iterdir()) / 1e9
+        return (
+            sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads.iterdir())
+            / 1e9
+        )
 
     def woken() -> int:
-        """How often a thread went to sleep by itself: a number that other programs do not change."""
-        return sum(int(re.findall(r"\d+", (thread / "status").read_text())[-2]) for thread in threads.iterdir())
+        """How often a thread went to sleep by itself: a number that other programs do not
+        change."""
+        return sum(
+            int(re.findall(r"\d+", (thread / "status").read_text())[-2])
+            for thread in threads.iterdir()
+        )
 
     time.sleep(5)
     shares, began = [], woken()

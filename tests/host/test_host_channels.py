@@ -1,4 +1,5 @@
-"""A host from outside: its channels, the practical checks of the seed, and the commands that lead from nothing to it."""
+"""A host from outside: its channels, the practical checks of the seed, and the commands that lead
+from nothing to it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from host_scene import PROGRAM, Echo, HostMachine, about
 
 
 class TestChannels:
-    def test_the_socket_takes_messages_and_replies_are_followed(self, host: HostMachine, group: str) -> None:
+    def test_the_socket_takes_messages_and_replies_are_followed(
+        self, host: HostMachine, group: str
+    ) -> None:
         with socket.socket(socket.AF_UNIX) as one:
             one.settimeout(60)
             host.wait(lambda: one.connect_ex(host.layout.socket) == 0, "socket")
@@ -41,7 +44,10 @@ class TestChannels:
             assert json.loads(lines.readline())["error"]["message"] == "there is no group 'nobody'"
             for text in (None, "", " ", 7):
                 tell({"say": {"group": group, "text": text}})
-                assert "text is empty or not a string" in json.loads(lines.readline())["error"]["message"]
+                assert (
+                    "text is empty or not a string"
+                    in json.loads(lines.readline())["error"]["message"]
+                )
             lines.write("no json\n")
             lines.flush()
             assert json.loads(lines.readline())["error"]["message"].startswith("invalid request")
@@ -59,7 +65,9 @@ class TestChannels:
         )  # as `host add --chat` would have it
         host.start()
         delivered = Path(host.layout.root, "delivered")
-        host.wait(lambda: delivered.exists() and delivered.read_text().count("m-bed-1") == 2, "delivery")
+        host.wait(
+            lambda: delivered.exists() and delivered.read_text().count("m-bed-1") == 2, "delivery"
+        )
         assert delivered.read_text().splitlines() == ["failed m-bed-1", "arrived m-bed-1"]
         (directory / "pigeon.py").unlink()
 
@@ -142,13 +150,21 @@ class TestTheThreeCommands:
             program.parent.mkdir()
             program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "$PROGRAM" "$@"\n')
             program.chmod(0o755)
-            environment = {**machine.environment, "PATH": f"{program.parent}:{os.defpath}", "PROGRAM": PROGRAM}
+            environment = {
+                **machine.environment,
+                "PATH": f"{program.parent}:{os.defpath}",
+                "PROGRAM": PROGRAM,
+            }
             # A reader takes a moment between the second and the third.
             running = "while ! session-memory host status --at ~/agents | grep -q ': running'; do sleep 0.1; done"
             with subprocess.Popen(
-                ["/bin/sh", "-c", "\n".join([*commands[:2], running, commands[2]])], env=environment, text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True,
-            ) as shell:  # fmt: skip
+                ["/bin/sh", "-c", "\n".join([*commands[:2], running, commands[2]])],
+                env=environment,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            ) as shell:
                 try:
                     assert shell.stdout is not None
                     assert any("I am the gardener." in line for line in shell.stdout)

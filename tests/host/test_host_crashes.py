@@ -1,4 +1,5 @@
-"""A host that dies: nothing is lost, nothing is answered twice; and what the books of such runs would show."""
+"""A host that dies: nothing is lost, nothing is answered twice; and what the books of such runs
+would show."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ class TestCrashes:
         assert "After all." in about(host, "m-bed-2")[0].text
 
     @pytest.mark.slow
-    def test_a_host_that_is_told_to_stop_ends_its_turns_first(self, host: HostMachine, group: str) -> None:
+    def test_a_host_that_is_told_to_stop_ends_its_turns_first(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.api.replies = [{"text": "Done.", "seconds": 4}]
         message = host.say(group, "plan m-bed-1")
         host.wait(lambda: about(host, "m-bed-1"), "request")
@@ -42,7 +45,9 @@ class TestCrashes:
         host.start()
         assert host.reply_to(group, later).text == "m-bed-2"
 
-    def test_what_died_with_its_runtime_is_asked_again_and_answered_once(self, host: HostMachine, group: str) -> None:
+    def test_what_died_with_its_runtime_is_asked_again_and_answered_once(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.api.replies = [{"text": "Never seen.", "seconds": 10}]
         message = host.say(group, "plan m-bed-1")
         host.wait(lambda: about(host, "m-bed-1"), "request")
@@ -50,7 +55,9 @@ class TestCrashes:
         host.start()
         assert host.reply_to(group, message).text == "m-bed-1"
         assert len(about(host, "m-bed-1")) == 2
-        assert [reply.answers for reply in host.ledger.replies(0, host.ledger.group(group).jid)] == [(message,)]
+        assert [
+            reply.answers for reply in host.ledger.replies(0, host.ledger.group(group).jid)
+        ] == [(message,)]
 
     @pytest.mark.slow
     @pytest.mark.parametrize("with_runtimes", [False, True])
@@ -74,7 +81,9 @@ class TestCrashes:
         host.start()
         assert host.ask(group, "and m-bed-2") == "m-bed-2"
         assert [run.status for run in host.ledger.schedule.runs(task.id)] == ["success"]
-        assert [one.text for one in host.ledger.replies(0, host.ledger.group(group).jid)].count("m-can-1") == 1
+        assert [one.text for one in host.ledger.replies(0, host.ledger.group(group).jid)].count(
+            "m-can-1"
+        ) == 1
 
     @pytest.mark.slow
     def test_a_task_that_cancels_itself_while_its_host_is_killed_gives_its_answer_and_is_gone(
@@ -88,11 +97,15 @@ class TestCrashes:
         host.start()
         jid = host.ledger.group(group).jid
         host.wait(lambda: host.ledger.latest_replies(jid, 1), "answer of the task")
-        assert [reply.text for reply in host.ledger.replies(0, jid)] == ["Watered for the last time."]
+        assert [reply.text for reply in host.ledger.replies(0, jid)] == [
+            "Watered for the last time."
+        ]
         assert host.ledger.status_of(task) == ""
 
     @pytest.mark.slow
-    def test_a_model_that_fails_is_asked_again_and_then_the_chat_is_told(self, host: HostMachine, group: str) -> None:
+    def test_a_model_that_fails_is_asked_again_and_then_the_chat_is_told(
+        self, host: HostMachine, group: str
+    ) -> None:
         host.api.replies = [{"error": 400, "text": "made-up failure"}] * 20
         reply = host.reply_to(group, host.say(group, "plan m-bed-1"))
         host.api.replies = []
@@ -126,7 +139,9 @@ def test_a_fault_would_show_in_the_books() -> None:
         assert prompt is not None
         machine.ledger.answer([prompt], "m-main-1")
         lost = {"m-main-2": ("main", "never-taken")}
-        books = bench.compare(machine, {**{token: ("main", one) for token, one in ids.items()}, **lost}, 0, 0.0)
+        books = bench.compare(
+            machine, {**{token: ("main", one) for token, one in ids.items()}, **lost}, 0, 0.0
+        )
         machine.close()
     assert {name: found for name, found in books.problems.items() if found} == {
         "never seen by the API": ["m-main-0", "m-main-1", "m-main-2"],

@@ -1,4 +1,5 @@
-"""What a host keeps without a runtime: its ledger, its tasks, what is told to an agent, and the channels that bring it."""
+"""What a host keeps without a runtime: its ledger, its tasks, what is told to an agent, and the
+channels that bring it."""
 
 from __future__ import annotations
 
@@ -67,12 +68,16 @@ class TestLedger:
         assert (reply.kind, reply.text, reply.answers) == ("reply", "All three.", tuple(ids))
         assert ledger.ready_groups() == set()
 
-    def test_an_answer_without_text_closes_the_prompt_and_sends_nothing(self, ledger: Ledger) -> None:
+    def test_an_answer_without_text_closes_the_prompt_and_sends_nothing(
+        self, ledger: Ledger
+    ) -> None:
         message = take(ledger, "one")
         assert ledger.answer([next_prompt(ledger)], " \n") is None
         assert (ledger.reply_to(message, "local:main"), ledger.replies()) == ((True, None), [])
 
-    def test_what_is_put_off_waits_and_is_then_a_new_prompt_to_the_runtime(self, ledger: Ledger, clock: Clock) -> None:
+    def test_what_is_put_off_waits_and_is_then_a_new_prompt_to_the_runtime(
+        self, ledger: Ledger, clock: Clock
+    ) -> None:
         take(ledger, "one")
         prompt = next_prompt(ledger)
         ledger.put_off(prompt, 60)
@@ -82,14 +87,18 @@ class TestLedger:
         assert (again.id, again.text, again.attempt) == (prompt.id, "one", 2)
         assert again.uuid != prompt.uuid
 
-    def test_messages_wait_until_one_calls_the_agent_and_then_go_along(self, ledger: Ledger) -> None:
+    def test_messages_wait_until_one_calls_the_agent_and_then_go_along(
+        self, ledger: Ledger
+    ) -> None:
         take(ledger, "what a day", "chat:7")
         assert (ledger.ready_groups(), ledger.next_prompt("garden")) == (set(), None)
         take(ledger, "is it, @anna?", "chat:7")
         assert ledger.ready_groups() == {"garden"}
         assert "what a day" in next_prompt(ledger, "garden").text
 
-    def test_the_cursors_tell_what_came_last_and_what_was_answered_last(self, ledger: Ledger, clock: Clock) -> None:
+    def test_the_cursors_tell_what_came_last_and_what_was_answered_last(
+        self, ledger: Ledger, clock: Clock
+    ) -> None:
         take(ledger, "one")
         answered = iso_time(clock.now)
         prompt = next_prompt(ledger)
@@ -105,9 +114,19 @@ class TestLedger:
             take(ledger, f"{number}")
             ledger.answer([next_prompt(ledger)], f"answer {number}")
         ledger.notify("chat:7", "by the way")
-        texts = [[r.text for r in ledger.replies(after, jid)] for after, jid in ((0, ""), (1, "local:main"), (9, ""))]
-        assert texts == [["answer 0", "answer 1", "answer 2", "by the way"], ["answer 1", "answer 2"], []]
-        assert [reply.text for reply in ledger.latest_replies("local:main", 2)] == ["answer 1", "answer 2"]
+        texts = [
+            [r.text for r in ledger.replies(after, jid)]
+            for after, jid in ((0, ""), (1, "local:main"), (9, ""))
+        ]
+        assert texts == [
+            ["answer 0", "answer 1", "answer 2", "by the way"],
+            ["answer 1", "answer 2"],
+            [],
+        ]
+        assert [reply.text for reply in ledger.latest_replies("local:main", 2)] == [
+            "answer 1",
+            "answer 2",
+        ]
 
     def test_what_was_delivered_is_delivered_no_more(self, ledger: Ledger) -> None:
         first, second = (ledger.notify("chat:7", text) for text in ("one", "two"))
@@ -121,12 +140,18 @@ class TestLedger:
         assert other not in [reply.id for reply in ledger.undelivered()]
         assert [reply.id for reply in ledger.undelivered({"chat:7"})] == [other]
 
-    def test_text_that_no_database_takes_is_taken_without_what_is_wrong_with_it(self, ledger: Ledger) -> None:
+    def test_text_that_no_database_takes_is_taken_without_what_is_wrong_with_it(
+        self, ledger: Ledger
+    ) -> None:
         take(ledger, "a\0b\ud800c")
         assert next_prompt(ledger).text == "ab?c"
 
-    @pytest.mark.parametrize(("folder", "jid"), [("main", "chat:8"), ("Garden", "chat:8"), ("new", "chat:7")])
-    def test_a_group_or_chat_is_registered_once(self, ledger: Ledger, folder: str, jid: str) -> None:
+    @pytest.mark.parametrize(
+        ("folder", "jid"), [("main", "chat:8"), ("Garden", "chat:8"), ("new", "chat:7")]
+    )
+    def test_a_group_or_chat_is_registered_once(
+        self, ledger: Ledger, folder: str, jid: str
+    ) -> None:
         with pytest.raises(UnknownGroupError, match="already"):
             ledger.register(folder, jid, folder, "", False)
 
@@ -138,7 +163,12 @@ class TestLedger:
 class TestPromptText:
     @given(st.text(), st.text(min_size=1))
     def test_nobody_can_write_in_anothers_name(self, text: str, sender: str) -> None:
-        shown = messages_text([Message(sender, "2026-02-21T03:39:07Z", text), Message("", "2026-02-21T03:39:08Z", "b")])
+        shown = messages_text(
+            [
+                Message(sender, "2026-02-21T03:39:07Z", text),
+                Message("", "2026-02-21T03:39:08Z", "b"),
+            ]
+        )
         assert shown.count("<message") == shown.count("</message>") == 2
         assert shown.count('from="') <= 1 + text.count('from="')
 
@@ -158,9 +188,15 @@ class TestSchedule:
 
     def test_what_says_no_time_is_refused(self) -> None:
         for kind, value in (
-            ("cron", "at noon"), ("cron", "99 * * * *"), ("cron", ""), ("interval", "10"), ("interval", "-1"),
-            ("interval", "soon"), ("once", "tomorrow"), ("daily", "8"),
-        ):  # fmt: skip
+            ("cron", "at noon"),
+            ("cron", "99 * * * *"),
+            ("cron", ""),
+            ("interval", "10"),
+            ("interval", "-1"),
+            ("interval", "soon"),
+            ("once", "tomorrow"),
+            ("daily", "8"),
+        ):
             with pytest.raises(ScheduleError):
                 next_time(kind, value, NOON)
 
@@ -170,7 +206,9 @@ class TestSchedule:
     ) -> None:
         monkeypatch.setenv("TZ", zone)
         time.tzset()
-        days = [("2026-03-29", "2026-10-25"), ("2026-03-08", "2026-11-01")][zone.startswith("America")]
+        days = [("2026-03-29", "2026-10-25"), ("2026-03-08", "2026-11-01")][
+            zone.startswith("America")
+        ]
         try:
             for expression, *runs_of_days in (
                 ("*/15 * * * *", 92, 100),
@@ -197,14 +235,17 @@ class TestSchedule:
         ("expression", "days"),
         [
             ("0 0 */2 * 1", [1, 15, 29]),  # both, as cron does it if a field begins with `*`
-            ("0 0 1-31/2 * 1", [1, 3, 5, 7, 8, 9, 11, 13, 15, 17, 19, 21, 22, 23, 25, 27, 29]),  # either
+            # either
+            ("0 0 1-31/2 * 1", [1, 3, 5, 7, 8, 9, 11, 13, 15, 17, 19, 21, 22, 23, 25, 27, 29]),
             ("0 0 5 * 1", [1, 5, 8, 15, 22, 29]),
             ("0 0 10-20 * */2", [11, 13, 14, 16, 18, 20]),
             ("0 0 */10 * *", [1, 11, 21]),
             ("0 0 * * 1", [1, 8, 15, 22, 29]),
         ],
     )
-    def test_two_fields_for_the_day_mean_what_they_mean_in_cron(self, expression: str, days: list[int]) -> None:
+    def test_two_fields_for_the_day_mean_what_they_mean_in_cron(
+        self, expression: str, days: list[int]
+    ) -> None:
         due, found = datetime(2026, 6, 1).timestamp() - 1, []
         while (due := next_time("cron", expression, due) or 0.0) < datetime(2026, 7, 1).timestamp():
             found.append(datetime.fromtimestamp(due).day)
@@ -213,16 +254,22 @@ class TestSchedule:
     @pytest.mark.parametrize(
         ("kind", "value", "due"),
         [
-            ("interval", "60000.0", NOON + 60), ("interval", " 60000 ", NOON + 60),
-            ("once", "2030-01-01T00:00:00Z", 1893456000), ("once", "2030-01-01T00:00:00.5Z", 1893456000.5),
+            ("interval", "60000.0", NOON + 60),
+            ("interval", " 60000 ", NOON + 60),
+            ("once", "2030-01-01T00:00:00Z", 1893456000),
+            ("once", "2030-01-01T00:00:00.5Z", 1893456000.5),
             ("once", "2030-01-01T02:00:00+0200", 1893456000),
         ],
-    )  # fmt: skip
-    def test_a_number_and_a_time_are_read_in_any_usual_spelling(self, kind: str, value: str, due: float) -> None:
+    )
+    def test_a_number_and_a_time_are_read_in_any_usual_spelling(
+        self, kind: str, value: str, due: float
+    ) -> None:
         assert next_time(kind, value, NOON) == due
 
     @given(st.integers(1000, 10**8), st.floats(0, 10**8))
-    def test_an_interval_keeps_its_pace_and_is_never_due_in_the_past(self, milliseconds: int, late: float) -> None:
+    def test_an_interval_keeps_its_pace_and_is_never_due_in_the_past(
+        self, milliseconds: int, late: float
+    ) -> None:
         due = next_time("interval", str(milliseconds), NOON + late, NOON)
         assert due is not None
         assert due > NOON + late - 1e-3
@@ -239,10 +286,16 @@ class TestSchedule:
         ledger.schedule.start_due()
         ledger.schedule.start_due()
         (prompt,) = ledger.open_prompts("main")
-        assert (prompt.task, prompt.is_isolated, prompt.text.endswith("\n\nwater")) == (task.id, True, True)
+        assert (prompt.task, prompt.is_isolated, prompt.text.endswith("\n\nwater")) == (
+            task.id,
+            True,
+            True,
+        )
         assert ledger.schedule.task(task.id).next_run == iso_time(NOON + 120)
 
-    def test_what_was_missed_is_run_once_and_not_while_it_still_runs(self, ledger: Ledger, clock: Clock) -> None:
+    def test_what_was_missed_is_run_once_and_not_while_it_still_runs(
+        self, ledger: Ledger, clock: Clock
+    ) -> None:
         self.add(ledger, "interval", "60000")
         for _ in range(3):
             clock.now += 3600
@@ -260,7 +313,11 @@ class TestSchedule:
             TaskRun(task.id, iso_time(NOON + 61), 2500, "success", "Watered.", None)
         ]
         found = ledger.schedule.task(task.id)
-        assert (found.status, found.last_run, found.last_result) == ("active", iso_time(NOON + 61), "Watered.")
+        assert (found.status, found.last_run, found.last_result) == (
+            "active",
+            iso_time(NOON + 61),
+            "Watered.",
+        )
 
     def test_a_run_that_failed_is_logged_as_that(self, ledger: Ledger, clock: Clock) -> None:
         task = self.add(ledger, "once", "2026-02-21T13:00")
@@ -271,7 +328,9 @@ class TestSchedule:
         assert (run.status, run.result, run.error) == ("error", None, "no credit")
         assert ledger.schedule.task(task.id).status == "completed"
 
-    def test_a_paused_task_waits_and_goes_on_with_what_comes_next(self, ledger: Ledger, clock: Clock) -> None:
+    def test_a_paused_task_waits_and_goes_on_with_what_comes_next(
+        self, ledger: Ledger, clock: Clock
+    ) -> None:
         task = self.add(ledger, "interval", "60000")
         ledger.schedule.update(task.id, status="paused")
         clock.now += 600
@@ -281,7 +340,9 @@ class TestSchedule:
         assert ledger.open_prompts("main") == []
         assert ledger.schedule.task(task.id).next_run == iso_time(clock.now + 60)
 
-    def test_a_task_that_was_dropped_leaves_nothing_to_do(self, ledger: Ledger, clock: Clock) -> None:
+    def test_a_task_that_was_dropped_leaves_nothing_to_do(
+        self, ledger: Ledger, clock: Clock
+    ) -> None:
         task = self.add(ledger, "once", "2026-02-21T13:00")
         clock.now += 3600
         ledger.schedule.start_due()
@@ -306,7 +367,9 @@ class TestChannels:
         for text in ("the secret of a stranger", "and another"):
             assert chats.receive("pigeon:9", text, sender="9", sender_name="Eve", at=at) == ""
         chats.describe("pigeon:9", "The street", at)
-        assert [chat for chat in ledger.chats() if chat.jid == "pigeon:9"] == [("pigeon:9", "The street", at)]
+        assert [chat for chat in ledger.chats() if chat.jid == "pigeon:9"] == [
+            ("pigeon:9", "The street", at)
+        ]
         assert told.events == [
             "pigeon:9: no group answers here; session-memory host add GROUP --chat pigeon:9 makes one"
         ]
@@ -314,7 +377,10 @@ class TestChannels:
         assert ledger.connection.execute("SELECT count(*) FROM messages").fetchall() == [(0,)]
 
     def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
-        assert channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None, Told(tmp_path))) == []
+        assert (
+            channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None, Told(tmp_path)))
+            == []
+        )
 
     def test_who_follows_a_chat_asks_for_replies_only_when_there_may_be_some(
         self, tmp_path: Path, ledger: Ledger
@@ -345,8 +411,12 @@ class TestChannels:
         times, reply = asyncio.run(followed())
         assert (times, reply["text"]) == (1, "It is open.")
 
-    def test_a_path_that_is_too_long_for_a_socket_is_said(self, tmp_path: Path, ledger: Ledger) -> None:
-        channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Chats(ledger, lambda: None, Told(tmp_path)))
+    def test_a_path_that_is_too_long_for_a_socket_is_said(
+        self, tmp_path: Path, ledger: Ledger
+    ) -> None:
+        channel = UnixSocket(
+            str(tmp_path / ("x" * 100) / "host.sock"), Chats(ledger, lambda: None, Told(tmp_path))
+        )
         with pytest.raises(SocketError, match="too long for a socket"):
             asyncio.run(channel.serve())
         assert socket.AF_UNIX

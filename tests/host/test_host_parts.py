@@ -17,13 +17,23 @@ from host_scene import HostMachine
 
 from session_memory.cli import main
 from session_memory.errors import SessionMemoryError
-from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
+from session_memory.host.group_files import (
+    instructions_for_all,
+    name_session,
+    prepare_group,
+    prepare_host,
+)
 from session_memory.host.log import host_lock, is_served
 from session_memory.host.recovery import recover, running_pids
 from session_memory.runtimes import runtime
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.homes import home_at
-from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
+from session_memory.settings.host_layout import (
+    GroupNameError,
+    Layout,
+    OutsideGroupError,
+    open_below,
+)
 from session_memory.settings.keys import sample
 from session_memory.settings.sections import HostSettings
 from session_memory.system.files import is_locked
@@ -34,12 +44,26 @@ def user(uuid: str) -> dict[str, object]:
 
 
 def queued(uuid: str) -> dict[str, object]:
-    return {"type": "attachment", "uuid": "x", "attachment": {"type": "queued_command", "source_uuid": uuid}}
+    return {
+        "type": "attachment",
+        "uuid": "x",
+        "attachment": {"type": "queued_command", "source_uuid": uuid},
+    }
 
 
-def said(text: str, message_id: str = "m1", stop: str | None = "end_turn", **more: object) -> dict[str, object]:
-    content = [{"type": "text", "text": text}] if text else [{"type": "thinking", "thinking": "..."}]
-    message = {"role": "assistant", "id": message_id, "content": content, "stop_reason": stop, "model": "m"}
+def said(
+    text: str, message_id: str = "m1", stop: str | None = "end_turn", **more: object
+) -> dict[str, object]:
+    content = (
+        [{"type": "text", "text": text}] if text else [{"type": "thinking", "thinking": "..."}]
+    )
+    message = {
+        "role": "assistant",
+        "id": message_id,
+        "content": content,
+        "stop_reason": stop,
+        "model": "m",
+    }
     return {"type": "assistant", "uuid": f"a-{message_id}", "message": message, **more}
 
 
@@ -48,19 +72,36 @@ class TestRecovery:
         self, tmp_path: Path, *records: dict[str, object]
     ) -> tuple[list[tuple[tuple[str, ...], str]], set[str]]:
         path = tmp_path / "s.jsonl"
-        path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
+        path.write_text(
+            "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+        )
         found = recover(runtime("agent-sdk"), str(path), {"u1", "u2"})
         return found.answers, found.begun
 
     def test_an_answer_belongs_to_the_prompts_before_it(self, tmp_path: Path) -> None:
-        records = (user("u0"), said("old", "m0"), user("u1"), said("one"), user("u2"), said("two", "m2"))
+        records = (
+            user("u0"),
+            said("old", "m0"),
+            user("u1"),
+            said("one"),
+            user("u2"),
+            said("two", "m2"),
+        )
         assert self.recover(tmp_path, *records) == (
             [(("u1",), "one"), (("u2",), "two")],
             set(),
         )
 
-    def test_what_came_in_the_middle_of_a_turn_has_the_answer_of_the_turn(self, tmp_path: Path) -> None:
-        records = (user("u1"), said("let me see", "m0", "tool_use"), user("result"), queued("u2"), said("both"))
+    def test_what_came_in_the_middle_of_a_turn_has_the_answer_of_the_turn(
+        self, tmp_path: Path
+    ) -> None:
+        records = (
+            user("u1"),
+            said("let me see", "m0", "tool_use"),
+            user("result"),
+            queued("u2"),
+            said("both"),
+        )
         assert self.recover(tmp_path, *records) == ([(("u1", "u2"), "both")], set())
 
     def test_a_turn_that_was_not_over_has_none(self, tmp_path: Path) -> None:
@@ -68,16 +109,27 @@ class TestRecovery:
         assert self.recover(tmp_path, *records) == ([], {"u1"})
 
     def test_a_message_of_several_records_is_one_answer(self, tmp_path: Path) -> None:
-        records = (user("u1"), said("", "m1"), said("first", "m1"), said("second", "m1"), user("later"))
+        records = (
+            user("u1"),
+            said("", "m1"),
+            said("first", "m1"),
+            said("second", "m1"),
+            user("later"),
+        )
         assert self.recover(tmp_path, *records) == ([(("u1",), "first\n\nsecond")], set())
 
     def test_faults_and_what_a_sub_agent_says_are_no_answers(self, tmp_path: Path) -> None:
-        fault, side = said("API Error", "m1", isApiErrorMessage=True), said("sub", "m2", isSidechain=True)
+        fault, side = (
+            said("API Error", "m1", isApiErrorMessage=True),
+            said("sub", "m2", isSidechain=True),
+        )
         assert self.recover(tmp_path, user("u1"), fault, side) == ([], {"u1"})
 
     def test_a_torn_line_and_a_missing_file_tell_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "s.jsonl"
-        path.write_text(json.dumps(user("u1"), separators=(",", ":")) + "\n" + json.dumps(said("one"))[:40])
+        path.write_text(
+            json.dumps(user("u1"), separators=(",", ":")) + "\n" + json.dumps(said("one"))[:40]
+        )
         assert recover(runtime("agent-sdk"), str(path), {"u1"}) == ([], {"u1"})
         assert recover(runtime("agent-sdk"), str(tmp_path / "gone.jsonl"), {"u1"}) == ([], set())
 
@@ -91,7 +143,21 @@ class TestLayout:
         return layout
 
     def test_a_hostile_name_is_rejected_not_rewritten(self, layout: Layout) -> None:
-        for name in ("..", ".", "", "/etc", "a/b", "a\\b", "global", "GLOBAL", ".hid", "mаin", "a\n", "a\0", "n" * 300):
+        for name in (
+            "..",
+            ".",
+            "",
+            "/etc",
+            "a/b",
+            "a\\b",
+            "global",
+            "GLOBAL",
+            ".hid",
+            "mаin",
+            "a\n",
+            "a\0",
+            "n" * 300,
+        ):
             with pytest.raises(GroupNameError):
                 layout.group(name)
 
@@ -114,7 +180,15 @@ class TestLayout:
         (tmp_path / "dir" / "x").write_text("inside")
         (tmp_path / "link").symlink_to(tmp_path / "dir")
         os.mkfifo(tmp_path / "fifo")
-        for names in (("..", "x"), ("/etc", "passwd"), ("a/b",), ("",), ("link", "x"), ("fifo",), ("dir",)):
+        for names in (
+            ("..", "x"),
+            ("/etc", "passwd"),
+            ("a/b",),
+            ("",),
+            ("link", "x"),
+            ("fifo",),
+            ("dir",),
+        ):
             with pytest.raises(OutsideGroupError):
                 open_below(str(tmp_path), *names)
         descriptor = open_below(str(tmp_path), "dir", "x")
@@ -133,9 +207,14 @@ class TestLayout:
             name_session(main, name, "s1")
             a_month_ago = time.time() - 30 * 86400
             if name != "task-new":
-                os.utime(Path(main.memory_home.sessions_dir, f"{name}.json"), (a_month_ago, a_month_ago))
+                os.utime(
+                    Path(main.memory_home.sessions_dir, f"{name}.json"), (a_month_ago, a_month_ago)
+                )
         prepare_group(main)
-        assert sorted(path.stem for path in Path(main.memory_home.sessions_dir).iterdir()) == ["chat", "task-new"]
+        assert sorted(path.stem for path in Path(main.memory_home.sessions_dir).iterdir()) == [
+            "chat",
+            "task-new",
+        ]
 
     def test_global_instructions_are_not_read_through_a_link(self, layout: Layout) -> None:
         path = Path(layout.global_instructions)
@@ -200,21 +279,34 @@ class TestConfig:
     def test_what_the_section_says_holds(self, tmp_path: Path) -> None:
         layout = Layout(tmp_path)
         prepare_host(layout)
-        Path(layout.config_file).write_text("host: {model: opus, idle_seconds: 0.5, allowed_tools: [WebSearch]}\n")
+        Path(layout.config_file).write_text(
+            "host: {model: opus, idle_seconds: 0.5, allowed_tools: [WebSearch]}\n"
+        )
         wanted = HostSettings(model="opus", idle_seconds=0.5, allowed_tools=["WebSearch"])
         assert self.told(layout) == (wanted, [])
 
     def test_a_wrong_key_costs_that_key_alone_and_is_said(self, tmp_path: Path) -> None:
-        for number, text in enumerate((
-            "colour: red", "groups_at_once: 0", "groups_at_once: 1.5", "idle_seconds: -1", "attempts: yes please",
-            "model: 3", "allowed_tools: Bash", "allowed_tools: [1]",
-        )):  # fmt: skip
+        for number, text in enumerate(
+            (
+                "colour: red",
+                "groups_at_once: 0",
+                "groups_at_once: 1.5",
+                "idle_seconds: -1",
+                "attempts: yes please",
+                "model: 3",
+                "allowed_tools: Bash",
+                "allowed_tools: [1]",
+            )
+        ):
             layout = Layout(tmp_path / str(number))
             prepare_host(layout)
             Path(layout.config_file).write_text(f"host:\n  {text}\n")
             settings, [fault] = self.told(layout)
             assert settings == HostSettings(), text
-            assert fault.startswith(f"{layout.config_file}:2: host.{text.partition(':')[0]}") or "colour" in fault
+            assert (
+                fault.startswith(f"{layout.config_file}:2: host.{text.partition(':')[0]}")
+                or "colour" in fault
+            )
 
 
 class TestCommands:
@@ -248,7 +340,11 @@ class TestCommands:
         status = json.loads(machine.command("status", "--json").stdout)
         garden, main = status["groups"]
         assert (status["is_running"], main["session_id"], main["waiting"]) == (False, "s1", 1)
-        assert (garden["waiting"], garden["last_activity"], garden["next_task"]["prompt"]) == (0, "", "water")
+        assert (garden["waiting"], garden["last_activity"], garden["next_task"]["prompt"]) == (
+            0,
+            "",
+            "water",
+        )
         text = machine.command("status").stdout
         assert "not running" in text
         assert "1 waiting, 0 being answered" in text
@@ -262,14 +358,24 @@ class TestCommands:
 
     def test_a_task_is_scheduled_paused_and_dropped(self, machine: HostMachine) -> None:
         machine.init("main")
-        done = machine.command("schedule", "main", "water", "the beans", "--every", "3600", "--isolated", "--json")
+        done = machine.command(
+            "schedule", "main", "water", "the beans", "--every", "3600", "--isolated", "--json"
+        )
         task = json.loads(done.stdout)["task"]
         assert (task["context_mode"], task["schedule_value"], task["prompt"]) == (
-            "isolated", "3600000", "water the beans",
-        )  # fmt: skip
-        assert json.loads(machine.command("pause", task["id"], "--json").stdout)["task"]["status"] == "paused"
+            "isolated",
+            "3600000",
+            "water the beans",
+        )
+        assert (
+            json.loads(machine.command("pause", task["id"], "--json").stdout)["task"]["status"]
+            == "paused"
+        )
         assert task["id"] in machine.command("tasks").stdout
-        assert "Would be deleted: " + task["id"] in machine.command("drop", task["id"], "--dry-run").stdout
+        assert (
+            "Would be deleted: " + task["id"]
+            in machine.command("drop", task["id"], "--dry-run").stdout
+        )
         assert machine.command("drop", task["id"]).returncode == 0
         assert json.loads(machine.command("tasks", "--json").stdout) == {"tasks": []}
 
@@ -286,11 +392,20 @@ class TestCommands:
             (("schedule", "main", "x", "--cron", "soon"), "the cron expression 'soon'"),
             (("schedule", "main", "x", "--cron", "0 0 30 2 *"), "has no next time"),
             *(
-                (("schedule", "main", "x", f"--every={text}"), f"--every {text}: it takes seconds, from 1 to")
+                (
+                    ("schedule", "main", "x", f"--every={text}"),
+                    f"--every {text}: it takes seconds, from 1 to",
+                )
                 for text in ("nan", "inf", "1e400", "0.2", "-5", "soon")
             ),
-            (("schedule", "main", "x", "--once", "2020-01-01T00:00"), "'2020-01-01T00:00' is in the past\n  it is 2"),
-            (("schedule", "main", "x", "--once", "2099-01-01T00:00 Mars"), "is not a time\n  write it as"),
+            (
+                ("schedule", "main", "x", "--once", "2020-01-01T00:00"),
+                "'2020-01-01T00:00' is in the past\n  it is 2",
+            ),
+            (
+                ("schedule", "main", "x", "--once", "2099-01-01T00:00 Mars"),
+                "is not a time\n  write it as",
+            ),
             (("schedule", "main", " ", "--every", "60"), "a task needs a prompt"),
             (("drop", "task-0"), "there is no task 'task-0'"),
             (("say", "main", " "), "a message needs a text"),
@@ -300,7 +415,9 @@ class TestCommands:
             (("remove", "nobody"), "there is no group 'nobody'"),
         ):
             is_not_there = "there is no" in said or "already" in said
-            assert main(["host", *words, "--at", str(tmp_path / "host")]) == (1 if is_not_there else 2), words
+            assert main(["host", *words, "--at", str(tmp_path / "host")]) == (
+                1 if is_not_there else 2
+            ), words
             done = capsys.readouterr()
             assert (done.out, said in done.err) == ("", True), words
             assert done.err.count("\n") <= 2, words
@@ -315,11 +432,18 @@ class TestCommands:
 
     def test_a_group_is_changed_removed_and_comes_back(self, machine: HostMachine) -> None:
         machine.init("main")
-        machine.command("add", "family", "--chat", "telegram:7", "--name", "Us", "--trigger", "@anna")
-        changed = machine.command("set", "family", "--trigger", "", "--chat", "telegram:8", "--json")
+        machine.command(
+            "add", "family", "--chat", "telegram:7", "--name", "Us", "--trigger", "@anna"
+        )
+        changed = machine.command(
+            "set", "family", "--trigger", "", "--chat", "telegram:8", "--json"
+        )
         assert json.loads(changed.stdout) == {
-            "group": "family", "chat": "telegram:8", "name": "Us", "trigger": "",
-        }  # fmt: skip
+            "group": "family",
+            "chat": "telegram:8",
+            "name": "Us",
+            "trigger": "",
+        }
         assert (
             "family (We) answers what holds `@bert` in telegram:8"
             in machine.command("set", "family", "--name", "We", "--trigger", "@bert").stdout
@@ -328,14 +452,21 @@ class TestCommands:
         would = json.loads(machine.command("remove", "family", "--dry-run", "--json").stdout)
         assert (would["dry_run"], len(would["paused"])) == (True, 1)
         assert "family" in [
-            state["group"] for state in json.loads(machine.command("status", "--json").stdout)["groups"]
+            state["group"]
+            for state in json.loads(machine.command("status", "--json").stdout)["groups"]
         ]
         removed = json.loads(machine.command("remove", "family", "--json").stdout)
-        assert (len(removed["paused"]), removed["kept"]) == (1, ["groups/family", "data/sessions/family"])
+        assert (len(removed["paused"]), removed["kept"]) == (
+            1,
+            ["groups/family", "data/sessions/family"],
+        )
         assert Path(machine.group("family").instructions).is_file()
         status = json.loads(machine.command("status", "--json").stdout)
         assert [state["group"] for state in status["groups"]] == ["main"]
-        assert [chat["jid"] for chat in status["chats_without_group"]] == ["telegram:7", "telegram:8"]
+        assert [chat["jid"] for chat in status["chats_without_group"]] == [
+            "telegram:7",
+            "telegram:8",
+        ]
         assert machine.command("add", "family", "--chat", "telegram:8").returncode == 0
         assert "paused" in machine.command("tasks").stdout
 
@@ -345,7 +476,9 @@ class TestCommands:
         shown = machine.command("status").stdout
         assert "chats without a group\n  just now     telegram:9  The street\n" in shown
 
-    def test_what_will_not_be_answered_is_said_at_once_also_where_a_host_runs(self, machine: HostMachine) -> None:
+    def test_what_will_not_be_answered_is_said_at_once_also_where_a_host_runs(
+        self, machine: HostMachine
+    ) -> None:
         machine.init("main")
         machine.command("add", "garden", "--trigger", "@anna")
         with host_lock(machine.layout):  # as a running host holds it

@@ -1,4 +1,5 @@
-"""Tasks that are changed, that are never due, and that go away while they run; and groups that are."""
+"""Tasks that are changed, that are never due, and that go away while they run; and groups that
+are."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from session_memory.host.values import Prompt, Task
 from session_memory.text.timestamps import iso_time
 
 
-def add(ledger: Ledger, kind: str = "interval", value: str = "60000", prompt: str = "water") -> Task:
+def add(
+    ledger: Ledger, kind: str = "interval", value: str = "60000", prompt: str = "water"
+) -> Task:
     return ledger.schedule.add("main", "local:main", prompt, kind, value, "group")
 
 
@@ -54,14 +57,19 @@ def test_a_task_in_the_table_that_is_never_due_again_ends_and_the_others_go_on(
     ledger: Ledger, clock: Clock, value: str
 ) -> None:
     broken, whole = add(ledger, "cron", "1 12 * * *"), add(ledger)
-    ledger.connection.execute("UPDATE scheduled_tasks SET schedule_value = ? WHERE id = ?", (value, broken.id))
+    ledger.connection.execute(
+        "UPDATE scheduled_tasks SET schedule_value = ? WHERE id = ?", (value, broken.id)
+    )
     clock.now += 61
     (line,) = ledger.schedule.start_due()
     assert line.startswith(f"main: {broken.id} is ended: the cron expression")
     assert [prompt.task for prompt in ledger.open_prompts("main")] == [whole.id]
     (run,) = ledger.schedule.runs(broken.id)
     assert (run.status, str(run.error) in line) == ("error", True)
-    assert (ledger.schedule.task(broken.id).status, ledger.schedule.task(broken.id).next_run) == ("completed", None)
+    assert (ledger.schedule.task(broken.id).status, ledger.schedule.task(broken.id).next_run) == (
+        "completed",
+        None,
+    )
     assert ledger.schedule.start_due() == []
 
 
@@ -92,7 +100,9 @@ class TestChanges:
     def test_a_new_time_counts_from_now(self, ledger: Ledger, clock: Clock) -> None:
         task = add(ledger)
         clock.now += 30
-        changed = ledger.schedule.update(task.id, schedule_type="once", schedule_value="2026-02-21T13:00")
+        changed = ledger.schedule.update(
+            task.id, schedule_type="once", schedule_value="2026-02-21T13:00"
+        )
         assert changed.next_run == iso_time(NOON + 3600)
 
     def test_a_task_that_is_over_begins_again_with_a_new_time_and_not_without(
@@ -115,7 +125,9 @@ class TestChanges:
                 change()
         assert ledger.schedule.tasks() == [task]
 
-    def test_one_that_is_taken_away_while_it_runs_still_gives_its_answer(self, ledger: Ledger, clock: Clock) -> None:
+    def test_one_that_is_taken_away_while_it_runs_still_gives_its_answer(
+        self, ledger: Ledger, clock: Clock
+    ) -> None:
         task = add(ledger)
         prompt = given(ledger, clock)
         ledger.schedule.remove(task.id)
@@ -130,7 +142,9 @@ class TestChanges:
 
 
 class TestGroups:
-    def test_a_group_is_changed_with_its_tasks_and_what_is_not_given_stays(self, ledger: Ledger) -> None:
+    def test_a_group_is_changed_with_its_tasks_and_what_is_not_given_stays(
+        self, ledger: Ledger
+    ) -> None:
         add(ledger)
         assert ledger.update("main", jid="chat:8", trigger="@bert", name="Office").requires_trigger
         assert ledger.group("main") == ("chat:8", "Office", "main", "@bert", True)
@@ -138,15 +152,26 @@ class TestGroups:
         assert ledger.update("main", trigger="") == ("chat:8", "Office", "main", "", False)
 
     @pytest.mark.parametrize(
-        "changes", [{"jid": "chat:7"}, {"trigger": "["}, {"jid": " "}, {"jid": "chat:\n8"}, {"jid": "x" * 300}]
+        "changes",
+        [
+            {"jid": "chat:7"},
+            {"trigger": "["},
+            {"jid": " "},
+            {"jid": "chat:\n8"},
+            {"jid": "x" * 300},
+        ],
     )
-    def test_what_no_group_can_be_is_refused_and_nothing_changes(self, ledger: Ledger, changes: dict[str, str]) -> None:
+    def test_what_no_group_can_be_is_refused_and_nothing_changes(
+        self, ledger: Ledger, changes: dict[str, str]
+    ) -> None:
         before = ledger.groups()
         with pytest.raises((UnknownGroupError, WrongGroupError)):
             ledger.update("main", **changes)
         assert ledger.groups() == before
 
-    def test_one_that_is_removed_answers_nothing_and_its_tasks_wait(self, ledger: Ledger, clock: Clock) -> None:
+    def test_one_that_is_removed_answers_nothing_and_its_tasks_wait(
+        self, ledger: Ledger, clock: Clock
+    ) -> None:
         task = add(ledger)
         ledger.receive("local:main", "hello", sender="1", sender_name="")
         assert ledger.remove("main") == [task.id]
@@ -166,7 +191,9 @@ class TestGroups:
         assert ledger.ready_groups() == {"garden"}
         assert ledger.answers("garden", "and this goes along")
 
-    def test_a_call_after_many_messages_is_in_the_next_prompt_with_the_last_of_them(self, ledger: Ledger) -> None:
+    def test_a_call_after_many_messages_is_in_the_next_prompt_with_the_last_of_them(
+        self, ledger: Ledger
+    ) -> None:
         for number in range(130):
             said = f"@anna {number}" if number in (120, 125) else f"chatter {number}"
             ledger.receive("chat:7", said, sender="1", sender_name="")
@@ -182,7 +209,9 @@ class TestGroups:
         self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         compared = []
-        monkeypatch.setattr("session_memory.host.ledger._calls", lambda group, text: compared.append(text))
+        monkeypatch.setattr(
+            "session_memory.host.ledger._calls", lambda group, text: compared.append(text)
+        )
         for text in ("one", "two"):
             ledger.receive("chat:7", text, sender="1", sender_name="")
             for _ in range(3):
@@ -196,7 +225,9 @@ class TestGroups:
         with pytest.raises(EmptyMessageError):
             ledger.receive("local:main", text, sender="1", sender_name="")
 
-    def test_of_a_chat_without_a_group_its_name_and_activity_are_known(self, ledger: Ledger) -> None:
+    def test_of_a_chat_without_a_group_its_name_and_activity_are_known(
+        self, ledger: Ledger
+    ) -> None:
         ledger.note_chat("chat:9", "The\x1b[31m street", "2026-02-21T03:00:00.000Z")
         ledger.note_chat("chat:9", at="2026-02-21T02:00:00.000Z")
         (chat,) = [chat for chat in ledger.chats() if chat.jid == "chat:9"]

@@ -1,4 +1,5 @@
-"""A group's worker against a runtime in memory: killed before every single step that it takes, and started again."""
+"""A group's worker against a runtime in memory: killed before every single step that it takes, and
+started again."""
 
 from __future__ import annotations
 
@@ -31,14 +32,17 @@ class CrashError(BaseException):
 
 
 class Runtime:
-    """What outlives the host: transcripts, and what the model was asked. `step` is called before everything it does."""
+    """What outlives the host: transcripts, and what the model was asked. `step` is called before
+    everything it does."""
 
     def __init__(self, *, survives: bool) -> None:
         self.survives = survives
         self.asked: list[str] = []
         self.step: Callable[[], None] = lambda: None
 
-    def start(self, group: Group, name: str, resume: str | None, tell: Callable[[Event], None]) -> FakeAgent:
+    def start(
+        self, group: Group, name: str, resume: str | None, tell: Callable[[Event], None]
+    ) -> FakeAgent:
         self.step()
         return FakeAgent(self, group, resume, tell)
 
@@ -46,7 +50,9 @@ class Runtime:
 class FakeAgent:
     """An agent that answers each prompt at once, and writes its transcript as the real one does."""
 
-    def __init__(self, runtime: Runtime, group: Group, resume: str | None, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, runtime: Runtime, group: Group, resume: str | None, tell: Callable[[Event], None]
+    ) -> None:
         self.session_id = resume or str(uuid.uuid4())
         self.heard = 0.0
         self._runtime = runtime
@@ -58,13 +64,22 @@ class FakeAgent:
         is_known = self._path.exists() and prompt.uuid in self._path.read_text()
         assert not is_known, "the runtime would not take a prompt twice, and never answer"
         runtime, text = self._runtime, f"answer to {prompt.text}"
-        answer = {"type": "assistant", "uuid": str(uuid.uuid4()), "message": {
-            "id": f"m-{prompt.uuid}", "role": "assistant", "stop_reason": "end_turn", "model": "m",
-            "content": [{"type": "text", "text": text}],
-        }}  # fmt: skip
+        answer = {
+            "type": "assistant",
+            "uuid": str(uuid.uuid4()),
+            "message": {
+                "id": f"m-{prompt.uuid}",
+                "role": "assistant",
+                "stop_reason": "end_turn",
+                "model": "m",
+                "content": [{"type": "text", "text": text}],
+            },
+        }
         work: list[Callable[[], object]] = [
             lambda: self._tell(SessionStarted(self.session_id)),
-            lambda: self._write({"type": "user", "uuid": prompt.uuid, "message": {"role": "user", "content": "?"}}),
+            lambda: self._write(
+                {"type": "user", "uuid": prompt.uuid, "message": {"role": "user", "content": "?"}}
+            ),
             lambda: self._tell(PromptTaken(prompt.uuid)),
             lambda: runtime.asked.append(prompt.text),
             lambda: self._write(answer),
@@ -99,14 +114,17 @@ class Scene:
         ledger = Ledger(self.layout.database, lambda: 0.0)  # when that task's time is still to come
         ledger.register("main", "local:main", "main", "", False)
         self.message = ledger.receive("local:main", "plan the garden", sender="1", sender_name="")
-        ledger.schedule.add("main", "local:main", "water", "once", "2026-01-01T00:00:00", "isolated")
+        ledger.schedule.add(
+            "main", "local:main", "water", "once", "2026-01-01T00:00:00", "isolated"
+        )
         ledger.close()
         ledger = Ledger(self.layout.database)
         ledger.schedule.start_due()
         ledger.close()
 
     def live(self, steps: int | None) -> bool:
-        """One life of the worker, which ends before its step number `steps`; whether it came to its own end."""
+        """One life of the worker, which ends before its step number `steps`; whether it came to its
+        own end."""
         ledger = Ledger(self.layout.database)
         sessions = open_sessions(self.layout)
         left = count(-steps) if steps is not None else iter(())
@@ -140,13 +158,17 @@ def test_whenever_the_host_dies_everything_is_answered_once(tmp_path: Path, surv
         assert scene.live(None)
         ledger = Ledger(scene.layout.database)
         replies = ledger.replies()
-        assert sorted(reply.kind for reply in replies) == ["reply", "task"], f"killed before step {steps}"
+        assert sorted(reply.kind for reply in replies) == ["reply", "task"], (
+            f"killed before step {steps}"
+        )
         assert [reply.answers for reply in replies if reply.kind == "reply"] == [(scene.message,)]
         assert {"answer to plan the garden"} < {reply.text for reply in replies}
         assert ledger.open_prompts("main", even_later=True) == []
         (task,) = ledger.schedule.tasks()
         assert [run.status for run in ledger.schedule.runs(task.id)] == ["success"]
-        assert set(scene.runtime.asked) == {text.removeprefix("answer to ") for text in (r.text for r in replies)}
+        assert set(scene.runtime.asked) == {
+            text.removeprefix("answer to ") for text in (r.text for r in replies)
+        }
         asked_again += len(scene.runtime.asked) - 2
         assert scene.log.faults == []
         check_the_pointer(scene)
@@ -155,14 +177,19 @@ def test_whenever_the_host_dies_everything_is_answered_once(tmp_path: Path, surv
             break
     assert is_whole, "there are more steps than were tried"
     assert steps > 30
-    assert asked_again == 0 if survives else asked_again > 0 or not share.is_all  # some steps may hit no such moment
+    # some steps may hit no such moment
+    assert asked_again == 0 if survives else asked_again > 0 or not share.is_all
 
 
 def check_the_pointer(scene: Scene) -> None:
-    """The group's pointer is the session in which its message was answered, and nothing was lost on the way."""
+    """The group's pointer is the session in which its message was answered, and nothing was lost on
+    the way."""
     sessions = open_sessions(scene.layout)
     session_id = sessions.get("main")
     assert session_id is not None
-    assert "answer to plan the garden" in Path(scene.layout.group("main").transcript(session_id)).read_text()
+    assert (
+        "answer to plan the garden"
+        in Path(scene.layout.group("main").transcript(session_id)).read_text()
+    )
     assert sessions.get_history("main") == []
     sessions.close()

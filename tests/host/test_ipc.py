@@ -1,4 +1,5 @@
-"""The files that an agent without a database shares with its host: snapshots, requests, and one answer to each."""
+"""The files that an agent without a database shares with its host: snapshots, requests, and one
+answer to each."""
 
 from __future__ import annotations
 
@@ -83,7 +84,14 @@ class TestSnapshots:
         assert [(one["id"], one["group_folder"], one["name"]) for one in history["sessions"]] == [
             (1, "family", "of family")
         ]
-        assert set(history["sessions"][0]) == {"id", "group_folder", "session_id", "name", "created_at", "archived_at"}
+        assert set(history["sessions"][0]) == {
+            "id",
+            "group_folder",
+            "session_id",
+            "name",
+            "created_at",
+            "archived_at",
+        }
 
     def test_a_group_gets_its_own_tasks_and_knows_of_no_other_group(self, host: GroupDir) -> None:
         box = self.write(host, "work")
@@ -95,16 +103,27 @@ class TestSnapshots:
         host.call("work", "clear_session", name="Report")
         box = self.write(host, "main")
         assert [one["id"] for one in box.snapshot("current_tasks")["tasks"]] == ["t1", "t2"]
-        assert [one["folder"] for one in box.snapshot("available_groups")["groups"]] == ["main", "family", "work"]
+        assert [one["folder"] for one in box.snapshot("available_groups")["groups"]] == [
+            "main",
+            "family",
+            "work",
+        ]
         assert [one["name"] for one in box.snapshot("session_history")["sessions"]] == ["Report"]
 
     def test_a_text_in_them_is_harmless(self, host: GroupDir) -> None:
-        write_snapshots(host.layout, "work", host.sessions, [{"group_folder": "work", "prompt": "</x>\u202eobey"}])
+        write_snapshots(
+            host.layout,
+            "work",
+            host.sessions,
+            [{"group_folder": "work", "prompt": "</x>\u202eobey"}],
+        )
         assert Box(host, "work").snapshot("current_tasks") == {
             "tasks": [{"group_folder": "work", "prompt": "‹/x›obey"}]
         }
 
-    def test_a_link_that_the_agent_left_in_their_place_is_replaced_not_followed(self, host: GroupDir) -> None:
+    def test_a_link_that_the_agent_left_in_their_place_is_replaced_not_followed(
+        self, host: GroupDir
+    ) -> None:
         target = host.root / "groups/work/CLAUDE.md"
         target.write_text("who you are")
         (Box(host, "family").path / "current_tasks.json").symlink_to(target)
@@ -124,8 +143,12 @@ class TestSnapshots:
         for _ in range(2):
             box = self.write(host, "family")
         assert sorted(path.name for path in box.path.iterdir()) == [
-            "available_groups.json", "current_tasks.json", "responses", "session_history.json", "tasks",
-        ]  # fmt: skip
+            "available_groups.json",
+            "current_tasks.json",
+            "responses",
+            "session_history.json",
+            "tasks",
+        ]
         assert (box.path / "current_tasks.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -148,32 +171,53 @@ class TestRequests:
         assert '- "x" (id 1)' in box.response("a")["text"]
 
     def test_what_is_wrong_with_a_request_is_its_answer(self, box: Box) -> None:
-        for number, (content, said) in enumerate([
-            (b"", "A request is JSON such as"),
-            (b"{", "A request is JSON such as"),
-            (b"[1]", "A request is JSON such as"),
-            (b'"list_sessions"', "A request is JSON such as"),
-            (b'{"tool": {}}', "There is no such tool. Ask for one of list_sessions, clear_session"),
-            (b"\xff\xfe\x00", "A request is JSON such as"),
-            (b"[" * 60_000, "A request is JSON such as"),
-            (b'{"tool": "rm"}', "There is no such tool"),
-            (b'{"tool": "read_session", "arguments": {"name": "/etc/passwd"}}', "no session is called '/etc/passwd'"),
-            (b'{"tool": "read_session", "arguments": {"name": "a", "group": "work"}}', "no session is called 'a'"),
-            (b'{"tool": "list_sessions", "arguments": 7}', "list_sessions: arguments are an object"),
-            (b'{"tool": "list_sessions"}' + b" " * REQUEST_BYTES, "A request has at most 65536 bytes"),
-        ]):  # fmt: skip
+        for number, (content, said) in enumerate(
+            [
+                (b"", "A request is JSON such as"),
+                (b"{", "A request is JSON such as"),
+                (b"[1]", "A request is JSON such as"),
+                (b'"list_sessions"', "A request is JSON such as"),
+                (
+                    b'{"tool": {}}',
+                    "There is no such tool. Ask for one of list_sessions, clear_session",
+                ),
+                (b"\xff\xfe\x00", "A request is JSON such as"),
+                (b"[" * 60_000, "A request is JSON such as"),
+                (b'{"tool": "rm"}', "There is no such tool"),
+                (
+                    b'{"tool": "read_session", "arguments": {"name": "/etc/passwd"}}',
+                    "no session is called '/etc/passwd'",
+                ),
+                (
+                    b'{"tool": "read_session", "arguments": {"name": "a", "group": "work"}}',
+                    "no session is called 'a'",
+                ),
+                (
+                    b'{"tool": "list_sessions", "arguments": 7}',
+                    "list_sessions: arguments are an object",
+                ),
+                (
+                    b'{"tool": "list_sessions"}' + b" " * REQUEST_BYTES,
+                    "A request has at most 65536 bytes",
+                ),
+            ]
+        ):
             box.put(f"r{number}", content)
             assert box.answer() == 1
             assert box.response(f"r{number}")["is_error"] is True
             assert box.response(f"r{number}")["text"].startswith(said), content[:80]
 
-    def test_a_request_that_is_still_being_written_is_left_until_it_is_whole(self, box: Box) -> None:
+    def test_a_request_that_is_still_being_written_is_left_until_it_is_whole(
+        self, box: Box
+    ) -> None:
         box.put("r1", b'{"tool": "list_', age_seconds=0)
         assert (box.answer(), box.answered()) == (0, [])
         box.put("r1", b'{"tool": "list_sessions"}', age_seconds=0)
         assert (box.answer(), box.answered()) == (1, ["r1.json"])
 
-    @pytest.mark.parametrize("kind", ["fifo", "link", "dangling link", "directory", "socket", "huge"])
+    @pytest.mark.parametrize(
+        "kind", ["fifo", "link", "dangling link", "directory", "socket", "huge"]
+    )
     def test_what_is_no_plain_file_is_refused_at_once_and_taken_away(
         self, box: Box, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -201,7 +245,14 @@ class TestRequests:
         assert other.read_text() == '{"tool": "list_sessions"}'
 
     def test_what_no_request_is_called_is_left_alone(self, box: Box) -> None:
-        names = {".hidden.json", "ünï.json", "a b.json", "notes.txt", f"{'x' * 65}.json", "r1.json.tmp"}
+        names = {
+            ".hidden.json",
+            "ünï.json",
+            "a b.json",
+            "notes.txt",
+            f"{'x' * 65}.json",
+            "r1.json.tmp",
+        }
         for name in names:
             (box.tasks / name).write_text('{"tool": "list_sessions"}')
         assert (box.answer(), box.answered()) == (0, [])
@@ -225,12 +276,17 @@ class TestRequests:
         (box.path / folder).symlink_to(other.path / folder)
         with pytest.raises(OutsideGroupError):
             box.answer()
-        assert ([path.name for path in other.tasks.iterdir()], other.answered()) == (["r1.json"], [])
+        assert ([path.name for path in other.tasks.iterdir()], other.answered()) == (
+            ["r1.json"],
+            [],
+        )
 
     def test_a_directory_in_the_place_of_an_answer_costs_only_that_answer(
         self, box: Box, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ipc, "call", lambda *_: [(box.responses / "r1.json").mkdir(), ipc.ToolResult("late")][1])
+        monkeypatch.setattr(
+            ipc, "call", lambda *_: [(box.responses / "r1.json").mkdir(), ipc.ToolResult("late")][1]
+        )
         box.ask("r1", "list_sessions")
         assert box.answer() == 0
         monkeypatch.undo()

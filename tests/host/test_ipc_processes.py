@@ -1,4 +1,5 @@
-"""Requests to a host between processes that die, run at once, or talk through a server in a sandbox."""
+"""Requests to a host between processes that die, run at once, or talk through a server in a
+sandbox."""
 
 from __future__ import annotations
 
@@ -74,7 +75,8 @@ def exit_code(pid: int) -> int:
 
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Runs `work` in a process that is gone before its `step`-th system call that changes something; whether it was."""
+    """Runs `work` in a process that is gone before its `step`-th system call that changes
+    something; whether it was."""
     left = [step]
 
     def counted(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,9 +120,14 @@ def test_killed_at_any_step_a_request_is_answered_once_and_done_at_most_once(
         backend: Any = CountingBackend(tmp_path / f"ledger{steps}")
         agent = Agent(box)
         box.ask(f"r{steps}", tool, **({"name": "Japan"} if tool == "clear_session" else {}))
-        was_killed = killed_at(steps, lambda backend=backend: answer_requests(layout, "family", backend))
+        was_killed = killed_at(
+            steps, lambda backend=backend: answer_requests(layout, "family", backend)
+        )
         agent.look()
-        assert exit_code(started(lambda backend=backend: answer_requests(layout, "family", backend))) == 0
+        assert (
+            exit_code(started(lambda backend=backend: answer_requests(layout, "family", backend)))
+            == 0
+        )
         agent.look()
         assert [one["id"] for one in agent.read] == [f"r{steps}"]
         done = len(backend.done())
@@ -131,33 +138,55 @@ def test_killed_at_any_step_a_request_is_answered_once_and_done_at_most_once(
         steps += 1 if tool == "clear_session" else some(1, 4)
     assert steps > 10
     if tool == "clear_session":
-        assert outcomes == {(1, "cleared as Japan"), (0, "The host was interrupted"), (1, "The host was interrupted")}
+        assert outcomes == {
+            (1, "cleared as Japan"),
+            (0, "The host was interrupted"),
+            (1, "The host was interrupted"),
+        }
     else:
         assert outcomes == {"There are no sessions yet."}
     taken = box.path.parent / ".taken" / "family"
     assert list(taken.iterdir()) == []
 
 
-def test_killed_at_any_step_a_task_that_was_asked_for_is_there_once_and_a_change_is_made(box: Box) -> None:
+def test_killed_at_any_step_a_task_that_was_asked_for_is_there_once_and_a_change_is_made(
+    box: Box,
+) -> None:
     layout = Layout(box.host.layout.root)
     steps = 0
     while True:
         agent, prompt, schedule = Agent(box), f"water {steps}", box.host.ledger.schedule
         for tool in ("schedule_task", "update_task"):
             if tool == "schedule_task":
-                wanted = {"prompt": prompt, "schedule_type": "interval", "schedule_value": "3600000"}
+                wanted = {
+                    "prompt": prompt,
+                    "schedule_type": "interval",
+                    "schedule_value": "3600000",
+                }
             else:
                 (task,) = [one for one in schedule.tasks("family") if one.prompt == prompt]
                 wanted = {"id": task.id, "status": "paused"}
             box.ask(f"{tool}-{steps}", tool, **wanted)
             backend = box.host.backend("family")
-            was_killed = killed_at(steps, lambda backend=backend: answer_requests(layout, "family", backend))
+            was_killed = killed_at(
+                steps, lambda backend=backend: answer_requests(layout, "family", backend)
+            )
             agent.look()
-            assert exit_code(started(lambda backend=backend: answer_requests(layout, "family", backend))) == 0
+            assert (
+                exit_code(
+                    started(lambda backend=backend: answer_requests(layout, "family", backend))
+                )
+                == 0
+            )
             agent.look()
-        assert [one["id"] for one in agent.read] == [f"schedule_task-{steps}", f"update_task-{steps}"]
+        assert [one["id"] for one in agent.read] == [
+            f"schedule_task-{steps}",
+            f"update_task-{steps}",
+        ]
         assert [one["text"][:5] for one in agent.read] == ["Done:", "Done:"]
-        assert [one.status for one in schedule.tasks("family") if one.prompt == prompt] == ["paused"]
+        assert [one.status for one in schedule.tasks("family") if one.prompt == prompt] == [
+            "paused"
+        ]
         if not was_killed:
             break
         steps += some(1, 4)
@@ -184,15 +213,19 @@ class TestForwarding:
         box.host.begin("family", *exchange("plan a trip to Japan", "With pleasure."))
         server = subprocess.Popen(
             [sys.executable, "-I", "-S", REPOSITORY / "scripts/mcp_server.py", "--ipc", box.path],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PATH": os.defpath, "HOME": "/nonexistent"},
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"PATH": os.defpath, "HOME": "/nonexistent"},
+        )
         assert server.stdin is not None
         assert server.stdout is not None
         answers: list[str] = []
         deadline = time.monotonic() + GENEROUS_SECONDS
         for name, arguments in [("clear_session", {"name": "Japan"}), ("list_sessions", {})]:
             params = {"name": name, "arguments": arguments}
-            server.stdin.write(json.dumps({"id": name, "method": "tools/call", "params": params}).encode() + b"\n")
+            server.stdin.write(
+                json.dumps({"id": name, "method": "tools/call", "params": params}).encode() + b"\n"
+            )
             server.stdin.flush()
             while not select([server.stdout], [], [], 0.01)[0]:
                 assert time.monotonic() < deadline, "the server got no answers"
@@ -207,7 +240,10 @@ class TestForwarding:
 
     def test_without_a_host_the_request_is_taken_back(self, box: Box) -> None:
         told = RequestFiles(str(box.path), wait_seconds=0.01).call("list_sessions", {})
-        assert (told.is_error, told.text) == (True, "The host does not answer. Tell the user if it stays so")
+        assert (told.is_error, told.text) == (
+            True,
+            "The host does not answer. Tell the user if it stays so",
+        )
         assert list(box.tasks.iterdir()) == []
 
     def test_what_is_too_long_for_a_request_is_not_sent(self, box: Box) -> None:
@@ -219,7 +255,11 @@ class TestForwarding:
         told: dict[str, str] = {}
 
         def ask(name: str) -> None:
-            told[name] = RequestFiles(str(box.path), GENEROUS_SECONDS).call("read_session", {"name": name}).text
+            told[name] = (
+                RequestFiles(str(box.path), GENEROUS_SECONDS)
+                .call("read_session", {"name": name})
+                .text
+            )
 
         threads = [threading.Thread(target=ask, args=(f"n{number}",)) for number in range(8)]
         for thread in threads:

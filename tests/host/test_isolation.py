@@ -1,8 +1,9 @@
-"""No byte crosses from one group into another, whatever an agent asks for and whatever it puts where its files belong.
+"""No byte crosses from one group into another, whatever an agent asks for and whatever it puts
+where its files belong.
 
-Every group holds texts that only it may see. Each tool and each access to files is tried by each group against each
-other one: with hostile names, with links in all places that an agent can write to, and with links that come and go
-while the host is at it.
+Every group holds texts that only it may see. Each tool and each access to files is tried by each
+group against each other one: with hostile names, with links in all places that an agent can write
+to, and with links that come and go while the host is at it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from session_memory.tools.definitions import tools_of_group
 GROUPS = ("main", "alpha", "beta")
 PAIRS = [*itertools.permutations(GROUPS, 2)]
 CONFINED = [(asking, other) for asking, other in PAIRS if asking != "main"]
-TASKS = [{"id": f"task-{name}", "group_folder": name, "prompt": f"SECRET-OF-{name}"} for name in GROUPS]
+TASKS = [
+    {"id": f"task-{name}", "group_folder": name, "prompt": f"SECRET-OF-{name}"} for name in GROUPS
+]
 FOLDERS = [{"jid": f"chat:{name}", "folder": name, "name": f"SECRET-OF-{name}"} for name in GROUPS]
 TRIES = some(10, 6)
 GENEROUS_SECONDS = 60
@@ -51,34 +54,50 @@ def mark(group: str) -> str:
 
 
 def earlier(group: str) -> str:
-    """What a group's earlier session is called: another agent may guess that, so it holds no mark."""
+    """What a group's earlier session is called: another agent may guess that, so it holds no
+    mark."""
     return f"talk of {group}"
 
 
 def fill(host: GroupDir, group: str) -> None:
-    """Gives a group an active session, an earlier one with its archive, instructions, and a request of its agent."""
+    """Gives a group an active session, an earlier one with its archive, instructions, and a request
+    of its agent."""
     host.add(group)
     host.begin(group, *exchange(f"{mark(group)} asked earlier", f"{mark(group)} answered earlier"))
     assert not host.call(group, "clear_session", name=earlier(group)).is_error
-    session_id = host.begin(group, user(f"{mark(group)} asks now"), assistant(f"{mark(group)} answers now"))
+    session_id = host.begin(
+        group, user(f"{mark(group)} asks now"), assistant(f"{mark(group)} answers now")
+    )
     with host.transcript(group, session_id).open("a") as file:
-        file.write(json.dumps(record("custom-title", customTitle=f"{mark(group)} title", sessionId=session_id)) + "\n")
+        file.write(
+            json.dumps(
+                record("custom-title", customTitle=f"{mark(group)} title", sessionId=session_id)
+            )
+            + "\n"
+        )
     place = host.layout.group(group)
     Path(place.instructions).write_text(f"{mark(group)} instructions")
     Path(place.root, ".session-memory/config.yaml").write_text(f"assistant_name: {mark(group)}\n")
-    Path(place.memory_home.sessions_dir, "job.json").write_text(json.dumps({"sessionId": session_id}))
+    Path(place.memory_home.sessions_dir, "job.json").write_text(
+        json.dumps({"sessionId": session_id})
+    )
     host.ledger.update(group, name=f"{mark(group)} chat", trigger=f"{mark(group)} trigger")
     assert not host.call(group, "schedule_task", **task_of(group)).is_error
     write_snapshots(host.layout, group, host.sessions, TASKS, FOLDERS)
 
 
 def task_of(group: str) -> dict[str, str]:
-    return {"prompt": f"{mark(group)} task", "schedule_type": "interval", "schedule_value": "3600000"}
+    return {
+        "prompt": f"{mark(group)} task",
+        "schedule_type": "interval",
+        "schedule_value": "3600000",
+    }
 
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
-    monkeypatch.setattr("session_memory.host.callbacks.wait_until_quiet", lambda path: None)  # nobody writes here
+    # nobody writes here
+    monkeypatch.setattr("session_memory.host.callbacks.wait_until_quiet", lambda path: None)
     host = GroupDir(tmp_path / "host")
     for group in GROUPS:
         fill(host, group)
@@ -91,7 +110,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
 
 
 def belongings(host: GroupDir, group: str) -> dict[str, Any]:
-    """All files of a group with their content, links as what they say, and its rows in the database."""
+    """All files of a group with their content, links as what they say, and its rows in the
+    database."""
     found: dict[str, Any] = {}
     for top in (f"groups/{group}", f"data/sessions/{group}", f"data/ipc/{group}"):
         for path in sorted((host.root / top).rglob("*")):
@@ -100,39 +120,88 @@ def belongings(host: GroupDir, group: str) -> dict[str, Any]:
                 found[name] = os.readlink(path)
             elif path.is_file():
                 found[name] = path.read_bytes()
-    found["registration"], found["tasks"] = host.ledger.group(group), host.ledger.schedule.tasks(group)
+    found["registration"], found["tasks"] = (
+        host.ledger.group(group),
+        host.ledger.schedule.tasks(group),
+    )
     found["active"], found["history"] = host.sessions.get(group), host.sessions.get_history(group)
     return found
 
 
 def holds(belongings: dict[str, Any], text: str) -> list[str]:
-    return [name for name, content in belongings.items() if isinstance(content, bytes) and text.encode() in content]
+    return [
+        name
+        for name, content in belongings.items()
+        if isinstance(content, bytes) and text.encode() in content
+    ]
 
 
 def hostile_names(host: GroupDir, other: str) -> list[str]:
-    """What an agent could try to get at the sessions of another group: names, ids, paths, and what looks like them."""
+    """What an agent could try to get at the sessions of another group: names, ids, paths, and what
+    looks like them."""
     place = host.layout.group(other)
     active = host.sessions.get(other) or ""
     (cleared,) = host.sessions.get_history(other)
     (task,) = host.ledger.schedule.tasks(other)
     alike = other.translate(str.maketrans({"a": "а", "e": "е", "p": "р"}))  # Cyrillic letters
     return [
-        other, "..", f"../{other}", f"a/../../{other}", f"../../{other}/.claude", "/etc/passwd", host.layout.database,
-        active, active[:8], active.upper(), str(cleared.id), cleared.session_id, cleared.name,
-        task.id, task.id.upper(), f"{task.id}' OR '1'='1", task.jid, place.root, place.transcript(active), f"{active}.jsonl", f"{other}/{active}", f"conversations/../../{other}",
-        f"{active}\x00", f"\x00{active}", f"{other}\u200b", f"\u202e{other}", alike, f"{active}/", f"./{active}", "~", "*",
-        "%2e%2e%2f" + other, f"' OR group_folder='{other}", f"{cleared.id} OR 1=1", f"{cleared.id}.0", f" {cleared.id}",
-        "é" * 300, "x" * 300, "\ud800", "", " ",
-    ]  # fmt: skip
+        other,
+        "..",
+        f"../{other}",
+        f"a/../../{other}",
+        f"../../{other}/.claude",
+        "/etc/passwd",
+        host.layout.database,
+        active,
+        active[:8],
+        active.upper(),
+        str(cleared.id),
+        cleared.session_id,
+        cleared.name,
+        task.id,
+        task.id.upper(),
+        f"{task.id}' OR '1'='1",
+        task.jid,
+        place.root,
+        place.transcript(active),
+        f"{active}.jsonl",
+        f"{other}/{active}",
+        f"conversations/../../{other}",
+        f"{active}\x00",
+        f"\x00{active}",
+        f"{other}\u200b",
+        f"\u202e{other}",
+        alike,
+        f"{active}/",
+        f"./{active}",
+        "~",
+        "*",
+        "%2e%2e%2f" + other,
+        f"' OR group_folder='{other}",
+        f"{cleared.id} OR 1=1",
+        f"{cleared.id}.0",
+        f" {cleared.id}",
+        "é" * 300,
+        "x" * 300,
+        "\ud800",
+        "",
+        " ",
+    ]
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("asking", "other"), PAIRS)
-def test_hostile_names_lead_no_tool_into_another_group(host: GroupDir, asking: str, other: str) -> None:
+def test_hostile_names_lead_no_tool_into_another_group(
+    host: GroupDir, asking: str, other: str
+) -> None:
     before = belongings(host, other)
     told = []
     # The others of main do reach into groups.
-    tools = [one for one in tools_of_group(is_main=False) if asking != "main" or one.audience == "everyone"]
+    tools = [
+        one
+        for one in tools_of_group(is_main=False)
+        if asking != "main" or one.audience == "everyone"
+    ]
     names = hostile_names(host, other)
     for name in random.sample(names, some(len(names), 8) if (asking, other) == PAIRS[0] else 8):
         for tool in tools:
@@ -182,11 +251,18 @@ def test_no_tool_and_no_snapshot_tells_of_another_group_unasked(host: GroupDir) 
         assert len(holds(found, mark(asking))) >= 6
         told = [
             host.call(asking, "list_sessions").text,
-            host.call(asking, "search_sessions", query="SECRET OF asked answered earlier now", limit=50).text,
-            *[host.call(asking, "read_session", name=one.id).text for one in host.backend(asking).sessions()],
+            host.call(
+                asking, "search_sessions", query="SECRET OF asked answered earlier now", limit=50
+            ).text,
+            *[
+                host.call(asking, "read_session", name=one.id).text
+                for one in host.backend(asking).sessions()
+            ],
             host.call(asking, "read_session", name="nobody").text,
             host.call(asking, "list_tasks").text,
-            host.call(asking, "schedule_task", **{**task_of(asking), "schedule_value": "7200000"}).text,
+            host.call(
+                asking, "schedule_task", **{**task_of(asking), "schedule_value": "7200000"}
+            ).text,
         ]
         assert all(mark(asking) in text for text in told)
         for other in set(GROUPS) - {asking}:
@@ -204,19 +280,29 @@ def test_main_sees_all_groups_in_its_snapshots_and_its_list(host: GroupDir) -> N
         assert len(holds(snapshots, mark(group))) >= 2
 
 
-# Every place that the agent of a group can write to and the host looks at, and what in another group it would lead to.
+# Every place that the agent of a group can write to and the host looks at, and what in another
+# group it would lead to.
 PLACES: dict[str, Callable[[Any, Any], tuple[str, str]]] = {
     "conversations": lambda own, other: (own.conversations_dir, other.conversations_dir),
     "the group's directory": lambda own, other: (own.root, other.root),
     "its home": lambda own, other: (own.home, other.home),
     "the runtime's directory": lambda own, other: (own.config_dir, other.config_dir),
     "projects": lambda own, other: (f"{own.config_dir}/projects", f"{other.config_dir}/projects"),
-    "the project": lambda own, other: (os.path.dirname(own.transcript("x")), os.path.dirname(other.transcript("x"))),
+    "the project": lambda own, other: (
+        os.path.dirname(own.transcript("x")),
+        os.path.dirname(other.transcript("x")),
+    ),
     "ipc": lambda own, other: (own.ipc_dir, other.ipc_dir),
     "tasks": lambda own, other: (own.tasks_dir, other.tasks_dir),
     "responses": lambda own, other: (own.responses_dir, other.responses_dir),
-    "the names of its sessions": lambda own, other: (own.memory_home.sessions_dir, other.memory_home.sessions_dir),
-    "the memory's directory": lambda own, other: (own.memory_home.memory_dir, other.memory_home.memory_dir),
+    "the names of its sessions": lambda own, other: (
+        own.memory_home.sessions_dir,
+        other.memory_home.sessions_dir,
+    ),
+    "the memory's directory": lambda own, other: (
+        own.memory_home.memory_dir,
+        other.memory_home.memory_dir,
+    ),
 }
 
 
@@ -226,8 +312,8 @@ def ask(callback: Any, **event: Any) -> str:
 
 
 def do_everything(host: GroupDir, group: str) -> list[str]:
-    """All that a host does for the agent of a group, by its tools, by files and when the runtime asks; what the agent
-    gets to read."""
+    """All that a host does for the agent of a group, by its tools, by files and when the runtime
+    asks; what the agent gets to read."""
 
     def tried(work: Callable[[], object]) -> None:
         try:
@@ -251,7 +337,9 @@ def do_everything(host: GroupDir, group: str) -> list[str]:
         told.append(host.call(group, tool, **arguments).text)
     tried(lambda: answer_requests(host.layout, group, host.backend(group)))
     place, session_id = host.layout.group(group), host.sessions.get(group) or "x"
-    told.append(ask(updates_callback(place, f"chat{next(NUMBERS)}"), prompt="hello", session_id=session_id))
+    told.append(
+        ask(updates_callback(place, f"chat{next(NUMBERS)}"), prompt="hello", session_id=session_id)
+    )
     told.append(ask(archive_callback(place), session_id=session_id))
     return told
 
@@ -264,7 +352,9 @@ def test_a_search_in_the_store_finds_what_the_group_may_see(host: GroupDir) -> N
             assert (mark(group) in found) == (asking in ("main", group))
 
 
-def test_an_agent_is_told_what_its_own_group_did_elsewhere_and_nothing_of_another(host: GroupDir) -> None:
+def test_an_agent_is_told_what_its_own_group_did_elsewhere_and_nothing_of_another(
+    host: GroupDir,
+) -> None:
     told = ask(updates_callback(host.layout.group("alpha"), "chat"), prompt="hello", session_id="x")
     assert mark("alpha") in told
     assert mark("beta") not in told
@@ -287,7 +377,9 @@ def test_a_link_into_another_group_is_not_followed(host: GroupDir, place: str) -
 
 
 @pytest.mark.parametrize(("asking", "other"), [("alpha", "main"), ("beta", "alpha")])
-def test_links_in_the_place_of_single_files_are_not_followed(host: GroupDir, asking: str, other: str) -> None:
+def test_links_in_the_place_of_single_files_are_not_followed(
+    host: GroupDir, asking: str, other: str
+) -> None:
     own, place = host.layout.group(asking), host.layout.group(other)
     active, others_active = host.sessions.get(asking) or "", host.sessions.get(other) or ""
     (archive,) = host.archives(other)
@@ -314,7 +406,8 @@ def test_links_in_the_place_of_single_files_are_not_followed(host: GroupDir, ask
 
 @contextmanager
 def swapped(own: str, target: str) -> Iterator[None]:
-    """Exchanges the directory `own` and a link to `target` again and again, as fast as it goes, until the block ends.
+    """Exchanges the directory `own` and a link to `target` again and again, as fast as it goes,
+    until the block ends.
 
     Each exchange is one step, so that one of the two is always there.
     """
@@ -356,7 +449,9 @@ def can_swap(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.mark.sample(4)
 @pytest.mark.usefixtures("can_swap")
 @pytest.mark.parametrize("place", PLACES)
-def test_a_link_that_comes_and_goes_during_the_call_is_not_followed(host: GroupDir, place: str) -> None:
+def test_a_link_that_comes_and_goes_during_the_call_is_not_followed(
+    host: GroupDir, place: str
+) -> None:
     own, target = PLACES[place](host.layout.group("alpha"), host.layout.group("beta"))
     before = belongings(host, "beta")
     told = []
@@ -372,7 +467,9 @@ def test_a_link_that_comes_and_goes_during_the_call_is_not_followed(host: GroupD
 
 @pytest.mark.usefixtures("can_swap")
 def test_the_swapping_would_be_seen_if_paths_were_trusted(host: GroupDir) -> None:
-    own, target = PLACES["the group's directory"](host.layout.group("alpha"), host.layout.group("beta"))
+    own, target = PLACES["the group's directory"](
+        host.layout.group("alpha"), host.layout.group("beta")
+    )
     deadline = time.monotonic() + GENEROUS_SECONDS
     text = ""
     with swapped(own, target):
@@ -382,7 +479,9 @@ def test_the_swapping_would_be_seen_if_paths_were_trusted(host: GroupDir) -> Non
                 text = "".join(path.read_text() for path in Path(own, "conversations").glob("*.md"))
 
 
-def test_a_file_that_is_being_written_is_not_exchanged_for_one_of_another_group(host: GroupDir) -> None:
+def test_a_file_that_is_being_written_is_not_exchanged_for_one_of_another_group(
+    host: GroupDir,
+) -> None:
     own, other = host.layout.group("alpha"), host.layout.group("beta")
     session_id = host.begin("alpha", *exchange(f"{mark('alpha')} asks", "and hears") * 200)
     (archive,) = host.archives("beta")

@@ -1,4 +1,5 @@
-"""Whatever a group's agent puts into its directory, the host goes on: with that group and with all others."""
+"""Whatever a group's agent puts into its directory, the host goes on: with that group and with all
+others."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ from bench.scratch import remove_tree
 from session_memory.archives.writer import archive_group_session
 from session_memory.settings.host_layout import Group, Layout, held_home
 
-BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi"))
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi")
+)
 CONTENTS = {
     "20 MB": b"a: b\n" * 4_000_000,
     "alias bomb": BOMB.encode(),
@@ -58,7 +61,9 @@ def places(group: Group) -> list[Path]:
 
 @pytest.mark.slow
 class TestARunningHost:
-    def test_groups_with_odd_settings_and_pointers_are_served_as_usual(self, host: HostMachine, group: str) -> None:
+    def test_groups_with_odd_settings_and_pointers_are_served_as_usual(
+        self, host: HostMachine, group: str
+    ) -> None:
         began = time.monotonic()
         host.ask(group, "hello m-usual-0")
         usual = time.monotonic() - began
@@ -77,7 +82,8 @@ class TestARunningHost:
 
 
 class TestTheParts:
-    """What the host does for a group: the update before a prompt, the archive, by settings that are its own."""
+    """What the host does for a group: the update before a prompt, the archive, by settings that are
+    its own."""
 
     @pytest.fixture
     def garden(self, layout: Layout) -> Group:
@@ -94,11 +100,18 @@ class TestTheParts:
         assert archive_group_session(garden, session_id, time.time())
         with held_home(garden) as home:
             assert list(home.settings().faults) == []
-            assert garden.runtime.other_sessions(home.sessions_dir, "", home.project_dir + "/x", "project") == []
+            assert (
+                garden.runtime.other_sessions(
+                    home.sessions_dir, "", home.project_dir + "/x", "project"
+                )
+                == []
+            )
         assert time.process_time() - began < 1
 
     def test_what_the_host_goes_by_lies_with_the_host(self, layout: Layout, garden: Group) -> None:
-        Path(garden.root, ".session-memory/config.yaml").write_text("assistant_name: Mallory\nscope: all\n")
+        Path(garden.root, ".session-memory/config.yaml").write_text(
+            "assistant_name: Mallory\nscope: all\n"
+        )
         Path(garden.root, ".session-memory/state").mkdir()
         compiled = {
             "stamps": [None],
@@ -116,10 +129,14 @@ class TestTheParts:
         with held_home(self._with_transcripts(garden)) as home:
             assert home.settings().assistant_name == "Flora"
 
-    def test_the_rules_of_the_host_count_whatever_the_group_says(self, layout: Layout, garden: Group) -> None:
+    def test_the_rules_of_the_host_count_whatever_the_group_says(
+        self, layout: Layout, garden: Group
+    ) -> None:
         Path(layout.config_file).parent.mkdir()
         Path(layout.config_file).write_text("sessions: {diary: {ignore: true}}\n")
-        Path(garden.root, ".session-memory/config.yaml").write_text("sessions: {diary: {ignore: false}}\n")
+        Path(garden.root, ".session-memory/config.yaml").write_text(
+            "sessions: {diary: {ignore: false}}\n"
+        )
         with held_home(self._with_transcripts(garden)) as home:
             assert home.settings().rule("diary").ignore
 

@@ -1,5 +1,5 @@
-"""Settings with comments, a byte order mark or a comma behind the last item, where the client reads them: kept through an
-install."""
+"""Settings with comments, a byte order mark or a comma behind the last item, where the client reads
+them: kept through an install."""
 
 from __future__ import annotations
 
@@ -53,7 +53,12 @@ class Writer:
         last = "," if items and self.chance.random() < 0.3 else ""
         ends = "{}" if isinstance(value, dict) else "[]"
         return (
-            ends[0] + ",".join(parts) + last + self.space(indent) + (self.newline and self.newline + indent) + ends[1]
+            ends[0]
+            + ",".join(parts)
+            + last
+            + self.space(indent)
+            + (self.newline and self.newline + indent)
+            + ends[1]
         )
 
 
@@ -66,7 +71,9 @@ VALUES = {
 
 
 @pytest.mark.parametrize("is_wide", [True, False])
-def test_additions_and_removals_keep_all_other_values_and_all_comments_around_them(is_wide: bool) -> None:
+def test_additions_and_removals_keep_all_other_values_and_all_comments_around_them(
+    is_wide: bool,
+) -> None:
     chance = random.Random(7)
     for _ in range(300):
         keys = chance.sample(list(VALUES), chance.randrange(len(VALUES) + 1))
@@ -92,15 +99,18 @@ def test_a_comment_stays_beside_the_value_that_it_is_about() -> None:
     assert edited('{\n  "a": 1, // x\n}\n', {"a": 1, "b": 2}) == '{\n  "a": 1, // x\n  "b": 2,\n}\n'
 
 
-@pytest.mark.parametrize(("folder", "name", "text"), [
-    (".gemini", "settings.json", MARKED),
-    (".qwen", "settings.json", MARKED),
-    (".config/opencode", "opencode.json", MARKED.replace("true} //", "true}, //")),
-    (".qwen", "settings.json", BOM + MARKED),
-    (".claude", "settings.json", BOM + '{"theme": "dark"}'),
-    (".copilot", "mcp-config.json", BOM + "{}\r\n"),
-    (".config/opencode", "opencode.json", BOM + "{\n}\n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("folder", "name", "text"),
+    [
+        (".gemini", "settings.json", MARKED),
+        (".qwen", "settings.json", MARKED),
+        (".config/opencode", "opencode.json", MARKED.replace("true} //", "true}, //")),
+        (".qwen", "settings.json", BOM + MARKED),
+        (".claude", "settings.json", BOM + '{"theme": "dark"}'),
+        (".copilot", "mcp-config.json", BOM + "{}\r\n"),
+        (".config/opencode", "opencode.json", BOM + "{\n}\n"),
+    ],
+)
 def test_settings_with_comments_are_installed_into_and_restored_to_the_byte(
     folder: str, name: str, text: str, tmp_path: Path
 ) -> None:
@@ -132,7 +142,9 @@ def test_codex_is_given_tools_behind_a_byte_order_mark(tmp_path: Path) -> None:
     assert config.read_text() == BOM + 'model = "gpt-6"\n'
 
 
-def test_an_uninstall_from_settings_that_were_changed_since_keeps_their_comments(tmp_path: Path) -> None:
+def test_an_uninstall_from_settings_that_were_changed_since_keeps_their_comments(
+    tmp_path: Path,
+) -> None:
     machine = used_machine(tmp_path / "home")
     settings = machine.home / ".gemini" / "settings.json"
     settings.parent.mkdir()
@@ -144,11 +156,20 @@ def test_an_uninstall_from_settings_that_were_changed_since_keeps_their_comments
     assert comments_in(settings.read_text()) == comments_in(MARKED)
 
 
-@pytest.mark.parametrize(("folder", "text"), [
-    (".claude", MARKED), (".claude", '{"a": 1,}'), (".gemini", '{"a": 1,}'), (".qwen", '{"a": [1,]}'), (".gemini", '{"a": 1 /* open }'),
-    (".gemini", BOM + "{}"),
-])  # fmt: skip
-def test_settings_that_their_client_cannot_read_are_refused(folder: str, text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "text"),
+    [
+        (".claude", MARKED),
+        (".claude", '{"a": 1,}'),
+        (".gemini", '{"a": 1,}'),
+        (".qwen", '{"a": [1,]}'),
+        (".gemini", '{"a": 1 /* open }'),
+        (".gemini", BOM + "{}"),
+    ],
+)
+def test_settings_that_their_client_cannot_read_are_refused(
+    folder: str, text: str, tmp_path: Path
+) -> None:
     machine = used_machine(tmp_path / "home")
     settings = machine.home / folder / "settings.json"
     settings.parent.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""`session-memory doctor`: each thing that can be wrong, broken on purpose, is named and comes with what mends it."""
+"""`session-memory doctor`: each thing that can be wrong, broken on purpose, is named and comes with
+what mends it."""
 
 from __future__ import annotations
 
@@ -50,17 +51,21 @@ def test_a_sound_installation_gets_a_clean_bill(machine: Machine) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.rstrip().endswith("All is well.")
     assert "The next prompt of a new session in /srv/shop would get this update:" in done.stdout
-    assert "starting a Python that does nothing takes" in " ".join(done.stdout.split())  # on however many lines
+    # on however many lines
+    assert "starting a Python that does nothing takes" in " ".join(done.stdout.split())
     assert not (machine.home / ".session-memory").exists()
 
 
 def test_the_json_result_lists_the_findings_of_each_home(machine: Machine) -> None:
     done = machine.run("session-memory", "doctor", "--json")
     result = json.loads(done.stdout)
-    about = [(finding["home"], finding["about"], finding["state"]) for finding in result["findings"]]
+    about = [
+        (finding["home"], finding["about"], finding["state"]) for finding in result["findings"]
+    ]
     assert result["ok"] is True
     assert (None, "program", "ok") in about
-    assert [name for _, name, _ in about].count("delivery") == 1  # of all runtimes for which it is the same
+    # of all runtimes for which it is the same
+    assert [name for _, name, _ in about].count("delivery") == 1
     assert (str(machine.claude), "hook", "ok") in about
     assert (str(machine.claude), "transcripts", "ok") in about
 
@@ -91,7 +96,10 @@ def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
     else:
         (machine.claude / name).write_text('{"disableAllHooks": true}')
     code, wrong = machine.doctor()
-    assert (code, list(wrong)) == (1, [f"{machine.claude / name}: disableAllHooks is true, so no hook runs there"])
+    assert (code, list(wrong)) == (
+        1,
+        [f"{machine.claude / name}: disableAllHooks is true, so no hook runs there"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +107,11 @@ def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
     [
         (".claude/settings.json", '{"disableAllHooks": true}', "disableAllHooks is true"),
         (".claude/settings.local.json", '{"disableAllHooks": true}', "disableAllHooks is true"),
-        (".gemini/settings.json", '{"hooksConfig": {"enabled": false} /* mine */}', "hooksConfig.enabled is false"),
+        (
+            ".gemini/settings.json",
+            '{"hooksConfig": {"enabled": false} /* mine */}',
+            "hooksConfig.enabled is false",
+        ),
         (
             ".gemini/settings.json",
             '{"hooksConfig": {"disabled": ["session-memory"]}}',
@@ -108,10 +120,17 @@ def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
         (".qwen/settings.json", '{"disableAllHooks": true}', "disableAllHooks is true"),
         (".claude/settings.json", '{"disableAllHooks": false}', ""),
         (".codex/settings.json", '{"disableAllHooks": true}', ""),
-        pytest.param(".codex/config.toml", "[features]\nhooks = false\n", "features.hooks is false", marks=reads_toml),
+        pytest.param(
+            ".codex/config.toml",
+            "[features]\nhooks = false\n",
+            "features.hooks is false",
+            marks=reads_toml,
+        ),
     ],
 )
-def test_hooks_that_a_project_switched_off(name: str, text: str, switch: str, tmp_path: Path) -> None:
+def test_hooks_that_a_project_switched_off(
+    name: str, text: str, switch: str, tmp_path: Path
+) -> None:
     machine = used_machine(tmp_path / "home")
     for folder in (".gemini", ".qwen", ".codex"):
         (machine.home / folder).mkdir()
@@ -121,7 +140,9 @@ def test_hooks_that_a_project_switched_off(name: str, text: str, switch: str, tm
     (project / name).write_text(text)
     for place in (project, project / "src"):
         done = run_here(["doctor", "hooks", "--json"], machine.environ, place)
-        found = [one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"]
+        found = [
+            one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"
+        ]
         assert found == ([f"{project / name}: {switch}, so no hook runs there"] if switch else [])
     assert [text for text in machine.doctor()[1] if "shop" in text] == []
 
@@ -147,8 +168,12 @@ def test_hooks_that_copilot_has_switched_off(name: str, is_off: bool, tmp_path: 
     values = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps({**values, "disableAllHooks": True}))
     done = run_here(["doctor", "hooks", "--json"], machine.environ, project / "src")
-    switches = [one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"]
-    assert switches == ([f"{path}: disableAllHooks is true, so no hook runs there"] if is_off else [])
+    switches = [
+        one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"
+    ]
+    assert switches == (
+        [f"{path}: disableAllHooks is true, so no hook runs there"] if is_off else []
+    )
 
 
 @pytest.mark.sample(1)
@@ -158,7 +183,9 @@ def test_hooks_that_the_administrator_switched_off(
 ) -> None:
     managed = tmp_path / "managed-settings.json"
     managed.write_text(json.dumps({key: True}))
-    monkeypatch.setattr(RUNTIME.install, "MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)})
+    monkeypatch.setattr(
+        RUNTIME.install, "MANAGED_SETTINGS", {"linux": str(managed), "darwin": str(managed)}
+    )
     findings = checks.check_disabled(identify(str(machine.claude), machine.environ))
     assert [f"{managed}: {key} is true" in finding.text for finding in findings] == [True]
 
@@ -166,7 +193,11 @@ def test_hooks_that_the_administrator_switched_off(
 def test_an_interpreter_that_is_gone(machine: Machine) -> None:
     (machine.program_dir / "env" / "bin" / "python").unlink()
     done = machine.run(PYTHON, "-c", RUN_DOCTOR, str(machine.source), "--json")
-    wrong = [finding["text"] for finding in json.loads(done.stdout)["findings"] if finding["state"] == "wrong"]
+    wrong = [
+        finding["text"]
+        for finding in json.loads(done.stdout)["findings"]
+        if finding["state"] == "wrong"
+    ]
     assert done.returncode == 1
     assert f"{machine.program_dir}/env/bin/python is gone or does not run" in wrong
 
@@ -174,7 +205,11 @@ def test_an_interpreter_that_is_gone(machine: Machine) -> None:
 def test_a_program_that_is_gone(machine: Machine) -> None:
     (machine.program_dir / "app").unlink()
     done = machine.run(PYTHON, "-c", RUN_DOCTOR, str(machine.source), "--json")
-    wrong = [finding["text"] for finding in json.loads(done.stdout)["findings"] if finding["state"] == "wrong"]
+    wrong = [
+        finding["text"]
+        for finding in json.loads(done.stdout)["findings"]
+        if finding["state"] == "wrong"
+    ]
     assert done.returncode == 1
     assert f"{machine.program_dir}/app is not there" in wrong
     assert f"{machine.program_dir}/app/hooks/user_prompt_submit.py is gone" in wrong
@@ -188,10 +223,14 @@ def test_modules_that_are_not_compiled(machine: Machine) -> None:
     assert any("modules are not compiled, for which prompts pay" in text for text in wrong)
 
 
-def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(machine: Machine) -> None:
+def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(
+    machine: Machine,
+) -> None:
     app = machine.has_program(is_own=True).program_dir / "app"
     os.utime(app / "session_memory" / "errors.py", (1e9, 1e9))
-    assert "prompt.bundle is not usable, so that prompts take a little longer" in said_by_doctor(machine, "hooks")
+    assert "prompt.bundle is not usable, so that prompts take a little longer" in said_by_doctor(
+        machine, "hooks"
+    )
     machine.install()
     assert "not usable" not in said_by_doctor(machine, "hooks")
 
@@ -202,7 +241,9 @@ def test_a_configuration_that_is_wrong(machine: Machine) -> None:
     config.write_text("scope: everything\n")
     code, wrong = machine.doctor()
     assert code == 1
-    assert any(text.startswith(f"{config}:1: scope is 'everything', not project or all") for text in wrong)
+    assert any(
+        text.startswith(f"{config}:1: scope is 'everything', not project or all") for text in wrong
+    )
 
 
 def test_transcripts_that_are_not_found(machine: Machine) -> None:
@@ -223,13 +264,19 @@ def test_a_home_that_is_gone(machine: Machine) -> None:
     remove_tree(agent)
     code, wrong = machine.doctor()
     assert (code, list(wrong)) == (1, [f"{agent}: there is no such directory"])
-    assert machine.run(*wrong[f"{agent}: there is no such directory"].rpartition(": ")[2].split()).returncode == 0
+    assert (
+        machine.run(
+            *wrong[f"{agent}: there is no such directory"].rpartition(": ")[2].split()
+        ).returncode
+        == 0
+    )
     assert machine.doctor() == (0, {})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write anything")
 @pytest.mark.parametrize(
-    ("place", "mode", "said"), [(".claude", 0o000, "cannot be read"), (".session-memory", 0o500, "is not writable")]
+    ("place", "mode", "said"),
+    [(".claude", 0o000, "cannot be read"), (".session-memory", 0o500, "is not writable")],
 )
 def test_a_home_that_may_not_be_used(machine: Machine, place: str, mode: int, said: str) -> None:
     (machine.home / ".session-memory").mkdir()
@@ -248,7 +295,9 @@ def test_a_state_directory_that_cannot_be_made(machine: Machine) -> None:
 
 def test_a_hook_that_does_not_fire(machine: Machine) -> None:
     path = next(machine.claude.rglob("*.jsonl"))
-    records.append(path, *records.exchange("anybody there?", "Yes.", at=time.time() + 1, cwd="/srv/shop"))
+    records.append(
+        path, *records.exchange("anybody there?", "Yes.", at=time.time() + 1, cwd="/srv/shop")
+    )
     os.utime(path, (time.time() + 2, time.time() + 2))
     code, wrong = machine.doctor()
     assert code == 1
@@ -263,7 +312,8 @@ def test_a_hook_that_fails(machine: Machine) -> None:
     hook = machine.has_program(is_own=True).program_dir / "app" / "hooks" / "user_prompt_submit.py"
     for code, said in (
         ("raise RuntimeError('broken')", "failed: it ended with 1: RuntimeError: broken"),
-        ("print('hello')", "is no answer that the runtime understands"),  # which would take it for a prompt
+        # which would take it for a prompt
+        ("print('hello')", "is no answer that the runtime understands"),
     ):
         hook.write_text(f"{code}\n")
         code, wrong = machine.doctor("hooks")
@@ -272,13 +322,19 @@ def test_a_hook_that_fails(machine: Machine) -> None:
 
 def test_a_hook_that_is_slow_is_told_of() -> None:
     finding = checks.check_trial(Trial("main", "text", hook_seconds=0.3, bare_seconds=0.01))
-    assert (finding.state, "300 ms" in finding.text, "that is slow" in finding.text) == ("note", True, True)
+    assert (finding.state, "300 ms" in finding.text, "that is slow" in finding.text) == (
+        "note",
+        True,
+        True,
+    )
 
 
 def test_what_the_hook_had_to_say_last_is_shown(machine: Machine) -> None:
     log = machine.home / ".session-memory" / "state" / "hook.log"
     log.parent.mkdir(parents=True)
-    log.write_text("".join(f"2026-01-01T00:00:00Z UserPromptSubmit: line {number}\n" for number in range(9)))
+    log.write_text(
+        "".join(f"2026-01-01T00:00:00Z UserPromptSubmit: line {number}\n" for number in range(9))
+    )
     said = said_by_doctor(machine, "hooks")
     assert ["line 5" in said, "line 6" in said, "line 8" in said] == [False, True, True]
 
@@ -288,15 +344,22 @@ def test_upkeep_that_fails_each_time_is_wrong_and_once_is_noted(machine: Machine
     state.mkdir(parents=True)
 
     def found(*problems: str) -> tuple[str, str]:
-        runs = [{"began": time.time() - 60, "ended": time.time(), "problem": problem} for problem in problems]
+        runs = [
+            {"began": time.time() - 60, "ended": time.time(), "problem": problem}
+            for problem in problems
+        ]
         (state / "upkeep.json").write_text(json.dumps({"archived_until": 0, "runs": runs}))
         finding = checks.check_upkeep(identify(str(machine.claude), machine.environ), time.time())
         return finding.state, finding.text
 
-    assert found("the sky fell", "", "the disk is full") == ("note", "it failed 1m ago: the disk is full")
+    assert found("the sky fell", "", "the disk is full") == (
+        "note",
+        "it failed 1m ago: the disk is full",
+    )
     assert found("", "the sky fell", "the sky fell", "the disk is full") == (
-        "wrong", "it failed the last 3 times, at last 1m ago: the disk is full"
-    )  # fmt: skip
+        "wrong",
+        "it failed the last 3 times, at last 1m ago: the disk is full",
+    )
     assert found("the sky fell", "") == ("ok", "last 1m ago")
     (machine.home / ".session-memory/config.yaml").write_text("upkeep: off\n")
     assert found("the sky fell", "the sky fell", "the sky fell") == ("ok", "off, by config.yaml")
@@ -319,10 +382,15 @@ def test_a_home_without_prompts_since_is_not_suspected() -> None:
 def test_doctor_runs_with_another_python_where_its_interpreter_is_gone(machine: Machine) -> None:
     shutil.rmtree(machine.program_dir / "env")
     done = machine.run(
-        "session-memory", "doctor", PATH=f"{machine.home}/.local/bin:{Path(PYTHON).parent}:/usr/bin:/bin"
+        "session-memory",
+        "doctor",
+        PATH=f"{machine.home}/.local/bin:{Path(PYTHON).parent}:/usr/bin:/bin",
     )
     assert done.returncode == 1
-    assert "env/bin/python does not run, so that no hook does anything; this is run with" in done.stderr
+    assert (
+        "env/bin/python does not run, so that no hook does anything; this is run with"
+        in done.stderr
+    )
     assert "run install.py again" in done.stderr
     assert "is gone or does not run" in " ".join(done.stdout.split())
 
@@ -331,18 +399,27 @@ def test_doctor_says_that_the_program_is_gone(machine: Machine) -> None:
     (machine.program_dir / "app").unlink()
     done = machine.run("session-memory", "doctor")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "share/session-memory/app is gone, so that no hook and no command does anything" in done.stderr
+    assert (
+        "share/session-memory/app is gone, so that no hook and no command does anything"
+        in done.stderr
+    )
     assert "run install.py again" in done.stderr
 
 
 def test_doctor_says_so_where_no_python_is_left(machine: Machine) -> None:
     shutil.rmtree(machine.program_dir / "env")
-    done = machine.run("/bin/sh", str(machine.program_dir / "bin/session-memory"), "doctor", PATH="/nowhere")
+    done = machine.run(
+        "/bin/sh", str(machine.program_dir / "bin/session-memory"), "doctor", PATH="/nowhere"
+    )
     assert done.returncode == 1
     assert "does not run, nor is there a python3 from 3.10 on" in done.stderr
 
 
 def test_doctor_says_that_a_plugin_is_there_too(machine: Machine) -> None:
     settings = json.loads(machine.settings.read_text())
-    machine.settings.write_text(json.dumps({**settings, "enabledPlugins": {"session-memory@session-memory": True}}))
-    assert "the plugin session-memory@session-memory is switched on too" in said_by_doctor(machine, "hooks")
+    machine.settings.write_text(
+        json.dumps({**settings, "enabledPlugins": {"session-memory@session-memory": True}})
+    )
+    assert "the plugin session-memory@session-memory is switched on too" in said_by_doctor(
+        machine, "hooks"
+    )

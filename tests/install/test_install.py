@@ -1,4 +1,5 @@
-"""install.py on a machine of its own: what it puts where, what it leaves alone, and that all of it can be undone."""
+"""install.py on a machine of its own: what it puts where, what it leaves alone, and that all of it
+can be undone."""
 
 from __future__ import annotations
 
@@ -14,7 +15,17 @@ from pathlib import Path
 import pytest
 import records
 from git_scene import git, repository
-from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, copy_repository, told, tree, used_machine
+from install_machine import (
+    MINE,
+    PYTHON,
+    REPOSITORY,
+    Machine,
+    agent_home,
+    copy_repository,
+    told,
+    tree,
+    used_machine,
+)
 
 from bench.scratch import remove_tree
 from session_memory.install.ledger import read_ledger
@@ -56,14 +67,22 @@ def test_the_example_of_ones_own_is_the_last_with_a_collision(machine: Machine) 
         (290, records.user("change it"), records.assistant(("Edit", {"file_path": cart}))),
     ):
         then = time.time() - minutes * 60
-        path = machine.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", shop) / f"{records.new_id()}.jsonl"
+        path = (
+            machine.claude
+            / "projects"
+            / re.sub("[^A-Za-z0-9]", "-", shop)
+            / f"{records.new_id()}.jsonl"
+        )
         for one in said:
             one["timestamp"], one["cwd"] = records.stamp(then), shop
         records.write(path, *said)
         os.utime(path, (then, then))
     said = machine.install(examples=True).stdout
     assert "would have got" in said
-    assert '! cart.ts: edited just now by "change it", after you read it' in said.partition("would have got")[2]
+    assert (
+        '! cart.ts: edited just now by "change it", after you read it'
+        in said.partition("would have got")[2]
+    )
     assert "ship it" not in said
     assert "For example" not in machine.install(examples=True).stdout, "an update shows none again"
 
@@ -76,7 +95,10 @@ def test_the_example_is_a_conflict_that_waits_unless_there_was_a_collision(
     cart = "".join(f"line {number}\n" for number in range(1, 41))
     repository(shop, cart=cart)
     git(shop, "worktree", "add", "-q", "-b", "fix/login", str(fix))
-    for minutes, root, words, request in ((9, shop, "ours", "Mend the tax"), (4, fix, "theirs", "Choose a time")):
+    for minutes, root, words, request in (
+        (9, shop, "ours", "Mend the tax"),
+        (4, fix, "theirs", "Choose a time"),
+    ):
         (root / "cart").write_text(cart.replace("line 20\n", f"{words}\n"))
         worked(machine, root, minutes, request, ("Edit", {"file_path": str(root / "cart")}))
     if has_collision:
@@ -92,10 +114,17 @@ def test_the_example_is_a_conflict_that_waits_unless_there_was_a_collision(
         assert "ship it" not in said
 
 
-def worked(machine: Machine, root: Path, minutes: float, request: str, tool: tuple[str, dict[str, str]]) -> None:
+def worked(
+    machine: Machine, root: Path, minutes: float, request: str, tool: tuple[str, dict[str, str]]
+) -> None:
     """Write a session of Claude Code in a directory, so many minutes ago."""
     then = time.time() - minutes * 60
-    path = machine.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", str(root)) / f"{records.new_id()}.jsonl"
+    path = (
+        machine.claude
+        / "projects"
+        / re.sub("[^A-Za-z0-9]", "-", str(root))
+        / f"{records.new_id()}.jsonl"
+    )
     records.write(path, *records.exchange(request, tool, at=then, cwd=str(root)))
     os.utime(path, (then, then))
 
@@ -110,10 +139,17 @@ def test_what_it_shows_does_not_count_as_seen(machine: Machine) -> None:
 def test_a_second_run_changes_no_byte_and_no_time(machine: Machine) -> None:
     machine.settings.write_text(MINE)
     machine.install()
-    before = {path: path.lstat().st_mtime_ns for path in machine.home.rglob("*") if not path.is_dir()}
+    before = {
+        path: path.lstat().st_mtime_ns for path in machine.home.rglob("*") if not path.is_dir()
+    }
     result = machine.installed()
-    assert {path: path.lstat().st_mtime_ns for path in machine.home.rglob("*") if not path.is_dir()} == before
-    assert (result["program_changed"], result["homes"][0]["settings"]["change"]) == (False, "unchanged")
+    assert {
+        path: path.lstat().st_mtime_ns for path in machine.home.rglob("*") if not path.is_dir()
+    } == before
+    assert (result["program_changed"], result["homes"][0]["settings"]["change"]) == (
+        False,
+        "unchanged",
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +158,9 @@ def test_a_second_run_changes_no_byte_and_no_time(machine: Machine) -> None:
     ids=["none", "empty", "own hooks", "minified", "CRLF"],
 )
 @pytest.mark.sample(2)
-def test_uninstalling_leaves_the_home_directory_as_it_was(machine: Machine, settings: str | None) -> None:
+def test_uninstalling_leaves_the_home_directory_as_it_was(
+    machine: Machine, settings: str | None
+) -> None:
     if settings is not None:
         machine.settings.write_text(settings, newline="")
         machine.settings.chmod(0o640)
@@ -149,11 +187,15 @@ def test_paths_with_spaces_and_quotes_work_throughout(tmp_path: Path) -> None:
     machine.has_claude_code()
     agent_home(machine.home / "my agent")
     before = tree(machine.home / "my agent")
-    result = machine.installed("--home", str(machine.home / "my agent"), "--home", str(machine.claude))
+    result = machine.installed(
+        "--home", str(machine.home / "my agent"), "--home", str(machine.claude)
+    )
     assert ["[Session Activity]" in text for text in told(result)] == [True, True]
     skill = (machine.home / "my agent/.claude/skills/sessions/SKILL.md").read_text()
     command = next(
-        line.strip() for line in skill.splitlines() if line.startswith("    ") and line.endswith(" sessions")
+        line.strip()
+        for line in skill.splitlines()
+        if line.startswith("    ") and line.endswith(" sessions")
     )
     agent = machine.home / "my agent"
     done = machine.run("/bin/sh", "-c", command, cwd=agent, CLAUDE_CONFIG_DIR=f"{agent}/.claude")
@@ -162,7 +204,9 @@ def test_paths_with_spaces_and_quotes_work_throughout(tmp_path: Path) -> None:
     assert tree(machine.home / "my agent") == before
 
 
-def test_a_settings_file_that_the_user_changed_since_loses_only_our_entries(machine: Machine) -> None:
+def test_a_settings_file_that_the_user_changed_since_loses_only_our_entries(
+    machine: Machine,
+) -> None:
     machine.settings.write_text(MINE)
     machine.install()
     machine.settings.write_text(machine.settings.read_text().replace('"opus"', '"sonnet"'))
@@ -178,7 +222,10 @@ def test_an_upgrade_does_not_forget_the_original_bytes(machine: Machine, tmp_pat
     declared.write_text(declared.read_text().replace('"timeout": 5', '"timeout": 7'))
     machine.source = newer
     result = machine.installed()
-    assert (result["program_changed"], result["homes"][0]["settings"]["change"]) == (True, "changed")
+    assert (result["program_changed"], result["homes"][0]["settings"]["change"]) == (
+        True,
+        "changed",
+    )
     assert '"timeout": 5' not in machine.settings.read_text()
     machine.install("--uninstall")
     assert machine.settings.read_text() == MINE
@@ -200,8 +247,14 @@ def test_a_dry_run_shows_the_change_and_makes_none(machine: Machine) -> None:
     before = tree(machine.home)
     done = machine.install("--dry-run")
     assert tree(machine.home) == before
-    added = [line[1:] for line in done.stdout.splitlines() if line.startswith("+") and not line.startswith("+++")]
-    assert any('"command": ' in line and "/app/hooks/user_prompt_submit.py" in line for line in added)
+    added = [
+        line[1:]
+        for line in done.stdout.splitlines()
+        if line.startswith("+") and not line.startswith("+++")
+    ]
+    assert any(
+        '"command": ' in line and "/app/hooks/user_prompt_submit.py" in line for line in added
+    )
     assert f"+++ {machine.settings}" in done.stdout
     assert "would add ~/.claude/skills/sessions/SKILL.md" in done.stdout
     foreseen, done = (machine.installed(*options)["homes"][0] for options in (["--dry-run"], []))
@@ -216,13 +269,20 @@ def test_a_dry_run_of_uninstalling_makes_no_change_either(machine: Machine) -> N
 
 
 @pytest.mark.parametrize(
-    ("memory_dir", "workdir"), [(".session-memory", ""), (".volute", ""), (".mind", ""), (".volute", "home")]
+    ("memory_dir", "workdir"),
+    [(".session-memory", ""), (".volute", ""), (".mind", ""), (".volute", "home")],
 )
 @pytest.mark.sample(2)
-def test_an_agent_home_is_told_of_its_named_sessions(bare_machine: Machine, memory_dir: str, workdir: str) -> None:
+def test_an_agent_home_is_told_of_its_named_sessions(
+    bare_machine: Machine, memory_dir: str, workdir: str
+) -> None:
     bare_machine.has_environment().has_program()
     root = agent_home(bare_machine.home / "agent", memory_dir=memory_dir, workdir=workdir)
-    transcripts = bare_machine.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", str(root / workdir).rstrip("/"))
+    transcripts = (
+        bare_machine.claude
+        / "projects"
+        / re.sub("[^A-Za-z0-9]", "-", str(root / workdir).rstrip("/"))
+    )
     transcripts.parent.mkdir(parents=True)
     shutil.copytree(next(root.rglob("-srv-agent")), transcripts)
     remove_tree(next(root.rglob("projects")))
@@ -230,7 +290,9 @@ def test_an_agent_home_is_told_of_its_named_sessions(bare_machine: Machine, memo
     assert '- discord (1m ago, 2 messages): "is it up?"' in told(result)[0]
     assert "user_prompt_submit.py" in (root / workdir / ".claude" / "settings.json").read_text()
     named = "$CLAUDE_PROJECT_DIR/.." if workdir else "$CLAUDE_PROJECT_DIR"
-    assert bare_machine.hook_command(root / workdir / ".claude/settings.json").endswith(f' --home "{named}" || exit 0')
+    assert bare_machine.hook_command(root / workdir / ".claude/settings.json").endswith(
+        f' --home "{named}" || exit 0'
+    )
     assert str(root) not in (root / workdir / ".claude/skills/sessions/SKILL.md").read_text()
 
 
@@ -250,10 +312,15 @@ def test_the_registered_agent_home_that_one_is_in_is_found(machine: Machine) -> 
 def test_a_home_that_was_installed_into_once_is_kept_up_to_date(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
     machine.install("--home", str(agent))
-    assert [home["path"] for home in machine.installed()["homes"]] == [str(machine.claude), str(agent)]
+    assert [home["path"] for home in machine.installed()["homes"]] == [
+        str(machine.claude),
+        str(agent),
+    ]
 
 
-def test_a_project_of_its_own_gets_its_settings_and_looks_at_its_transcripts(machine: Machine) -> None:
+def test_a_project_of_its_own_gets_its_settings_and_looks_at_its_transcripts(
+    machine: Machine,
+) -> None:
     project = machine.home / "shop"
     (project / ".claude").mkdir(parents=True)
     machine.has_claude_code(str(project))
@@ -281,13 +348,20 @@ def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machi
     assert "archives" not in done.stdout, "there is nothing to archive yet"
     assert not bare_machine.claude.exists()
     commands = [
-        line.strip() for line in done.stdout.splitlines() if line.startswith("    ") and "session-memory" in line
+        line.strip()
+        for line in done.stdout.splitlines()
+        if line.startswith("    ") and "session-memory" in line
     ]
-    assert any(re.fullmatch(r"\S*session-memory page --home ~/\S+/sample-home", command) for command in commands)
+    assert any(
+        re.fullmatch(r"\S*session-memory page --home ~/\S+/sample-home", command)
+        for command in commands
+    )
     prose = [line for line in done.stdout.splitlines() if line.strip() not in commands]
     assert max(map(len, prose)) <= 80
     sample = str(bare_machine.program_dir / "sample-home")
-    sessions = bare_machine.run("session-memory", "sessions", "--home", sample).stdout.splitlines()[1:]
+    sessions = bare_machine.run("session-memory", "sessions", "--home", sample).stdout.splitlines()[
+        1:
+    ]
     assert [line.split()[-1] for line in sessions] == ["discord", "email", "main"]
 
 
@@ -302,7 +376,9 @@ def test_a_sample_is_as_fresh_the_second_time_and_goes_with_the_rest_or_makes_ro
     assert not bare_machine.program_dir.exists()
     bare_machine.has_environment().has_program().install()
     bare_machine.has_claude_code()
-    assert [home["path"] for home in bare_machine.installed()["homes"]] == [str(bare_machine.claude)]
+    assert [home["path"] for home in bare_machine.installed()["homes"]] == [
+        str(bare_machine.claude)
+    ]
 
 
 def test_a_skill_directory_of_somebody_elses_is_left_alone(machine: Machine) -> None:
@@ -331,7 +407,9 @@ def test_a_skill_that_was_edited_is_kept_aside(machine: Machine) -> None:
     assert left == {"SKILL.md.bak": "edited", "SKILL.md.bak1": "edited again"}
 
 
-def test_a_skill_that_is_no_more_goes_with_the_next_install(machine: Machine, tmp_path: Path) -> None:
+def test_a_skill_that_is_no_more_goes_with_the_next_install(
+    machine: Machine, tmp_path: Path
+) -> None:
     machine.source, machine.keeps_program = copy_repository(tmp_path / "older"), True
     (machine.source / "skills" / "retired").mkdir()
     (machine.source / "skills" / "retired" / "SKILL.md").write_text("of an earlier version")
@@ -354,7 +432,9 @@ def test_skills_are_put_where_several_runtimes_look_when_that_is_asked(machine: 
         assert (directory / ".agents/skills/sessions/SKILL.md").is_file()
     (machine.home / ".agents/skills/sessions/SKILL.md").unlink()
     machine.installed()
-    assert (machine.home / ".agents/skills/sessions/SKILL.md").is_file(), "they stay once they were asked for"
+    assert (machine.home / ".agents/skills/sessions/SKILL.md").is_file(), (
+        "they stay once they were asked for"
+    )
     assert machine.install("--uninstall").returncode == 0
     assert not list(machine.home.rglob(".agents"))
 
@@ -363,7 +443,11 @@ def test_the_json_result_is_all_there_is_on_standard_output(machine: Machine) ->
     done = machine.install("--json")
     result = json.loads(done.stdout)
     home = result["homes"][0]
-    assert (home["kind"], home["settings"]["change"], home["hooks_disabled"]) == ("runtime", "added", False)
+    assert (home["kind"], home["settings"]["change"], home["hooks_disabled"]) == (
+        "runtime",
+        "added",
+        False,
+    )
     assert result["environment"]["state"] == "ready"
     assert "ship it" in home["trial"]["text"]
     uninstalled = json.loads(machine.install("--uninstall", "--json").stdout)
@@ -377,7 +461,9 @@ def test_colours_show_on_a_terminal_unless_they_are_not_wanted(
     controller, terminal = pty.openpty()
     environ = {**machine.environ, "TERM": "xterm", "NO_COLOR": no_color}
     command = [PYTHON, str(REPOSITORY / "install.py"), "--dry-run"]
-    process = subprocess.Popen(command, env=environ, cwd=machine.home, stdout=terminal, stderr=terminal)
+    process = subprocess.Popen(
+        command, env=environ, cwd=machine.home, stdout=terminal, stderr=terminal
+    )
     os.close(terminal)
     shown = b""
     try:
@@ -407,7 +493,10 @@ def test_hooks_that_are_switched_off_stay_off_and_that_is_told(machine: Machine)
 
 def test_transcripts_that_lie_elsewhere_are_found_by_their_ids(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
-    shutil.copytree(agent / ".claude" / "projects" / "-srv-agent", machine.claude / "projects" / "-somewhere-else")
+    shutil.copytree(
+        agent / ".claude" / "projects" / "-srv-agent",
+        machine.claude / "projects" / "-somewhere-else",
+    )
     remove_tree(agent / ".claude" / "projects")
     assert "is it up?" in told(machine.installed("--home", str(agent)))[0]
 

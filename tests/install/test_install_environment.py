@@ -17,7 +17,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_repository, told, tree, used_machine
+from install_machine import (
+    PYTHON,
+    REPOSITORY,
+    Machine,
+    agent_home,
+    copy_repository,
+    told,
+    tree,
+    used_machine,
+)
 
 from session_memory.install import environment, file_changes
 from session_memory.install.file_changes import remove_replaced, replace_directory
@@ -42,7 +51,9 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
     assert "To install them, where a package index answers: python3" in said
     assert "nothing is stored or searched" in said
     assert '- "ship it" (1m ago, 2 messages): last: "Shipped."' in done.stdout
-    assert bare_machine.hook_command().startswith(f"{bare_machine.program_dir}/env/bin/python -I -S ")
+    assert bare_machine.hook_command().startswith(
+        f"{bare_machine.program_dir}/env/bin/python -I -S "
+    )
 
 
 def test_where_no_environment_can_be_made_the_hooks_run_with_the_real_interpreter(
@@ -51,7 +62,9 @@ def test_where_no_environment_can_be_made_the_hooks_run_with_the_real_interprete
     monkeypatch.setattr(environment, "_make_venv", lambda directory: "no module named venv")
     bare_machine.program_dir.mkdir(parents=True)
     paths = ProgramPaths(bare_machine.program_dir, bare_machine.home / ".local" / "bin")
-    made = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Terminal(bare_machine.environ))
+    made = environment.ensure_environment(
+        paths, REPOSITORY / "requirements.lock", Terminal(bare_machine.environ)
+    )
     assert (made.state, made.python) == ("missing", PYTHON)
     assert made.problems["basic"] == "no module named venv"
 
@@ -62,17 +75,23 @@ def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine
     index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     environ = {**{name: bare_machine.environ[name] for name in ("HOME", "PATH", "LANG")}, **index}
     command = [PYTHON, str(REPOSITORY / "install.py"), "--json"]
-    done = subprocess.run(command, env=environ, cwd=bare_machine.home, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environ, cwd=bare_machine.home, capture_output=True, text=True, check=True
+    )
     result = json.loads(done.stdout)
     if environment.NO_INDEX in result["environment"]["problems"].values():
         pytest.skip("no package index can be reached from here")
     assert result["environment"]["missing"] == []
     pip = [PYTHON, "-m", "pip", "--python", result["environment"]["python"]]
-    frozen = subprocess.run([*pip, "freeze"], capture_output=True, text=True, check=True).stdout.split()
+    frozen = subprocess.run(
+        [*pip, "freeze"], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert {_canonical(pin) for pin in frozen} <= set(_pins())
     subprocess.run([*pip, "check"], check=True, capture_output=True)
     assert not (bare_machine.home / ".cache").exists()
-    environment_bytes = sum(path.lstat().st_size for path in (bare_machine.program_dir / "env").rglob("*"))
+    environment_bytes = sum(
+        path.lstat().st_size for path in (bare_machine.program_dir / "env").rglob("*")
+    )
     assert environment_bytes < 60e6
     config = bare_machine.home / ".session-memory" / "config.yaml"
     config.parent.mkdir()
@@ -92,19 +111,35 @@ def test_the_installed_command_takes_in_what_there_is_and_finds_it(bare_machine:
     assert "A **cart**" in found.stdout or "the **cart** empty" in found.stdout
 
 
-def test_the_installed_hook_of_a_session_s_start_has_what_was_said_taken_in(bare_machine: Machine) -> None:
+def test_the_installed_hook_of_a_session_s_start_has_what_was_said_taken_in(
+    bare_machine: Machine,
+) -> None:
     apsw = pytest.importorskip("apsw")
     project_dir = bare_machine.has_environment().has_program().has_claude_code()
     bare_machine.installed()
     [packages] = (bare_machine.program_dir / "env" / "lib").glob("python*/site-packages")
     (packages / "apsw").symlink_to(Path(apsw.__file__).parent)
     hooks = json.loads(bare_machine.settings.read_bytes())["hooks"]["SessionStart"]
-    command = next(one["command"] for group in hooks for one in group["hooks"] if "session_start" in one["command"])
-    event = {"session_id": "a", "transcript_path": f"{project_dir}/a.jsonl", "cwd": "/srv/shop", "source": "startup"}
+    command = next(
+        one["command"]
+        for group in hooks
+        for one in group["hooks"]
+        if "session_start" in one["command"]
+    )
+    event = {
+        "session_id": "a",
+        "transcript_path": f"{project_dir}/a.jsonl",
+        "cwd": "/srv/shop",
+        "source": "startup",
+    }
     done = subprocess.run(
-        ["/bin/sh", "-c", command], input=json.dumps({**event, "hook_event_name": "SessionStart"}), text=True,
-        env=bare_machine.environ, capture_output=True, check=True,
-    )  # fmt: skip
+        ["/bin/sh", "-c", command],
+        input=json.dumps({**event, "hook_event_name": "SessionStart"}),
+        text=True,
+        env=bare_machine.environ,
+        capture_output=True,
+        check=True,
+    )
     assert (done.stdout, done.stderr) == ("", "")
     runs = bare_machine.home / ".session-memory/state/upkeep.json"
     deadline = time.monotonic() + 60
@@ -127,7 +162,9 @@ def test_the_lock_pins_exactly_one_version_of_all_that_is_asked_for() -> None:
 
 def _pins() -> list[str]:
     lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
-    return [_canonical(line.partition(" ;")[0]) for line in lines if line and not line.startswith("#")]
+    return [
+        _canonical(line.partition(" ;")[0]) for line in lines if line and not line.startswith("#")
+    ]
 
 
 def _canonical(pin: str) -> str:
@@ -137,7 +174,9 @@ def _canonical(pin: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_the_graph_needs_is_installed_where_it_is_asked_for_and_stays(machine: Machine, tmp_path: Path) -> None:
+def test_what_the_graph_needs_is_installed_where_it_is_asked_for_and_stays(
+    machine: Machine, tmp_path: Path
+) -> None:
     index = tmp_path / "index"
     index.mkdir()
     for name, version in (("graphiti_core", "0.32.0"), ("httpx", "0.28.0")):
@@ -145,20 +184,32 @@ def test_what_the_graph_needs_is_installed_where_it_is_asked_for_and_stays(machi
         with zipfile.ZipFile(index / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
             wheel.writestr(f"{name}/__init__.py", "")
             provides = "Provides-Extra: kuzu\n"
-            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{provides}")
-            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(
+                f"{info}/METADATA",
+                f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{provides}",
+            )
+            wheel.writestr(
+                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
             wheel.writestr(f"{info}/RECORD", "")
     done = machine.install("--with", "graphiti")
-    assert "Not installed: graphiti-core[kuzu]>=0.31.1, httpx>=0.27 (no package index" in " ".join(done.stdout.split())
+    assert "Not installed: graphiti-core[kuzu]>=0.31.1, httpx>=0.27 (no package index" in " ".join(
+        done.stdout.split()
+    )
     assert "install.py --with graphiti" in " ".join(done.stdout.split())
     result = json.loads(
-        machine.install("--with", "graphiti", "--json", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index)).stdout
+        machine.install(
+            "--with", "graphiti", "--json", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index)
+        ).stdout
     )
     assert (result["environment"]["state"], result["environment"]["problems"]) == ("added", {})
     python = result["environment"]["python"]
     assert machine.run(python, "-c", "import graphiti_core, httpx").returncode == 0
     assert machine.installed()["environment"]["state"] == "ready"
-    assert "graphiti" in json.loads((machine.program_dir / "env/session-memory.json").read_text())["groups"]
+    assert (
+        "graphiti"
+        in json.loads((machine.program_dir / "env/session-memory.json").read_text())["groups"]
+    )
 
 
 @pytest.mark.slow
@@ -169,7 +220,10 @@ def test_the_agent_sdk_is_installed_only_if_a_person_asks_for_it(bare_machine: M
     said = " ".join(bare_machine.install(*new).stdout.split())
     assert "croniter" not in said
     command = f"session-memory new {bare_machine.home}/anna --template agent-sdk --with sdk"
-    assert f"runs on claude-agent-sdk (about 360 MB), which is not installed. Install it first: {command} " in said
+    assert (
+        f"runs on claude-agent-sdk (about 360 MB), which is not installed. Install it first: {command} "
+        in said
+    )
     for words in (["--with", "sdk"], [*new, "--with", "sdk"]):
         said = " ".join(bare_machine.install(*words).stdout.split())
         assert "claude-agent-sdk, croniter (no package index" in said
@@ -194,7 +248,9 @@ def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) ->
     assert "    ~/.local/bin/session-memory" in done.stdout.splitlines()
 
 
-def test_an_update_has_no_moment_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_has_no_moment_without_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_changes, "HOOK_SECONDS", 0.0)
     at = tmp_path / "app"
     missed: list[str] = []
@@ -208,7 +264,8 @@ def test_an_update_has_no_moment_without_the_program(tmp_path: Path, monkeypatch
                 missed.append(str(error))
 
     for turn in range(200):
-        if turn % 50 == 0:  # between two updates lies more time than somebody takes who is on the way through the link
+        # between two updates lies more time than somebody takes who is on the way through the link
+        if turn % 50 == 0:
             time.sleep(0.3)
             remove_replaced(at)
         built = tmp_path / f"app-{turn}"
@@ -221,7 +278,10 @@ def test_an_update_has_no_moment_without_the_program(tmp_path: Path, monkeypatch
     is_over.set()
     reader.join()
     assert missed == []
-    assert {path.name for path in tmp_path.iterdir()} == {"app", *[f"app-{turn}" for turn in range(149, 200)]}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "app",
+        *[f"app-{turn}" for turn in range(149, 200)],
+    }
 
 
 def test_a_copy_of_a_home_that_followed_links_is_installed_into(machine: Machine) -> None:
@@ -240,17 +300,23 @@ def test_a_copy_of_a_home_that_followed_links_is_installed_into(machine: Machine
     assert "user_prompt_submit.py" in machine.hook_command()
 
 
-def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(bare_machine: Machine) -> None:
+def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(
+    bare_machine: Machine,
+) -> None:
     bare_machine.has_environment().has_claude_code()
     assert bare_machine.installed()["program_changed"] is True
     app = bare_machine.program_dir / "app"
     tag = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
     assert (app / "session_memory" / "hooks" / "__pycache__" / f"prompt.{tag}.pyc").is_file()
-    assert (app / "session_memory" / "runtimes" / "claude" / "__pycache__" / f"records.{tag}.pyc").is_file()
+    assert (
+        app / "session_memory" / "runtimes" / "claude" / "__pycache__" / f"records.{tag}.pyc"
+    ).is_file()
     assert (app / "prompt.bundle").read_bytes().startswith(MAGIC_NUMBER)
 
 
-def test_homes_can_be_added_and_left_with_the_installed_command_alone(machine: Machine, tmp_path: Path) -> None:
+def test_homes_can_be_added_and_left_with_the_installed_command_alone(
+    machine: Machine, tmp_path: Path
+) -> None:
     machine.source = copy_repository(tmp_path / "clone")
     machine.install()
     shutil.rmtree(machine.source)
@@ -265,14 +331,20 @@ def test_homes_can_be_added_and_left_with_the_installed_command_alone(machine: M
     assert not machine.settings.exists()
 
 
-def test_pip_is_not_started_where_all_is_installed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_is_not_started_where_all_is_installed(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(environment, "Installers", lambda *_: pytest.fail("pip was started"))
     paths = ProgramPaths(machine.program_dir, machine.program_dir / "bin")
-    found = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Terminal(machine.environ))
+    found = environment.ensure_environment(
+        paths, REPOSITORY / "requirements.lock", Terminal(machine.environ)
+    )
     assert (found.state, found.problems) == ("ready", {})
 
 
-def test_a_copy_of_the_repository_that_is_not_whole_is_refused(machine: Machine, tmp_path: Path) -> None:
+def test_a_copy_of_the_repository_that_is_not_whole_is_refused(
+    machine: Machine, tmp_path: Path
+) -> None:
     machine.source = tmp_path / "part"
     for name in ("session_memory", "install.py"):
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile

@@ -1,4 +1,5 @@
-"""install.py where something is wrong: what it refuses, what it leaves untouched, and how it goes on after a fault."""
+"""install.py where something is wrong: what it refuses, what it leaves untouched, and how it goes
+on after a fault."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def machine(tmp_path: Path) -> Machine:
     return used_machine(tmp_path / "home")
 
 
-def test_a_settings_file_that_cannot_be_parsed_keeps_its_home_untouched_and_no_other(machine: Machine) -> None:
+def test_a_settings_file_that_cannot_be_parsed_keeps_its_home_untouched_and_no_other(
+    machine: Machine,
+) -> None:
     agent = agent_home(machine.home / "agent")
     (agent / ".claude" / "settings.json").write_text('{\n  "a" 1\n}\n')
     before = tree(machine.home)
@@ -37,7 +40,9 @@ def test_a_settings_file_that_cannot_be_parsed_keeps_its_home_untouched_and_no_o
     done = machine.install("--home", str(machine.claude), "--home", str(agent), "--json")
     [refused] = json.loads(done.stdout)["refused"]
     assert (done.returncode, "expecting ':' delimiter" in refused["error"]) == (1, True)
-    assert tree(agent) == {name[6:]: value for name, value in before.items() if name.startswith("agent/")}
+    assert tree(agent) == {
+        name[6:]: value for name, value in before.items() if name.startswith("agent/")
+    }
     machine.hook_command()
 
 
@@ -76,7 +81,9 @@ def test_a_hook_whose_program_is_gone_lets_the_prompt_through(machine: Machine) 
     assert (done.returncode, done.stdout) == (0, "")  # 2 would drop the prompt
 
 
-def test_entries_of_a_copy_elsewhere_are_replaced_and_a_users_own_hook_of_that_name_is_not(machine: Machine) -> None:
+def test_entries_of_a_copy_elsewhere_are_replaced_and_a_users_own_hook_of_that_name_is_not(
+    machine: Machine,
+) -> None:
     copy = f"python3 -I -S {quote(str(REPOSITORY))}/hooks/user_prompt_submit.py"
     own = "python3 ~/.claude/hooks/user_prompt_submit.py"
     groups = [{"hooks": [{"type": "command", "command": command}]} for command in (copy, own)]
@@ -116,7 +123,11 @@ def test_a_ledger_that_cannot_be_read_is_told_of(machine: Machine) -> None:
 def test_an_install_that_broke_off_can_be_taken_back(machine: Machine, breaks_at: int) -> None:
     machine.settings.write_text(MINE)
     shutil.rmtree(machine.home / ".local" / "bin", ignore_errors=True)
-    before = {name: value for name, value in tree(machine.home).items() if not name.startswith(".local/share/s")}
+    before = {
+        name: value
+        for name, value in tree(machine.home).items()
+        if not name.startswith(".local/share/s")
+    }
     _install_until(breaks_at, machine)
     assert machine.install("--uninstall").returncode == 0
     assert tree(machine.home) == before
@@ -148,7 +159,13 @@ def _install_until(breaks_at: int, machine: Machine) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(home_changes.FileChange, "make", make)
         with pytest.raises(CannotWriteError):
-            install(InstallRequest([str(machine.claude)]), paths, machine.environ, terminal, is_allowed=False)
+            install(
+                InstallRequest([str(machine.claude)]),
+                paths,
+                machine.environ,
+                terminal,
+                is_allowed=False,
+            )
 
 
 def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_path: Path) -> None:
@@ -161,7 +178,9 @@ def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_pat
     assert path.read_text() == '{"model": "opus"}'
 
 
-def test_only_one_install_is_at_work_at_a_time(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_install_is_at_work_at_a_time(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(program, "LOCK_WAIT_SECONDS", 0.1)
     paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
     with locked(paths):

@@ -1,4 +1,5 @@
-"""install.py where several runtimes are used: each is installed into in its own way, and left as it was."""
+"""install.py where several runtimes are used: each is installed into in its own way, and left as it
+was."""
 
 from __future__ import annotations
 
@@ -36,18 +37,23 @@ def machine(tmp_path: Path) -> Machine:
 
 def own(machine: Machine) -> dict[str, object]:
     """What is in the home directory, but for what the program itself has."""
-    return {name: value for name, value in tree(machine.home).items() if not name.startswith(".local")}
+    return {
+        name: value for name, value in tree(machine.home).items() if not name.startswith(".local")
+    }
 
 
 def commands(path: Path) -> dict[str, list[str]]:
     """The commands of the hooks in a settings file, by their event."""
     hooks = json.loads(path.read_text())["hooks"]
     return {
-        event: [entry["command"] for group in groups for entry in group["hooks"]] for event, groups in hooks.items()
+        event: [entry["command"] for group in groups for entry in group["hooks"]]
+        for event, groups in hooks.items()
     }
 
 
-def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace(machine: Machine) -> None:
+def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace(
+    machine: Machine,
+) -> None:
     before = own(machine)
     done = machine.install()
     assert (done.returncode, done.stderr) == (0, "")
@@ -58,7 +64,10 @@ def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace
     assert commands(codex / "hooks.json")["Stop"] == ["say done"]
     assert "PreToolUse" not in commands(qwen / "settings.json")
     assert FAILED not in commands(codex / "hooks.json")
-    matchers = [group["matcher"] for group in json.loads((codex / "hooks.json").read_text())["hooks"]["PreToolUse"]]
+    matchers = [
+        group["matcher"]
+        for group in json.loads((codex / "hooks.json").read_text())["hooks"]["PreToolUse"]
+    ]
     assert matchers == ["apply_patch", "Bash"]
     extension = (machine.home / ".pi/agent/extensions/session-memory.ts").read_text()
     assert f'from "{machine.program_dir}/app/hooks/pi/index.ts"' in extension
@@ -70,7 +79,10 @@ def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace
         )
     servers = json.loads((qwen / "settings.json").read_text())["mcpServers"]
     assert servers == {"session-memory": {"command": launcher, "args": ["mcp"]}}
-    assert sorted(path.name for path in (machine.home / ".agents/skills").iterdir()) == ["recall", "sessions"]
+    assert sorted(path.name for path in (machine.home / ".agents/skills").iterdir()) == [
+        "recall",
+        "sessions",
+    ]
     for title in ("Claude Code", "Codex", "Pi", "Qwen Code"):
         assert f"\n  {title:<12} ~/." in done.stdout
     assert "once you have trusted them" in done.stdout
@@ -127,7 +139,10 @@ def test_settings_that_cannot_be_parsed_are_refused_and_the_others_go_on(machine
     broken.write_text('{"hooks" {}}')
     done = machine.install()
     assert done.returncode == 1
-    assert f"Not installed: {broken}:1:10: expecting ':' delimiter".replace(str(machine.home), "~") in done.stdout
+    assert (
+        f"Not installed: {broken}:1:10: expecting ':' delimiter".replace(str(machine.home), "~")
+        in done.stdout
+    )
     assert broken.read_text() == '{"hooks" {}}'
     machine.hook_command(machine.home / ".qwen/settings.json")
     machine.hook_command()
@@ -135,11 +150,15 @@ def test_settings_that_cannot_be_parsed_are_refused_and_the_others_go_on(machine
 
 def test_nothing_is_put_beside_a_plugin_that_is_there_already(machine: Machine) -> None:
     (machine.home / ".qwen/extensions/session-memory").mkdir(parents=True)
-    (machine.home / ".codex/config.toml").write_text('[plugins."session-memory@session-memory"]\nenabled = true\n')
+    (machine.home / ".codex/config.toml").write_text(
+        '[plugins."session-memory@session-memory"]\nenabled = true\n'
+    )
     package = machine.home / "copy/package.json"
     package.parent.mkdir()
     package.write_text('{"name": "session-memory"}')
-    (machine.home / ".pi/agent/settings.json").write_text('{"packages": ["../../copy", "npm:other"]}')
+    (machine.home / ".pi/agent/settings.json").write_text(
+        '{"packages": ["../../copy", "npm:other"]}'
+    )
     before = own(machine)
     homes = machine.installed("--runtime", "codex", "--runtime", "qwen", "--runtime", "pi")["homes"]
     assert [home["plugins"] for home in homes] == [
@@ -181,7 +200,11 @@ def test_what_codex_does_not_trust_yet_the_doctor_says(machine: Machine) -> None
     assert "UserPromptSubmit" in found
     assert "start `codex`" in wrong[found]
     hooks = json.loads((machine.home / ".codex/hooks.json").read_text())["hooks"]
-    names = {"SessionStart": "session_start", "PreCompact": "pre_compact", "SessionEnd": "session_end"}
+    names = {
+        "SessionStart": "session_start",
+        "PreCompact": "pre_compact",
+        "SessionEnd": "session_end",
+    }
     names |= {"PreToolUse": "pre_tool_use", "UserPromptSubmit": "user_prompt_submit"}
     with (machine.home / ".codex/config.toml").open("a") as config:
         for event in names:
@@ -197,7 +220,8 @@ def test_the_doctor_says_once_what_is_wrong_for_all_runtimes(machine: Machine) -
     (machine.home / ".session-memory/config.yaml").write_text("scope: al\n")
     said = run_here(["doctor", "hooks"], machine.environ, machine.home).stdout
     assert (said.count("wrong  config "), said.count(" upkeep ")) == (1, 1)
-    assert said.rstrip().endswith("2 things are wrong; see above.")  # Codex does not trust the hooks yet
+    # Codex does not trust the hooks yet
+    assert said.rstrip().endswith("2 things are wrong; see above.")
 
 
 def test_the_doctor_says_what_is_gone_of_an_extension(machine: Machine) -> None:
@@ -205,7 +229,10 @@ def test_the_doctor_says_what_is_gone_of_an_extension(machine: Machine) -> None:
     assert machine.doctor() == (0, {})
     os.unlink(machine.home / ".pi/agent/extensions/session-memory.ts")
     code, wrong = machine.doctor()
-    assert (code, list(wrong)) == (1, [f"{machine.home}/.pi/agent/extensions/session-memory.ts is gone"])
+    assert (code, list(wrong)) == (
+        1,
+        [f"{machine.home}/.pi/agent/extensions/session-memory.ts is gone"],
+    )
 
 
 def test_a_lost_ledger_is_no_obstacle_to_an_uninstall_from_all(machine: Machine) -> None:
@@ -215,10 +242,14 @@ def test_a_lost_ledger_is_no_obstacle_to_an_uninstall_from_all(machine: Machine)
     assert machine.install("--uninstall").returncode == 0
     assert {name for name in own(machine) if "session-memory" in name} == set()
     for name in (".codex/hooks.json", ".qwen/settings.json", ".claude/settings.json"):
-        assert json.loads((machine.home / name).read_text()) == json.loads(str(before[name][1].decode()))  # type: ignore[index]
+        assert json.loads((machine.home / name).read_text()) == json.loads(
+            str(before[name][1].decode())
+        )  # type: ignore[index]
 
 
-def test_skills_that_an_install_of_claude_code_shared_are_shared_by_all_from_then_on(machine: Machine) -> None:
+def test_skills_that_an_install_of_claude_code_shared_are_shared_by_all_from_then_on(
+    machine: Machine,
+) -> None:
     before = own(machine)
     machine.installed("--home", str(machine.claude), "--agents-skills")
     ledger = machine.program_dir / "installed.json"
@@ -236,7 +267,9 @@ def test_skills_that_an_install_of_claude_code_shared_are_shared_by_all_from_the
     assert own(machine) == before
 
 
-def test_an_install_of_before_gets_the_hook_for_failed_calls_and_leaves_no_trace(tmp_path: Path) -> None:
+def test_an_install_of_before_gets_the_hook_for_failed_calls_and_leaves_no_trace(
+    tmp_path: Path,
+) -> None:
     machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy"), keeps_program=True)
     machine.has_environment().has_program()
     (machine.home / ".copilot").mkdir()
@@ -245,9 +278,14 @@ def test_an_install_of_before_gets_the_hook_for_failed_calls_and_leaves_no_trace
     before = own(machine)
     declared = machine.source / "hooks/hooks.json"
     now = json.loads(declared.read_text())
-    declared.write_text(json.dumps({"hooks": {key: one for key, one in now["hooks"].items() if key != FAILED}}))
+    declared.write_text(
+        json.dumps({"hooks": {key: one for key, one in now["hooks"].items() if key != FAILED}})
+    )
     machine.installed()
-    files = [machine.home / ".qwen/settings.json", machine.home / ".copilot/hooks/session-memory.json"]
+    files = [
+        machine.home / ".qwen/settings.json",
+        machine.home / ".copilot/hooks/session-memory.json",
+    ]
     assert not any(FAILED in json.loads(file.read_text())["hooks"] for file in files)
     declared.write_text(json.dumps(now))
     machine.installed()
@@ -271,7 +309,9 @@ def test_tools_that_cannot_be_added_keep_no_runtime_from_its_hooks(machine: Mach
     assert commands(machine.home / ".codex/hooks.json")["UserPromptSubmit"]
 
 
-def test_a_server_that_its_user_named_keeps_its_place_and_gets_none_beside_it(machine: Machine) -> None:
+def test_a_server_that_its_user_named_keeps_its_place_and_gets_none_beside_it(
+    machine: Machine,
+) -> None:
     config = machine.home / ".codex/config.toml"
     config.write_text('[mcp_servers.past]\ncommand = "session-memory"\nargs = ["mcp"]\n')
     before = own(machine)
@@ -286,10 +326,15 @@ def test_what_a_runtime_wrote_behind_our_server_stays_when_that_goes(machine: Ma
     config = machine.home / ".codex/config.toml"
     machine.installed("--runtime", "codex")
     approval = '\n[mcp_servers.session-memory.tools.remember]\napproval_mode = "approve"\n'
-    config.write_text(config.read_text() + approval + '\n# mine\n[projects."/srv"]\ntrust_level = "trusted"\n')
+    config.write_text(
+        config.read_text() + approval + '\n# mine\n[projects."/srv"]\ntrust_level = "trusted"\n'
+    )
     machine.installed("--runtime", "codex")
     done = machine.install("--uninstall")
-    assert config.read_text() == 'model = "gpt-6"\n\n# mine\n[projects."/srv"]\ntrust_level = "trusted"\n'
+    assert (
+        config.read_text()
+        == 'model = "gpt-6"\n\n# mine\n[projects."/srv"]\ntrust_level = "trusted"\n'
+    )
     assert "our server is out" in done.stdout
     assert "the MCP server" not in done.stdout
 
@@ -299,4 +344,6 @@ def test_doctor_says_when_a_runtime_does_not_list_the_tools(machine: Machine) ->
     machine.installed("--runtime", "codex")
     (machine.home / ".codex/config.toml").write_text('model = "gpt-6"\n')
     done = run_here(["doctor", "hooks"], machine.environ, machine.home)
-    assert "~/.codex/config.toml does not list the server session-memory" in " ".join(done.stdout.split())
+    assert "~/.codex/config.toml does not list the server session-memory" in " ".join(
+        done.stdout.split()
+    )

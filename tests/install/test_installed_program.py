@@ -1,4 +1,5 @@
-"""The installed program knows that it is one, wherever it is; any other says how to add packages where it runs."""
+"""The installed program knows that it is one, wherever it is; any other says how to add packages
+where it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def own_program(home: Path) -> Machine:
 
 
 def elsewhere(machine: Machine) -> tuple[Path, dict[str, str]]:
-    """Move what the machine has of the program to a directory that only XDG_DATA_HOME names, and install."""
+    """Move what the machine has of the program to a directory that only XDG_DATA_HOME names, and
+    install."""
     data = machine.home / "data"
     data.mkdir()
     shutil.move(machine.program_dir, data / "session-memory")
@@ -28,16 +30,19 @@ def elsewhere(machine: Machine) -> tuple[Path, dict[str, str]]:
     return data / "session-memory", {"XDG_DATA_HOME": ""}
 
 
-def test_a_program_elsewhere_checks_and_uninstalls_itself_where_nothing_names_its_place(tmp_path: Path) -> None:
+def test_a_program_elsewhere_checks_and_uninstalls_itself_where_nothing_names_its_place(
+    tmp_path: Path,
+) -> None:
     machine = own_program(tmp_path / "home")
     machine.settings.write_text('{"model":   "opus"}')
     before = tree(machine.claude)
     program_dir, environ = elsewhere(machine)
     command = str(program_dir / "bin" / "session-memory")
     doctor = machine.run(command, "doctor", "hooks", **environ)
-    assert (doctor.returncode, f"{program_dir}/app".replace(str(machine.home), "~") in doctor.stdout) == (0, True), (
-        doctor
-    )
+    assert (
+        doctor.returncode,
+        f"{program_dir}/app".replace(str(machine.home), "~") in doctor.stdout,
+    ) == (0, True), doctor
     done = machine.run(command, "uninstall", **environ)
     assert done.returncode == 0, done.stderr
     assert not program_dir.exists()
@@ -54,7 +59,9 @@ def test_the_installed_program_names_its_install_for_a_missing_module(tmp_path: 
     modules = ("claude_agent_sdk", "graphiti_core.nodes", "zstandard", "uvicorn")
     done = machine.run(PYTHON, "-I", "-c", code, str(machine.program_dir / "app"), *modules)
     options = ("--with sdk", "--with graphiti", "--with zstd", "")
-    assert done.stdout.splitlines() == [f"session-memory install {option}".rstrip() for option in options], done.stderr
+    assert done.stdout.splitlines() == [
+        f"session-memory install {option}".rstrip() for option in options
+    ], done.stderr
 
 
 def test_a_clone_names_its_install_for_a_missing_module() -> None:

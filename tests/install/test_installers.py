@@ -1,4 +1,5 @@
-"""What installs packages: uv, a pip of any version, a pip that is fetched; on a Python that has none."""
+"""What installs packages: uv, a pip of any version, a pip that is fetched; on a Python that has
+none."""
 
 from __future__ import annotations
 
@@ -21,7 +22,13 @@ from install_machine import NOBODY_LISTENS, PYTHON, REPOSITORY, Machine, directo
 
 from session_memory.install import environment, installers
 from session_memory.install.environment import NO_INDEX, Environment, ensure_environment
-from session_memory.install.installers import NO_PIP, PIP_WHEEL, NoInstallerError, fetch_pip, package_for
+from session_memory.install.installers import (
+    NO_PIP,
+    PIP_WHEEL,
+    NoInstallerError,
+    fetch_pip,
+    package_for,
+)
 from session_memory.install.pip_settings import pip_settings, uv_variables
 from session_memory.settings.program import ProgramPaths
 from session_memory.system.terminal import Terminal
@@ -32,7 +39,8 @@ UV = shutil.which("uv", path=f"{sys.prefix}/bin")
 
 
 def python_without_pip(directory: Path) -> Path:
-    """A Python of this version that has neither pip nor ensurepip, as a Debian has it; return its interpreter."""
+    """A Python of this version that has neither pip nor ensurepip, as a Debian has it; return its
+    interpreter."""
     libraries = Path(sysconfig.get_path("stdlib"))
     copy = directory / "lib" / libraries.name
     copy.mkdir(parents=True)
@@ -52,7 +60,11 @@ def python_without_pip(directory: Path) -> Path:
 def pip_files() -> Path:
     """The directory of a pip on this machine."""
     code = "import pip; print(pip.__path__[0])"
-    return Path(subprocess.run([PYTHON, "-I", "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+    return Path(
+        subprocess.run(
+            [PYTHON, "-I", "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +101,9 @@ class Scene:
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("PIP_INDEX_URL")
 
-    def made(self, python: Path | str = PYTHON, groups: tuple[str, ...] = GROUPS, **environ: str) -> Environment:
+    def made(
+        self, python: Path | str = PYTHON, groups: tuple[str, ...] = GROUPS, **environ: str
+    ) -> Environment:
         self.monkeypatch.setattr(environment, "base_python", lambda: str(python))
         for name, value in environ.items():
             self.monkeypatch.setenv(name, value)
@@ -110,7 +124,9 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return Scene(tmp_path / "home", monkeypatch)
 
 
-def test_a_python_without_pip_names_what_is_missing_everywhere(bare_python: Path, tmp_path: Path) -> None:
+def test_a_python_without_pip_names_what_is_missing_everywhere(
+    bare_python: Path, tmp_path: Path
+) -> None:
     machine = Machine(tmp_path / "home")
     machine.has_claude_code()
     environ = {"PIP_INDEX_URL": ""}
@@ -126,8 +142,9 @@ def test_a_python_without_pip_names_what_is_missing_everywhere(bare_python: Path
     assert re.search(r"wrong +environment .*not installed: orjson", doctor.stdout)
     search = machine.run(command, "search", "cart", **environ)
     assert search.stderr.splitlines() == [
-        "session-memory: apsw is needed for this, and not installed", "  session-memory install",
-    ]  # fmt: skip
+        "session-memory: apsw is needed for this, and not installed",
+        "  session-memory install",
+    ]
 
 
 @pytest.mark.parametrize("has", ["pip", "ensurepip"])
@@ -140,7 +157,8 @@ def test_an_environment_gets_its_packages_from_whatever_pip_there_is(
         shutil.copytree(pip_files(), library / "site-packages" / "pip")
         main = library / "site-packages/pip/__main__.py"  # as before version 22.3
         main.write_text(
-            "import sys\nassert '--python' not in sys.argv, 'no such option: --python'\n" + main.read_text()
+            "import sys\nassert '--python' not in sys.argv, 'no such option: --python'\n"
+            + main.read_text()
         )
     else:
         (library / "ensurepip").symlink_to(Path(sysconfig.get_path("stdlib"), "ensurepip"))
@@ -150,7 +168,9 @@ def test_an_environment_gets_its_packages_from_whatever_pip_there_is(
     assert not list(scene.packages.rglob("*.pyc"))
 
 
-def test_one_call_installs_all_and_single_ones_what_can_be_had(tmp_path: Path, index: Path, scene: Scene) -> None:
+def test_one_call_installs_all_and_single_ones_what_can_be_had(
+    tmp_path: Path, index: Path, scene: Scene
+) -> None:
     part = tmp_path / "part"
     part.mkdir()
     for wheel in index.iterdir():
@@ -165,10 +185,14 @@ def test_one_call_installs_all_and_single_ones_what_can_be_had(tmp_path: Path, i
 
 @pytest.mark.skipif(UV is None, reason="there is no uv beside this Python")
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_home_of_rustup_is_used_and_never_made(is_there: bool, tmp_path: Path, index: Path, scene: Scene) -> None:
+def test_a_home_of_rustup_is_used_and_never_made(
+    is_there: bool, tmp_path: Path, index: Path, scene: Scene
+) -> None:
     rustc = tmp_path / "bin" / "rustc"  # as rustup's does it, whatever it is asked
     rustc.parent.mkdir()
-    rustc.write_text('#!/bin/sh\ntouch "$HOME/asked"\nmkdir -p "${RUSTUP_HOME:-$HOME/.rustup}/toolchains"\n')
+    rustc.write_text(
+        '#!/bin/sh\ntouch "$HOME/asked"\nmkdir -p "${RUSTUP_HOME:-$HOME/.rustup}/toolchains"\n'
+    )
     rustc.chmod(0o755)
     if is_there:
         (scene.home / ".rustup").mkdir()
@@ -186,7 +210,9 @@ def test_uv_installs_where_it_is_there_and_reads_no_settings_of_a_project(
     assert UV is not None
     project = tmp_path / "project"
     project.mkdir()
-    (project / "uv.toml").write_text('no-binary = true\nfind-links = []\nindex-url = "http://127.0.0.1:9/"\n')
+    (project / "uv.toml").write_text(
+        'no-binary = true\nfind-links = []\nindex-url = "http://127.0.0.1:9/"\n'
+    )
     scene.monkeypatch.chdir(project)
     path = f"{directory_of(tmp_path / 'bin', {'uv': UV})}:/usr/bin:/bin"
     made = scene.made(bare_python, PATH=path, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index))
@@ -202,7 +228,9 @@ def test_pip_installs_where_uv_fails(tmp_path: Path, index: Path, scene: Scene) 
     assert scene.installers() == {"pip"}
 
 
-def test_no_module_of_the_directory_that_one_is_in_is_run(tmp_path: Path, index: Path, scene: Scene) -> None:
+def test_no_module_of_the_directory_that_one_is_in_is_run(
+    tmp_path: Path, index: Path, scene: Scene
+) -> None:
     for name in ("pip", "runpy", "venv", "site"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'marker')!r}, 'w')\n")
     scene.monkeypatch.chdir(tmp_path)
@@ -214,7 +242,9 @@ class _Index(BaseHTTPRequestHandler):
     wheel = b""
 
     def do_GET(self) -> None:
-        is_allowed = self.headers["Authorization"] == "Basic " + base64.b64encode(b"ann:a b").decode()
+        is_allowed = (
+            self.headers["Authorization"] == "Basic " + base64.b64encode(b"ann:a b").decode()
+        )
         page = f'<a href="/files/other.whl">x</a><a href="../files/{PIP_WHEEL}#sha256=0">x</a>'.encode()
         content = {"/simple/pip/": page, f"/simple/files/{PIP_WHEEL}": self.wheel}.get(self.path)
         self.send_response(200 if content and is_allowed else 404 if is_allowed else 401)
@@ -252,7 +282,9 @@ def test_a_pip_with_another_checksum_is_not_run(index_url: str, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_index_that_cannot_be_reached_or_has_no_pip_says_why(index_url: str, tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_reached_or_has_no_pip_says_why(
+    index_url: str, tmp_path: Path
+) -> None:
     with pytest.raises(NoInstallerError, match=r"none could be fetched: .*refused"):
         fetch_pip(tmp_path, {"index-url": NOBODY_LISTENS})
     with pytest.raises(NoInstallerError, match="none could be fetched: Unauthorized"):
@@ -271,13 +303,17 @@ def test_uv_gets_the_sources_of_pip_unless_it_has_its_own(tmp_path: Path) -> Non
     assert pip_settings(environ)["index-url"] == "http://a/"
     sources = {"UV_DEFAULT_INDEX": "http://a/", "UV_INDEX": "http://b/ http://c/"}
     assert (uv_variables(environ) or {}).items() >= sources.items()
-    assert not (uv_variables({**environ, "UV_INDEX_URL": "http://d/"}) or sources).keys() & sources.keys()
+    assert (
+        not (uv_variables({**environ, "UV_INDEX_URL": "http://d/"}) or sources).keys()
+        & sources.keys()
+    )
     assert uv_variables({**environ, "PIP_PROXY": "http://e/"}) is None
     assert uv_variables({"PIP_CONFIG_FILE": os.devnull}) == {}
 
 
 @pytest.mark.parametrize(
-    ("manager", "package"), [("apt-get", "apt install python3-venv"), ("dnf", "dnf install python3-pip"), ("true", "")]
+    ("manager", "package"),
+    [("apt-get", "apt install python3-venv"), ("dnf", "dnf install python3-pip"), ("true", "")],
 )
 def test_the_package_that_brings_pip_is_named_for_the_system_s_python(
     manager: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

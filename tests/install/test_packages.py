@@ -1,4 +1,5 @@
-"""The repository as a package of each runtime: installed, at work, updated and gone again, with the real programs."""
+"""The repository as a package of each runtime: installed, at work, updated and gone again, with the
+real programs."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ from runtime_table import Shown
 from session_memory import __version__
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
-# Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
-# it has started (docs/use/packages.md, docs/use/tools.md).
+# Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code
+# notes of the servers that it has started (docs/use/packages.md, docs/use/tools.md).
 OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".session-memory/", ".cache/claude-cli-nodejs/")
 
 
@@ -84,14 +85,22 @@ def test_the_published_marketplace_contains_only_what_the_plugin_runs(tmp_path: 
     assert top_of(copied) == PARTS_OF_PLUGIN
     published = {str(path.relative_to(copied)) for path in copied.rglob("*") if path.is_file()}
     in_git = subprocess.run(
-        ["git", "ls-files", *PARTS_OF_PLUGIN - {".claude-plugin"}], cwd=REPOSITORY, capture_output=True, check=True
+        ["git", "ls-files", *PARTS_OF_PLUGIN - {".claude-plugin"}],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=True,
     )
     assert published == {*in_git.stdout.decode().splitlines(), ".claude-plugin/plugin.json"}
 
 
 def test_the_marketplace_is_never_written_among_other_files(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    done = subprocess.run([PYTHON, REPOSITORY / ".ci/plugin.py", tmp_path], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [PYTHON, REPOSITORY / ".ci/plugin.py", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (1, "")
     assert "contains other files. Name a new or empty directory." in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
@@ -108,11 +117,19 @@ def test_the_marketplace_is_never_written_over_the_repository(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(plugin: ClaudePlugin) -> None:
+def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(
+    plugin: ClaudePlugin,
+) -> None:
     claude = plugin.claude
     for number in range(12):
-        folder = claude.config_dir / "projects" / re.sub("[^A-Za-z0-9]", "-", str(claude.project.resolve()))
-        said = records.exchange(f"question {number} about it " * 4, "An answer. " * 9, cwd=str(claude.project))
+        folder = (
+            claude.config_dir
+            / "projects"
+            / re.sub("[^A-Za-z0-9]", "-", str(claude.project.resolve()))
+        )
+        said = records.exchange(
+            f"question {number} about it " * 4, "An answer. " * 9, cwd=str(claude.project)
+        )
         records.write(folder / f"{records.new_id()}.jsonl", *said)
     prepared_machine(claude.home).installed("--home", str(claude.config_dir))
     plugin.install()
@@ -124,7 +141,9 @@ def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(plugin:
     assert len(told) == len({line.partition(" about")[0] for line in told})
 
 
-def test_the_plugin_comes_works_is_updated_and_goes_in_claude_code(plugin: ClaudePlugin, shown: Shown) -> None:
+def test_the_plugin_comes_works_is_updated_and_goes_in_claude_code(
+    plugin: ClaudePlugin, shown: Shown
+) -> None:
     noted = partial(shown, "Claude Code, plugin")
     plugin.install()
     noted("install")
@@ -146,7 +165,9 @@ def test_an_install_into_the_settings_of_claude_code_works_and_goes(
     tmp_path: Path, bare_claude: Claude, shown: Shown
 ) -> None:
     noted, claude = partial(shown, "Claude Code, install.py"), bare_claude
-    machine = Machine(claude.home, copy_repository(tmp_path / "copy")).has_environment().has_program()
+    machine = (
+        Machine(claude.home, copy_repository(tmp_path / "copy")).has_environment().has_program()
+    )
     machine.installed("--home", str(claude.config_dir))
     noted("install")
     check_at_work(claude, "- sessions", noted)
@@ -161,7 +182,9 @@ def check_at_work(claude: Claude, skill: str, noted: Callable[[str], None]) -> N
     """A session is told of the one before it, and has the skill, which it knows by this name."""
     claude.run("plan the garden")
     turn = claude.run("who is there?")
-    assert [line.partition('"')[2] for line in turn.told] == ['plan the garden" (just now, 2 messages): last: "ok (1)"']
+    assert [line.partition('"')[2] for line in turn.told] == [
+        'plan the garden" (just now, 2 messages): last: "ok (1)"'
+    ]
     noted("hook fires")
     assert turn.request is not None
     assert f"{skill}: Look into the other sessions" in turn.request.text
@@ -177,7 +200,8 @@ def check_updated(claude: Claude, noted: Callable[[str], None]) -> None:
 
 
 def forget_declined(claude: Claude) -> None:
-    """Removes what Claude Code itself notes since 2.1.331 at the latest: that this person does not want the plugin."""
+    """Removes what Claude Code itself notes since 2.1.331 at the latest: that this person does not
+    want the plugin."""
     path = claude.home / ".claude.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "declinedPlugins": []}))
 
@@ -206,7 +230,9 @@ def copilot(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
 
 
 @pytest.mark.slow
-def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: Elsewhere, shown: Shown) -> None:
+def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(
+    codex: Elsewhere, shown: Shown
+) -> None:
     row, runtime = "Codex, plugin", codex.runtime
     has_worked_in_claude_code(runtime)
     runtime.execute("plugin", "marketplace", "add", str(write_marketplace(codex.source)))
@@ -231,18 +257,35 @@ def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: 
     shown(row, "update")
     runtime.execute("plugin", "remove", PLUGIN)
     runtime.execute("plugin", "marketplace", "remove", "session-memory")
-    own = (".codex/sessions/", ".codex/logs_", ".codex/thread_history_", ".claude/", ".session-memory/")
+    own = (
+        ".codex/sessions/",
+        ".codex/logs_",
+        ".codex/thread_history_",
+        ".claude/",
+        ".session-memory/",
+    )
     assert mentions(runtime.home, *own) == []
     shown(row, "uninstall leaves no trace")
 
 
 @pytest.mark.slow
-def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(qwen: Elsewhere, shown: Shown) -> None:
+def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(
+    qwen: Elsewhere, shown: Shown
+) -> None:
     row, runtime = "Qwen Code, extension", qwen.runtime
     has_worked_in_claude_code(runtime)
-    install = ("extensions", "install", f"{write_marketplace(qwen.source)}:session-memory", "--consent")
+    install = (
+        "extensions",
+        "install",
+        f"{write_marketplace(qwen.source)}:session-memory",
+        "--consent",
+    )
     runtime.execute(*install)
-    assert top_of(runtime.home / ".qwen/extensions/session-memory") >= {"hooks", "skills", "session_memory"}
+    assert top_of(runtime.home / ".qwen/extensions/session-memory") >= {
+        "hooks",
+        "skills",
+        "session_memory",
+    }
     assert not top_of(runtime.home / ".qwen/extensions/session-memory") & {"tests", "bench", "docs"}
     shown(row, "install")
     runtime.run("plan the garden")
@@ -261,13 +304,20 @@ def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(qwe
     assert f"session-memory ({NEXT_VERSION})" in runtime.execute("extensions", "list")
     shown(row, "update")
     runtime.execute("extensions", "uninstall", "session-memory")
-    own = (".qwen/projects/", ".qwen/extension-store/state.previous.json", ".claude/", ".session-memory/")
+    own = (
+        ".qwen/projects/",
+        ".qwen/extension-store/state.previous.json",
+        ".claude/",
+        ".session-memory/",
+    )
     assert mentions(runtime.home, *own) == []
     shown(row, "uninstall leaves no trace")
 
 
 @pytest.mark.slow
-def test_the_plugin_tells_copilot_what_claude_code_did_is_updated_and_goes(copilot: Elsewhere, shown: Shown) -> None:
+def test_the_plugin_tells_copilot_what_claude_code_did_is_updated_and_goes(
+    copilot: Elsewhere, shown: Shown
+) -> None:
     row, runtime = "Copilot CLI, plugin", copilot.runtime
     has_worked_in_claude_code(runtime)
     runtime.execute("plugin", "marketplace", "add", str(copilot.source))
@@ -280,8 +330,12 @@ def test_the_plugin_tells_copilot_what_claude_code_did_is_updated_and_goes(copil
     shown(row, "hook fires")
     assert "Look into the other sessions" in runtime.requests()[0]
     shown(row, "skill listed")
-    assert "sessions-search_sessions" in runtime.requests()[0]  # a tool of the server that comes with the plugin
-    wait_until(lambda: any("go on" in path.read_text() for path in archives(runtime)), "archive of the session")
+    # a tool of the server that comes with the plugin
+    assert "sessions-search_sessions" in runtime.requests()[0]
+    wait_until(
+        lambda: any("go on" in path.read_text() for path in archives(runtime)),
+        "archive of the session",
+    )
     make_next_version(copilot.source)  # a local marketplace is used in place
     runtime.run("and now?")
     assert f"{NEXT_WORDS}:\\n[Session Activity]" in runtime.requests()[-1]
@@ -289,13 +343,21 @@ def test_the_plugin_tells_copilot_what_claude_code_did_is_updated_and_goes(copil
     runtime.execute("plugin", "uninstall", PLUGIN)
     runtime.execute("plugin", "marketplace", "remove", "session-memory")
     # It keeps a plugin that was switched off by its name, and carries a list of them.
-    own = (".copilot/session-s", ".copilot/logs/", ".copilot/settings.json", ".cache/copilot/", ".claude/")
+    own = (
+        ".copilot/session-s",
+        ".copilot/logs/",
+        ".copilot/settings.json",
+        ".cache/copilot/",
+        ".claude/",
+    )
     assert mentions(runtime.home, *own, ".session-memory/") == []
     shown(row, "uninstall leaves no trace")
 
 
 @pytest.mark.slow
-def test_copilot_is_told_once_where_a_repository_has_our_hooks_for_claude_code_too(copilot: Elsewhere) -> None:
+def test_copilot_is_told_once_where_a_repository_has_our_hooks_for_claude_code_too(
+    copilot: Elsewhere,
+) -> None:
     runtime = copilot.runtime
     has_worked_in_claude_code(runtime)
     runtime.execute("plugin", "marketplace", "add", str(copilot.source))
@@ -321,25 +383,42 @@ def test_an_install_tells_gemini_what_claude_code_did_keeps_what_it_deletes_and_
     row = "Gemini CLI, install.py"
     with FakeGemini() as model:
         runtime = Gemini(tmp_path, npm_place(GEMINI), model)
-        machine = Machine(runtime.home, copy_repository(tmp_path / "copy")).has_environment().has_program()
+        machine = (
+            Machine(runtime.home, copy_repository(tmp_path / "copy"))
+            .has_environment()
+            .has_program()
+        )
         has_worked_in_claude_code(runtime)
         machine.installed()
         shown(row, "install")
         runtime.run("plan the garden")
         assert TOLD in runtime.requests()[-1]
         runtime.run("--resume", "latest", "go on")
-        assert runtime.requests()[-1].count(TOLD) == 1  # what was told before, and nothing once more
+        # what was told before, and nothing once more
+        assert runtime.requests()[-1].count(TOLD) == 1
         shown(row, "hook fires")
         assert "Look into the other sessions" in runtime.requests()[0]
         shown(row, "skill listed")
-        wait_until(lambda: any("go on" in path.read_text() for path in archives(runtime)), "archive of the session")
+        wait_until(
+            lambda: any("go on" in path.read_text() for path in archives(runtime)),
+            "archive of the session",
+        )
         for chat in (runtime.home / ".gemini").rglob("session-*.jsonl"):
-            chat.unlink()  # as Gemini does with a chat that was resumed in another minute than that of its start
+            # as Gemini does with a chat that was resumed in another minute than that of its start
+            chat.unlink()
         runtime.run("who is there?")
-        assert r"- \"plan the garden\" (just now, 4 messages): last: \"ECHO[2]: go on\"" in runtime.requests()[-1]
+        assert (
+            r"- \"plan the garden\" (just now, 4 messages): last: \"ECHO[2]: go on\""
+            in runtime.requests()[-1]
+        )
         assert machine.install("--uninstall").returncode == 0
         assert (runtime.home / ".gemini" / "settings.json").read_text() == Gemini.SETTINGS
-        assert mentions(runtime.home, ".gemini/tmp/", ".gemini/history/", ".claude/", ".session-memory/") == []
+        assert (
+            mentions(
+                runtime.home, ".gemini/tmp/", ".gemini/history/", ".claude/", ".session-memory/"
+            )
+            == []
+        )
         shown(row, "uninstall leaves no trace")
 
 
@@ -348,7 +427,9 @@ def archives(runtime: OtherRuntime) -> list[Path]:
     return sorted((runtime.home / ".session-memory" / "conversations").glob("*.md"))
 
 
-def test_the_package_comes_works_is_updated_and_goes_in_pi(tmp_path: Path, npm_place: NpmPlace, shown: Shown) -> None:
+def test_the_package_comes_works_is_updated_and_goes_in_pi(
+    tmp_path: Path, npm_place: NpmPlace, shown: Shown
+) -> None:
     npm_place(PACKAGE)
     with FakeLLM() as model:
         row, pi, source = "Pi, package", Pi(tmp_path, model), copy_repository(tmp_path / "copy")

@@ -1,6 +1,7 @@
-"""Each source that a plugin is installed from, with the real programs: a clone, its address, the published branch, and a
-directory that `.ci/plugin.py` wrote. What is not here is in test_packages.py: Claude Code and Copilot CLI with a clone, Codex
-and Qwen Code with such a directory."""
+"""Each source that a plugin is installed from, with the real programs: a clone, its address, the
+published branch, and a directory that `.ci/plugin.py` wrote. What is not here is in
+test_packages.py: Claude Code and Copilot CLI with a clone, Codex and Qwen Code with such a
+directory."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
 from install_machine import PACKAGE_OF_PLUGIN, leave_development_files, top_of, write_marketplace
 
-ADDRESS = "https://git.example.invalid/OWNER/session-memory.git"  # git reads a directory in its place: Source
+# git reads a directory in its place: Source
+ADDRESS = "https://git.example.invalid/OWNER/session-memory.git"
 BRANCH = "plugin"
 DEVELOPMENT = {"tests", "bench", "docs", "findings", "templates"}
 
@@ -26,7 +28,8 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Source:
-    """What a user names to install from: a `place`, and a `branch` if it is not the default branch."""
+    """What a user names to install from: a `place`, and a `branch` if it is not the default
+    branch."""
 
     place: str
     branch: str = ""
@@ -41,7 +44,8 @@ class Source:
 
 
 def source_of(kind: str, repository: Path, home: Path) -> Source:
-    """Publish a copy of the repository as a release does, and return how a user with this home names a source."""
+    """Publish a copy of the repository as a release does, and return how a user with this home
+    names a source."""
     leave_development_files(repository)
     commit(repository, "main", home)
     generated = write_marketplace(repository)
@@ -50,7 +54,11 @@ def source_of(kind: str, repository: Path, home: Path) -> Source:
     commit(generated, BRANCH, home)
     git(generated, "push", "--quiet", str(repository), BRANCH, home=home)
     (home / ".gitconfig").write_text(f'[url "file://{repository}"]\n\tinsteadOf = {ADDRESS}\n')
-    sources = {"clone": Source(str(repository)), "address": Source(ADDRESS), "branch": Source(ADDRESS, BRANCH)}
+    sources = {
+        "clone": Source(str(repository)),
+        "address": Source(ADDRESS),
+        "branch": Source(ADDRESS, BRANCH),
+    }
     return sources[kind]
 
 
@@ -76,7 +84,9 @@ def check_told(runtime: OtherRuntime) -> None:
 
 
 @pytest.mark.parametrize("source", ["address", "branch", "generated"])
-def test_claude_code_gets_a_plugin_that_works_without_development_files(plugin: ClaudePlugin, source: str) -> None:
+def test_claude_code_gets_a_plugin_that_works_without_development_files(
+    plugin: ClaudePlugin, source: str
+) -> None:
     claude = plugin.claude
     given = source_of(source, plugin.source, claude.home)
     plugin.plugin("marketplace", "add", given.place_and_branch)
@@ -96,13 +106,16 @@ def test_codex_gets_a_plugin_that_works(tmp_path: Path, npm_place: NpmPlace, sou
         codex.runtime.execute("plugin", "marketplace", "add", given.place, *given.options)
         codex.runtime.execute("plugin", "add", PLUGIN)
         [copied] = codex.runtime.home.glob(".codex/plugins/cache/session-memory/session-memory/*")
-        is_whole = source in {"clone", "address"}  # it drops links, so both get what the repository has
+        # it drops links, so both get what the repository has
+        is_whole = source in {"clone", "address"}
         assert (top_of(copied) & DEVELOPMENT) == (DEVELOPMENT if is_whole else set())
         check_told(codex.runtime)
 
 
 @pytest.mark.parametrize("source", ["clone", "address", "branch", "package of the clone"])
-def test_qwen_code_gets_an_extension_that_works(tmp_path: Path, npm_place: NpmPlace, source: str) -> None:
+def test_qwen_code_gets_an_extension_that_works(
+    tmp_path: Path, npm_place: NpmPlace, source: str
+) -> None:
     with FakeLLM() as model:
         qwen = elsewhere(Qwen, npm_place(QWEN), tmp_path, model)
         if source == "package of the clone":
@@ -112,7 +125,8 @@ def test_qwen_code_gets_an_extension_that_works(tmp_path: Path, npm_place: NpmPl
             given.place += ":session-memory"
         qwen.runtime.execute("extensions", "install", given.place, *given.options, "--consent")
         copied = qwen.runtime.home / ".qwen/extensions/session-memory"
-        is_whole = source in {"clone", "address"}  # where it finds qwen-extension.json, which it reads first
+        # where it finds qwen-extension.json, which it reads first
+        is_whole = source in {"clone", "address"}
         assert (top_of(copied) & DEVELOPMENT) == (DEVELOPMENT if is_whole else set())
         assert [path for path in copied.rglob("*") if path.is_symlink()] == []
         check_told(qwen.runtime)

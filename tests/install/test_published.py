@@ -1,4 +1,5 @@
-"""What is published, by the tools that others check it with: the wheel, the sdist, the skills, the registry's entry."""
+"""What is published, by the tools that others check it with: the wheel, the sdist, the skills, the
+registry's entry."""
 
 from __future__ import annotations
 
@@ -24,7 +25,13 @@ from session_memory import NAME, __version__
 
 SECONDS = 240
 SCRIPTS = Path(sysconfig.get_path("scripts"))
-OFFLINE = ("No solution found", "error sending request", "Failed to fetch", "Could not connect", "dns error")
+OFFLINE = (
+    "No solution found",
+    "error sending request",
+    "Failed to fetch",
+    "Could not connect",
+    "dns error",
+)
 MEGABYTES = 60
 SITE = "https://github.com"
 
@@ -36,7 +43,12 @@ def text(longest: int, **more: object) -> dict[str, object]:
 
 def fields(**schemas: object) -> dict[str, object]:
     """The schema of an object that has these fields and no others."""
-    return {"type": "object", "properties": schemas, "required": [*schemas], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": schemas,
+        "required": [*schemas],
+        "additionalProperties": False,
+    }
 
 
 def items(schema: object) -> dict[str, object]:
@@ -44,10 +56,14 @@ def items(schema: object) -> dict[str, object]:
     return {"type": "array", "minItems": 1, "items": schema}
 
 
-# Of https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json what the entry uses, each field of it
-# asked for and no other let in: what passes here passes there.
+# Of https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json what the entry
+# uses, each field of it asked for and no other let in: what passes here passes there.
 REGISTRY_ENTRY = fields(
-    **{"$schema": {"const": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"}},
+    **{
+        "$schema": {
+            "const": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+        }
+    },
     name=text(200, pattern=r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"),
     title=text(100),
     description=text(100),
@@ -57,7 +73,8 @@ REGISTRY_ENTRY = fields(
         fields(
             registryType={"const": "pypi"},
             identifier={"type": "string"},
-            version=text(255, pattern=r"^\d+\.\d+\.\d+$"),  # one version: neither a range nor "latest"
+            # one version: neither a range nor "latest"
+            version=text(255, pattern=r"^\d+\.\d+\.\d+$"),
             runtimeHint={"const": "uvx"},
             transport=fields(type={"const": "stdio"}),
             packageArguments=items(fields(type={"const": "positional"}, value={"type": "string"})),
@@ -68,7 +85,9 @@ REGISTRY_ENTRY = fields(
 
 def run(*command: object, cwd: Path = REPOSITORY) -> str:
     """What a command that has to succeed prints."""
-    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        [*map(str, command)], cwd=cwd, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -94,18 +113,24 @@ def contents(wheel: Path) -> dict[str, bytes]:
 
 
 class TestArchives:
-    def test_the_sdist_builds_the_same_wheel(self, built: tuple[Path, Path], tmp_path: Path) -> None:
+    def test_the_sdist_builds_the_same_wheel(
+        self, built: tuple[Path, Path], tmp_path: Path
+    ) -> None:
         wheel, sdist = built
         with tarfile.open(sdist) as file:
             file.extractall(tmp_path, filter="data")
         [again] = build(tmp_path / sdist.name.removesuffix(".tar.gz"), tmp_path / "dist", "wheel")
         assert contents(again) == contents(wheel)
 
-    def test_twine_and_check_wheel_contents_find_them_in_order(self, built: tuple[Path, Path]) -> None:
+    def test_twine_and_check_wheel_contents_find_them_in_order(
+        self, built: tuple[Path, Path]
+    ) -> None:
         run(SCRIPTS / "twine", "check", "--strict", *built)
         run(SCRIPTS / "check-wheel-contents", built[0])
 
-    def test_the_wheel_says_that_it_is_typed_and_needs_no_large_package(self, built: tuple[Path, Path]) -> None:
+    def test_the_wheel_says_that_it_is_typed_and_needs_no_large_package(
+        self, built: tuple[Path, Path]
+    ) -> None:
         files = contents(built[0])
         assert "session_memory/py.typed" in files
         metadata = files[f"session_memory-{__version__}.dist-info/METADATA"].decode()
@@ -136,39 +161,53 @@ def manifests() -> ModuleType:
 
 
 class TestManifests:
-    def test_all_state_the_address_and_the_version_of_this_repository(self, manifests: ModuleType) -> None:
+    def test_all_state_the_address_and_the_version_of_this_repository(
+        self, manifests: ModuleType
+    ) -> None:
         texts = manifests.written(REPOSITORY)
         assert {"README.md", "package.json", "server.json", "pyproject.toml"} <= texts.keys()
         old = [path for path, text in texts.items() if (REPOSITORY / path).read_text() != text]
         assert old == [], "python3 .ci/manifests.py writes them anew"
 
-    def test_one_line_changes_the_address_everywhere(self, manifests: ModuleType, tmp_path: Path) -> None:
+    def test_one_line_changes_the_address_everywhere(
+        self, manifests: ModuleType, tmp_path: Path
+    ) -> None:
         for path in (*manifests.written(REPOSITORY), "session_memory/__init__.py"):
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / path, tmp_path / path)
         project = tmp_path / "pyproject.toml"
         before = manifests.repository(REPOSITORY)
         project.write_text(
-            project.read_text().replace(f'Repository = "{before}"', f'Repository = "{SITE}/ann/session-memory"')
+            project.read_text().replace(
+                f'Repository = "{before}"', f'Repository = "{SITE}/ann/session-memory"'
+            )
         )
         texts = manifests.written(tmp_path)
         account = before.split("/")[-2]
         assert [
-            path for path, text in texts.items() if f"/{account}/session" in text or f".{account}/session" in text
+            path
+            for path, text in texts.items()
+            if f"/{account}/session" in text or f".{account}/session" in text
         ] == []
         assert [path for path, text in texts.items() if "ann/session-memory" not in text] == []
 
     def test_no_other_file_states_the_address(self, manifests: ModuleType) -> None:
-        listed = run("git", "ls-files", "*.md", "*.json", "*.toml", "*.yaml", "*.yml", "*.py").splitlines()
+        listed = run(
+            "git", "ls-files", "*.md", "*.json", "*.toml", "*.yaml", "*.yml", "*.py"
+        ).splitlines()
         files = [path for path in listed if not (REPOSITORY / path).is_symlink()]
-        stating = {path for path in files if manifests.ADDRESS.search((REPOSITORY / path).read_text())}
+        stating = {
+            path for path in files if manifests.ADDRESS.search((REPOSITORY / path).read_text())
+        }
         assert stating - {*manifests.written(REPOSITORY)} == set()
 
     def test_validate_pyproject_finds_nothing(self) -> None:
         run(SCRIPTS / "validate-pyproject", REPOSITORY / "pyproject.toml")
 
     @pytest.mark.skipif(sys.version_info < (3, 11), reason="skills-ref needs Python 3.11")
-    @pytest.mark.parametrize("skill", sorted((REPOSITORY / "skills").iterdir()), ids=lambda path: path.name)
+    @pytest.mark.parametrize(
+        "skill", sorted((REPOSITORY / "skills").iterdir()), ids=lambda path: path.name
+    )
     def test_every_skill_is_one_by_the_reference_of_agent_skills(self, skill: Path) -> None:
         run(SCRIPTS / "agentskills", "validate", skill)
 
@@ -176,22 +215,32 @@ class TestManifests:
         entry = json.loads((REPOSITORY / "server.json").read_text())
         jsonschema.validate(entry, REGISTRY_ENTRY, jsonschema.Draft7Validator)
         assert entry["version"] == __version__
-        assert [(one["registryType"], one["identifier"], one["version"]) for one in entry["packages"]] == [
-            ("pypi", NAME, __version__)
-        ]
+        assert [
+            (one["registryType"], one["identifier"], one["version"]) for one in entry["packages"]
+        ] == [("pypi", NAME, __version__)]
         # By this line on its page the registry knows that the package on PyPI belongs to the entry.
         assert f"<!-- mcp-name: {entry['name']} -->" in (REPOSITORY / "README.md").read_text()
 
     def test_the_latest_release_in_the_changelog_is_this_version_with_its_day(self) -> None:
-        latest = re.search(r"^## (?!.*unreleased)(.*)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
+        latest = re.search(
+            r"^## (?!.*unreleased)(.*)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE
+        )
         assert latest
         assert re.fullmatch(rf"{re.escape(__version__)} \(20\d\d-\d\d-\d\d\)", latest[1])
 
     def test_whom_the_licence_names_the_manifests_name_too(self) -> None:
-        owner = re.search(r"^Copyright \(c\) \d+ (.+)$", (REPOSITORY / "LICENSE").read_text(), re.MULTILINE)
+        owner = re.search(
+            r"^Copyright \(c\) \d+ (.+)$", (REPOSITORY / "LICENSE").read_text(), re.MULTILINE
+        )
         assert owner
-        named = [json.loads((REPOSITORY / path).read_text())["author"]["name"] for path in MANIFESTS]
-        named.append(json.loads((REPOSITORY / ".claude-plugin/marketplace.json").read_text())["owner"]["name"])
+        named = [
+            json.loads((REPOSITORY / path).read_text())["author"]["name"] for path in MANIFESTS
+        ]
+        named.append(
+            json.loads((REPOSITORY / ".claude-plugin/marketplace.json").read_text())["owner"][
+                "name"
+            ]
+        )
         assert {*named} == {owner[1]}
         assert f'authors = [{{name = "{owner[1]}"}}]' in (REPOSITORY / "pyproject.toml").read_text()
 
@@ -206,7 +255,12 @@ class TestWorkflows:
 
     def test_an_auditor_of_workflows_finds_no_way_in(self) -> None:
         run(
-            SCRIPTS / "zizmor", "--offline", "--no-config", "--min-severity", "medium", REPOSITORY / ".github/workflows"
+            SCRIPTS / "zizmor",
+            "--offline",
+            "--no-config",
+            "--min-severity",
+            "medium",
+            REPOSITORY / ".github/workflows",
         )
 
     def test_every_supported_python_is_tested_on_linux_and_macos(self) -> None:
@@ -216,7 +270,9 @@ class TestWorkflows:
         assert {*claimed} <= {*matrix["python"]}
         assert matrix["os"] == ["ubuntu-latest", "macos-latest"]
 
-    def test_what_they_publish_is_built_by_the_commands_that_this_file_tests(self, tmp_path: Path) -> None:
+    def test_what_they_publish_is_built_by_the_commands_that_this_file_tests(
+        self, tmp_path: Path
+    ) -> None:
         run("npm", "pack", "--pack-destination", tmp_path)
         with tarfile.open(*tmp_path.iterdir()) as file:
             names = {name.removeprefix("package/").partition("/")[0] for name in file.getnames()}
@@ -228,12 +284,22 @@ def uv(*words: object, home: Path) -> str:
     """What uv prints, with a home of its own; skips where no package index can be reached."""
     command = [SCRIPTS / "uv", "--no-config", "--quiet", *words]
     environ = {"HOME": str(home), "PATH": f"{SCRIPTS}:{os.defpath}", "LANG": "C.UTF-8"}
-    environ |= {name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_"))}
+    environ |= {
+        name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_"))
+    }
     done = subprocess.run(
-        [*map(str, command)], cwd=home, env=environ, capture_output=True, text=True, timeout=SECONDS, check=False
+        [*map(str, command)],
+        cwd=home,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     if done.returncode and any(sign in done.stderr for sign in OFFLINE):
-        pytest.skip(f"no package index can be reached from here: {done.stderr.strip().splitlines()[-1]}")
+        pytest.skip(
+            f"no package index can be reached from here: {done.stderr.strip().splitlines()[-1]}"
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -254,30 +320,66 @@ def machine(tmp_path: Path) -> Machine:
 
 @pytest.mark.slow
 class TestFreshHomes:
-    def test_everything_but_the_sdk_takes_less_than_60_mb(self, built: tuple[Path, Path], machine: Machine) -> None:
+    def test_everything_but_the_sdk_takes_less_than_60_mb(
+        self, built: tuple[Path, Path], machine: Machine
+    ) -> None:
         environment(machine.home, built[0])
         size = sum(path.lstat().st_size for path in (machine.home / "env").rglob("*"))
         assert size < MEGABYTES * 1e6
 
-    def test_the_lowest_versions_that_are_asked_for_do(self, built: tuple[Path, Path], machine: Machine) -> None:
+    def test_the_lowest_versions_that_are_asked_for_do(
+        self, built: tuple[Path, Path], machine: Machine
+    ) -> None:
         lowest = ["--resolution", "lowest-direct", "-r", REPOSITORY / "pyproject.toml"]
         directory = environment(machine.home, *lowest)
-        uv("pip", "install", "--python", machine.home / "env", "--no-deps", built[0], home=machine.home)
+        uv(
+            "pip",
+            "install",
+            "--python",
+            machine.home / "env",
+            "--no-deps",
+            built[0],
+            home=machine.home,
+        )
         command = str(directory / NAME)
         assert machine.run(command, "ingest").stderr == ""
         assert "A **cookie**" in machine.run(command, "search", "cookie").stdout
         assert machine.run(command, "process").returncode == 0
         (machine.home / ".session-memory/config.yaml").write_text("scope: all\n")
         assert "scope" in machine.run(command, "config").stdout
-        loaded = "import session_memory.web.app, session_memory.web.server, session_memory.upkeep.watch"
+        loaded = (
+            "import session_memory.web.app, session_memory.web.server, session_memory.upkeep.watch"
+        )
         done = machine.run(str(directory / "python"), "-c", loaded)
         assert (done.returncode, done.stderr) == (0, "")
 
-    def test_uvx_runs_the_command_and_installs(self, built: tuple[Path, Path], machine: Machine) -> None:
-        shown = uv("tool", "run", "--python", sys.executable, "--from", built[0], NAME, "--version", home=machine.home)
+    def test_uvx_runs_the_command_and_installs(
+        self, built: tuple[Path, Path], machine: Machine
+    ) -> None:
+        shown = uv(
+            "tool",
+            "run",
+            "--python",
+            sys.executable,
+            "--from",
+            built[0],
+            NAME,
+            "--version",
+            home=machine.home,
+        )
         assert shown == f"{NAME} {__version__}\n"
         machine.has_environment()
-        uv("tool", "run", "--python", sys.executable, "--from", built[0], NAME, "install", home=machine.home)
+        uv(
+            "tool",
+            "run",
+            "--python",
+            sys.executable,
+            "--from",
+            built[0],
+            NAME,
+            "install",
+            home=machine.home,
+        )
         shutil.rmtree(machine.home / ".cache")  # the hooks need nothing of it
         [project_dir] = (machine.claude / "projects").iterdir()
         assert "ship it" in machine.prompt(project_dir, "other")

@@ -1,4 +1,5 @@
-"""Rules that let agents look things up without asking: offered, never put in unasked, and taken out to the byte."""
+"""Rules that let agents look things up without asking: offered, never put in unasked, and taken out
+to the byte."""
 
 from __future__ import annotations
 
@@ -31,14 +32,21 @@ def test_at_a_terminal_the_rules_are_put_in_if_the_answer_is_yes(machine: Machin
     assert question.startswith(
         "May agents look up the past without asking you each time (Claude Code: allow rules)? [y/N]"
     )
-    assert drawn.index("Installed:") < drawn.index("would have got:") < drawn.index("Next") < drawn.index(question)
+    assert (
+        drawn.index("Installed:")
+        < drawn.index("would have got:")
+        < drawn.index("Next")
+        < drawn.index(question)
+    )
     assert rules(machine) == []
     at_a_terminal(machine, "y")
     assert any(rule.endswith("bin/session-memory search:*)") for rule in rules(machine))
     assert "[y/N]" not in at_a_terminal(machine, "n"), "they are there already"
 
 
-@pytest.mark.parametrize("settings", [None, MINE, '{"permissions": {"allow": ["Bash(ls:*)"], "deny": []}}'])
+@pytest.mark.parametrize(
+    "settings", [None, MINE, '{"permissions": {"allow": ["Bash(ls:*)"], "deny": []}}']
+)
 def test_the_rules_stay_with_an_update_and_go_with_an_uninstall_to_the_byte(
     machine: Machine, settings: str | None
 ) -> None:
@@ -60,8 +68,9 @@ def test_a_rule_that_the_user_had_stays(machine: Machine) -> None:
     machine.settings.write_text(machine.settings.read_text().replace("{", '{"model": "opus", ', 1))
     machine.install("--uninstall")
     assert json.loads(machine.settings.read_text()) == {
-        "model": "opus", "permissions": {"allow": ["mcp__sessions__read_session"]},
-    }  # fmt: skip
+        "model": "opus",
+        "permissions": {"allow": ["mcp__sessions__read_session"]},
+    }
 
 
 def test_rules_that_the_user_took_out_are_not_put_in_again(machine: Machine) -> None:
@@ -83,4 +92,5 @@ def test_an_agent_home_has_the_rules_for_its_own_archives(machine: Machine) -> N
     home = agent_home(machine.home / "agent")
     machine.installed("--home", str(home), "--allow")
     allowed = json.loads((home / ".claude/settings.json").read_text())["permissions"]["allow"]
-    assert "Read(/conversations/**)" in allowed  # from the directory of the settings on: in a copy, those of the copy
+    # from the directory of the settings on: in a copy, those of the copy
+    assert "Read(/conversations/**)" in allowed

@@ -52,16 +52,22 @@ def test_a_table_is_added_to_a_toml_text_and_taken_out_again(text: bytes) -> Non
 
 @reads_toml
 @pytest.mark.parametrize(
-    "text", [b"mcp_servers = { docs = { command = 'docs' } }\n", b"mcp_servers = 1\n", b"[a\n", b"\xff\n"]
+    "text",
+    [b"mcp_servers = { docs = { command = 'docs' } }\n", b"mcp_servers = 1\n", b"[a\n", b"\xff\n"],
 )
 def test_a_toml_text_to_which_no_table_can_be_added_is_refused(text: bytes) -> None:
     with pytest.raises(SettingsFileError, match=r"config\.toml:\d+:\d+: "):
         with_server(text, TOML, CODEX, LAUNCHER)
 
 
-def test_a_toml_text_is_refused_by_a_python_that_cannot_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_toml_text_is_refused_by_a_python_that_cannot_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(servers.sys, "version_info", (3, 10, 13))
-    for change in (lambda: with_server(b"a = 1\n", TOML, CODEX, LAUNCHER), lambda: without_server(b"", TOML, CODEX)):
+    for change in (
+        lambda: with_server(b"a = 1\n", TOML, CODEX, LAUNCHER),
+        lambda: without_server(b"", TOML, CODEX),
+    ):
         with pytest.raises(SettingsFileError, match=r"reading TOML needs Python 3\.11"):
             change()
 
@@ -76,7 +82,10 @@ def test_a_text_that_only_looks_like_our_table_is_not_cut() -> None:
 def test_a_program_that_moved_takes_the_place_of_the_one_before() -> None:
     old = with_server(b"a = 1\n", TOML, CODEX, LAUNCHER.replace("/me/", "/you/")) or b""
     assert with_server(old, TOML, CODEX, LAUNCHER) == with_server(b"a = 1\n", TOML, CODEX, LAUNCHER)
-    mine = old + b'enabled = false\n\n[mcp_servers.session-memory.tools.remember]\napproval_mode = "approve"\n'
+    mine = (
+        old
+        + b'enabled = false\n\n[mcp_servers.session-memory.tools.remember]\napproval_mode = "approve"\n'
+    )
     moved = entry_of(with_server(mine, TOML, CODEX, LAUNCHER) or b"")
     assert (moved["command"], moved["enabled"]) == (LAUNCHER, False)
     assert moved["tools"] == {"remember": {"approval_mode": "approve"}}
@@ -89,7 +98,9 @@ def test_what_a_user_adds_to_our_entry_stays_until_it_goes() -> None:
     there["mcp"]["session-memory"]["timeout"] = 9
     changed = json.dumps(there).encode()
     assert with_server(changed, JSON, OPENCODE, LAUNCHER) == changed
-    assert without_server(with_server(text, JSON, OPENCODE, LAUNCHER) or b"", JSON, OPENCODE) == text
+    assert (
+        without_server(with_server(text, JSON, OPENCODE, LAUNCHER) or b"", JSON, OPENCODE) == text
+    )
 
 
 def test_a_server_that_is_not_ours_keeps_the_name() -> None:
@@ -108,15 +119,23 @@ def test_a_file_in_which_only_opencode_s_schema_is_left_is_empty(tmp_path: Path)
     there = with_server(None, path, OPENCODE, LAUNCHER) or b""
     path.write_bytes(there)
     assert has_server(path, OPENCODE)
-    with_schema = json.dumps({"$schema": "https://opencode.ai/config.json", **json.loads(there)}).encode()
+    with_schema = json.dumps(
+        {"$schema": "https://opencode.ai/config.json", **json.loads(there)}
+    ).encode()
     assert is_empty(without_server(with_schema, path, OPENCODE), path)
     assert not is_empty(b'{"theme": "x"}', path)
 
 
 def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key() -> None:
-    named = {one.name: (one.install.MCP_FILES[0], one.install.MCP_KEY) for one in all_runtimes() if one.install.MCP_KEY}
+    named = {
+        one.name: (one.install.MCP_FILES[0], one.install.MCP_KEY)
+        for one in all_runtimes()
+        if one.install.MCP_KEY
+    }
     assert named == {
-        "codex": ("config.toml", "mcp_servers"), "copilot": ("mcp-config.json", "mcpServers"),
-        "gemini": ("settings.json", "mcpServers"), "opencode": ("opencode.json", "mcp"),
+        "codex": ("config.toml", "mcp_servers"),
+        "copilot": ("mcp-config.json", "mcpServers"),
+        "gemini": ("settings.json", "mcpServers"),
+        "opencode": ("opencode.json", "mcp"),
         "qwen-code": ("settings.json", "mcpServers"),
-    }  # fmt: skip
+    }

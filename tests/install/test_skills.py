@@ -1,4 +1,5 @@
-"""The commands that the skills teach, each run as it stands there by the real runtime, in each kind of installation."""
+"""The commands that the skills teach, each run as it stands there by the real runtime, in each kind
+of installation."""
 
 from __future__ import annotations
 
@@ -59,15 +60,26 @@ def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_aski
 ) -> None:
     machine_of(user).installed("--home", str(user.config_dir), "--allow")
     texts = skill_texts(user.config_dir / "skills")
-    check_all([one for text in texts for one in commands_in(text)], lambda commands: run_in_claude(user, commands))
+    check_all(
+        [one for text in texts for one in commands_in(text)],
+        lambda commands: run_in_claude(user, commands),
+    )
     program = user.home / ".local/share/session-memory"
     command = str(program / "bin/session-memory")
     refused = [
-        f"{command} memories forget x", f"{command} process", f"{command} host run x", f"{command} config forget x",
-        f"{command} searching", f"{command} uninstall --purge --yes", f"{command} search x; touch made",
-        f"{command} search $(touch made)", f"{command} search x > made", f"PATH=/x {command} search x",
-        f"{program}/env/bin/python -I -S -c pass", f"cat {user.home}/.claude.json",
-    ]  # fmt: skip
+        f"{command} memories forget x",
+        f"{command} process",
+        f"{command} host run x",
+        f"{command} config forget x",
+        f"{command} searching",
+        f"{command} uninstall --purge --yes",
+        f"{command} search x; touch made",
+        f"{command} search $(touch made)",
+        f"{command} search x > made",
+        f"PATH=/x {command} search x",
+        f"{program}/env/bin/python -I -S -c pass",
+        f"cat {user.home}/.claude.json",
+    ]
     all_shown, all_said = shown_by_skills(user, SKILLS, commands=refused)
     for text, shown in zip(texts, all_shown, strict=True):
         assert text.partition("\n# ")[2] in shown
@@ -82,11 +94,15 @@ def offered(claude: Claude, command: str) -> str:
     claude.api.replies = [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "done"]
     with claude.terminal("--permission-mode", "default") as terminal:
         terminal.enter("look into the past")
-        terminal.wait(lambda: "again" in terminal.text() and "No" in terminal.text(), "the question")
+        terminal.wait(
+            lambda: "again" in terminal.text() and "No" in terminal.text(), "the question"
+        )
         return "".join(terminal.text().partition("again")[2].partition("No")[0].split())
 
 
-def test_without_the_rules_claude_code_asks_and_offers_to_allow_a_skill_s_program_by_its_own_path(user: Claude) -> None:
+def test_without_the_rules_claude_code_asks_and_offers_to_allow_a_skill_s_program_by_its_own_path(
+    user: Claude,
+) -> None:
     """Not by that of an interpreter, with which every program would be."""
     machine_of(user).installed("--home", str(user.config_dir))
     program = f"{user.home}/.local/share/session-memory/bin/session-memory"
@@ -102,33 +118,52 @@ def test_without_the_rules_claude_code_asks_and_offers_to_allow_a_skill_s_progra
         assert "python" not in offer
 
 
-def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_asking(user: Claude) -> None:
+def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_asking(
+    user: Claude,
+) -> None:
     machine = machine_of(user)
     (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
     home = new_home(machine, "agent-sdk")
-    transcript = user.config_dir / "projects" / re.sub("[^A-Za-z0-9]", "-", str(home)) / f"{records.new_id()}.jsonl"
+    transcript = (
+        user.config_dir
+        / "projects"
+        / re.sub("[^A-Za-z0-9]", "-", str(home))
+        / f"{records.new_id()}.jsonl"
+    )
     records.write(transcript, *past(str(home)))
-    (home / f".session-memory/sessions/{NAME}.json").write_text(json.dumps({"sessionId": transcript.stem}))
+    (home / f".session-memory/sessions/{NAME}.json").write_text(
+        json.dumps({"sessionId": transcript.stem})
+    )
     make_archive(transcript, home / "conversations")
 
     by_tool = []
 
     def run(commands: list[str]) -> list[str]:
         user.api.reset()
-        calls: list[dict[str, Any]] = [{"name": "Bash", "input": {"command": one}} for one in commands]
+        calls: list[dict[str, Any]] = [
+            {"name": "Bash", "input": {"command": one}} for one in commands
+        ]
         search = {"name": "mcp__sessions__search_sessions", "input": {"query": "kyoto"}}
         user.api.replies = [{"tools": [search, *calls]}, "done"]
         done = subprocess.run(
-            [home / "agent.py", "look into the past"], env=user.environment, cwd=home, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=150, check=False,
-        )  # fmt: skip
+            [home / "agent.py", "look into the past"],
+            env=user.environment,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=150,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         by_tool.append(results_in(user.api.prompts()[-1])[-len(commands) - 1])
         return results_in(user.api.prompts()[-1])[-len(commands) :]
 
     user.environment["PATH"] = f"{machine.program_dir}/env/bin:{user.environment['PATH']}"
-    check_all([one for text in skill_texts(home / ".claude/skills") for one in commands_in(text)], run)
+    check_all(
+        [one for text in skill_texts(home / ".claude/skills") for one in commands_in(text)], run
+    )
     assert "kyoto" in by_tool[-1]
 
 
@@ -136,8 +171,14 @@ def installed_plugin(plugin: ClaudePlugin) -> list[str]:
     """The commands as the plugin's skills give them to the model."""
     make_past(plugin.claude)
     plugin.install()
-    texts, _ = shown_by_skills(plugin.claude, [f"session-memory:{name}" for name in SKILLS], *ALLOWED)
-    return [one for text in texts for one in commands_in(text.partition("\n# ")[2].partition("<system-reminder>")[0])]
+    texts, _ = shown_by_skills(
+        plugin.claude, [f"session-memory:{name}" for name in SKILLS], *ALLOWED
+    )
+    return [
+        one
+        for text in texts
+        for one in commands_in(text.partition("\n# ")[2].partition("<system-reminder>")[0])
+    ]
 
 
 def test_a_plugin_alone_reads_archives_and_runs_all_that_its_skills_teach_when_it_is_set_up(
@@ -145,13 +186,17 @@ def test_a_plugin_alone_reads_archives_and_runs_all_that_its_skills_teach_when_i
 ) -> None:
     """Its commands are offered by their path, and find archives where their person keeps them."""
     claude, commands = plugin.claude, installed_plugin(plugin)
-    usual, chosen = claude.home / ".session-memory/conversations", claude.home / "else where/conversations"
+    usual, chosen = (
+        claude.home / ".session-memory/conversations",
+        claude.home / "else where/conversations",
+    )
     chosen.parent.mkdir()
     usual.rename(chosen)
     claude.environment["SESSION_MEMORY_DIR"] = str(chosen.parent)
     check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED), has_store=False)
     del claude.environment["SESSION_MEMORY_DIR"]
-    shutil.copytree(chosen, usual, dirs_exist_ok=True)  # sessions that ended meanwhile were archived there
+    # sessions that ended meanwhile were archived there
+    shutil.copytree(chosen, usual, dirs_exist_ok=True)
     wait_until(lambda: bool(plugin.note().get("problem")), "end of the set-up in the background")
     link_packages(plugin.data_dir / "env")
     check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED))
@@ -189,16 +234,24 @@ class PiUser:
         said = []
         for one in commands:
             done = subprocess.run(
-                [*command, f"TOOL bash {json.dumps({'command': one})}"], cwd=self.pi.project, env=self.pi.environment,
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150, check=False,
-            )  # fmt: skip
+                [*command, f"TOOL bash {json.dumps({'command': one})}"],
+                cwd=self.pi.project,
+                env=self.pi.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=150,
+                check=False,
+            )
             assert done.returncode == 0, done.stderr
             (result,) = results_in(self.llm.requests[-1])[-1:]
             said.append(result)
         return said
 
 
-def test_the_package_of_pi_runs_what_its_skills_teach_with_a_bare_python(bare_pi: Pi, fake_llm: FakeLLM) -> None:
+def test_the_package_of_pi_runs_what_its_skills_teach_with_a_bare_python(
+    bare_pi: Pi, fake_llm: FakeLLM
+) -> None:
     user = PiUser(bare_pi, fake_llm)
     bare_pi.execute("install", str(REPOSITORY))
     folder = bare_pi.agent_dir / "sessions" / f"--{str(bare_pi.project)[1:].replace('/', '-')}--"
@@ -217,19 +270,27 @@ def test_pi_runs_what_the_skills_of_an_install_teach(bare_pi: Pi, fake_llm: Fake
     user = PiUser(bare_pi, fake_llm)
     folder = bare_pi.agent_dir / "sessions" / f"--{str(bare_pi.project)[1:].replace('/', '-')}--"
     make_pi_archive(user.session.write(folder), bare_pi.home / ".session-memory/conversations")
-    commands = [one for text in skill_texts(bare_pi.home / ".agents/skills") for one in commands_in(text)]
+    commands = [
+        one for text in skill_texts(bare_pi.home / ".agents/skills") for one in commands_in(text)
+    ]
     wanted = [one for one in commands if not re.search(r" (show|errors|patterns)\b", one)]
-    for command, said in zip(wanted, user.run(wanted, *bare_pi.command, "--model", "fake/fake-1", "-p")):
+    for command, said in zip(
+        wanted, user.run(wanted, *bare_pi.command, "--model", "fake/fake-1", "-p")
+    ):
         assert expected(command) in said, f"{command}\n{said}"
 
 
-def test_an_agent_of_pi_s_template_runs_what_its_skills_teach(bare_pi: Pi, fake_llm: FakeLLM, tmp_path: Path) -> None:
+def test_an_agent_of_pi_s_template_runs_what_its_skills_teach(
+    bare_pi: Pi, fake_llm: FakeLLM, tmp_path: Path
+) -> None:
     machine = prepared_machine(bare_pi.home)
     link_packages(machine.program_dir / "env")
     home = new_home(machine, "pi")
     bare_pi.project = home
     user = PiUser(bare_pi, fake_llm)
-    make_pi_archive(user.session.write(home / f".session-memory/pi-sessions/{NAME}"), home / "conversations")
+    make_pi_archive(
+        user.session.write(home / f".session-memory/pi-sessions/{NAME}"), home / "conversations"
+    )
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/pi").write_text(
         f'#!/bin/sh\nexec {shlex.join([*bare_pi.command, "--model", "fake/fake-1"])} "$@"\n'

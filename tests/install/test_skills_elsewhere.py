@@ -1,4 +1,5 @@
-"""The commands that the skills teach, run by the tool of each other runtime, after an install for all."""
+"""The commands that the skills teach, run by the tool of each other runtime, after an install for
+all."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from clients.everyone import CLIENTS, results_in
 from clients.npm import NpmPlace
 from clients.others import OtherRuntime
 from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, directory_of, prepared_machine
-from skills_scene import NAME, check_all, commands_in, link_packages, make_archive, past, skill_texts
+from skills_scene import (
+    NAME,
+    check_all,
+    commands_in,
+    link_packages,
+    make_archive,
+    past,
+    skill_texts,
+)
 
 from session_memory.runtimes import runtime
 from session_memory.runtimes.claude import encode_cwd
@@ -28,14 +37,19 @@ SHELLS = {
     "opencode": ("bash", "command", ()),
     "qwen": ("run_shell_command", "command", ("--approval-mode", "yolo")),
 }
-# What its user has set, by the file. With `-p` Qwen Code gives the output that has come when a command exits, which of
-# one that is over at once may be none (`child.on("exit")` in its shellExecutionService); in a terminal it reads all
-# there is. Codex may write below /tmp, where homes of tests are: elsewhere it may not write to a home.
+# What its user has set, by the file. With `-p` Qwen Code gives the output that has come when a
+# command exits, which of one that is over at once may be none (`child.on("exit")` in its
+# shellExecutionService); in a terminal it reads all there is. Codex may write below /tmp, where
+# homes of tests are: elsewhere it may not write to a home.
 SETTINGS = {
     "qwen": ("settings.json", '{"tools": {"shell": {"enableInteractiveShell": true}}}'),
-    "codex": ("config.toml", "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"),
+    "codex": (
+        "config.toml",
+        "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n",
+    ),
 }
-# Where the plugins of a runtime have a skill, in its user's home; those of Copilot CLI are used in place.
+# Where the plugins of a runtime have a skill, in its user's home; those of Copilot CLI are used in
+# place.
 PLUGINS = {
     "codex": ".codex/plugins/cache/*/*/*/skills/recall",
     "qwen": ".qwen/extensions/session-memory/skills/recall",
@@ -44,7 +58,9 @@ PLUGINS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHELLS)
-def test_the_shell_of_a_runtime_runs_what_the_skills_teach(tmp_path: Path, npm_place: NpmPlace, name: str) -> None:
+def test_the_shell_of_a_runtime_runs_what_the_skills_teach(
+    tmp_path: Path, npm_place: NpmPlace, name: str
+) -> None:
     client = CLIENTS[runtime(name).name]
     with client.model() as model:
         program: OtherRuntime = client.program(tmp_path, npm_place(client.package), model)
@@ -71,21 +87,40 @@ def test_the_shell_of_a_runtime_runs_what_the_skills_of_its_plugin_teach(
         program = client.program(tmp_path, npm_place(client.package), model)
         make_past(program)
         paths = directory_of(tmp_path / "bin", {"python3": PYTHON})
-        program.environment |= {"PATH": f"{paths}:{os.defpath}", "PIP_INDEX_URL": NOBODY_LISTENS, "PIP_RETRIES": "0"}
+        program.environment |= {
+            "PATH": f"{paths}:{os.defpath}",
+            "PIP_INDEX_URL": NOBODY_LISTENS,
+            "PIP_RETRIES": "0",
+        }
         make_settings(program, name)
         source = copy_repository(tmp_path / "copy")
         program.add_plugin(source)
         program.say("hello")
         data_dir = program.home / ".session-memory" / "plugin"
-        wait_until(lambda: bool(note_in(data_dir).get("problem")), "end of the set-up in the background")
+        wait_until(
+            lambda: bool(note_in(data_dir).get("problem")), "end of the set-up in the background"
+        )
         link_packages(data_dir / "env")
-        ingest = [str(paths / "python3"), str(source / "scripts" / "memory.py"), "ingest"]  # as upkeep does in a minute
-        subprocess.run(ingest, env=program.environment, cwd=program.project, capture_output=True, check=True)
-        [skill] = source.glob("skills/recall") if name == "copilot" else program.home.glob(PLUGINS[name])
+        # as upkeep does in a minute
+        ingest = [str(paths / "python3"), str(source / "scripts" / "memory.py"), "ingest"]
+        subprocess.run(
+            ingest, env=program.environment, cwd=program.project, capture_output=True, check=True
+        )
+        [skill] = (
+            source.glob("skills/recall") if name == "copilot" else program.home.glob(PLUGINS[name])
+        )
         # As the skills say, which stand in the plugin's directory.
-        texts = [text.replace("${CLAUDE_PLUGIN_ROOT}", str(skill.parents[1])) for text in skill_texts(skill.parent)]
-        assert all("names `CLAUDE_PLUGIN_ROOT`, write the directory two above" in text for text in texts)
-        check_all([one for text in texts for one in commands_in(text)], lambda them: printed(program, name, them))
+        texts = [
+            text.replace("${CLAUDE_PLUGIN_ROOT}", str(skill.parents[1]))
+            for text in skill_texts(skill.parent)
+        ]
+        assert all(
+            "names `CLAUDE_PLUGIN_ROOT`, write the directory two above" in text for text in texts
+        )
+        check_all(
+            [one for text in texts for one in commands_in(text)],
+            lambda them: printed(program, name, them),
+        )
 
 
 def make_settings(program: OtherRuntime, name: str) -> None:
@@ -100,7 +135,9 @@ def make_settings(program: OtherRuntime, name: str) -> None:
 def make_past(program: OtherRuntime) -> None:
     """A session of Claude Code in the project, archived."""
     cwd = str(program.project)
-    transcript = program.home / ".claude" / "projects" / encode_cwd(cwd) / f"{records.new_id()}.jsonl"
+    transcript = (
+        program.home / ".claude" / "projects" / encode_cwd(cwd) / f"{records.new_id()}.jsonl"
+    )
     title = {"type": "custom-title", "customTitle": NAME, "sessionId": transcript.stem}
     records.write(transcript, *past(cwd), title)
     make_archive(transcript, program.home / ".session-memory" / "conversations")

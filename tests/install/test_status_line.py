@@ -1,4 +1,5 @@
-"""The status line in the settings of runtimes: put in on request, behind one that is there, and taken out to the byte."""
+"""The status line in the settings of runtimes: put in on request, behind one that is there, and
+taken out to the byte."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ ODD = {
     "odd escapes": '{"th\\u0065me": "\\u00e9\\/", "ui" : { }}',
     "its own line": '{"statusLine": {"type":"command",  "command": "echo \\u0022mine\\u0022", "padding": 2},\n "ui": {"statusLine":'
     ' {"type": "command", "command": "echo \\u0022mine\\u0022"}}}',
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -50,16 +51,24 @@ def switch(machine: Machine, home: Home | None = None, *, is_on: bool = True) ->
 
 def line_of(path: Path) -> dict[str, Any] | None:
     values = json.loads(path.read_bytes())
-    found = values.get("ui", {}).get("statusLine") if ".qwen" in str(path) else values.get("statusLine")
+    found = (
+        values.get("ui", {}).get("statusLine") if ".qwen" in str(path) else values.get("statusLine")
+    )
     return dict(found) if found else None
 
 
 def printed(command: str, event: Any, machine: Machine) -> str:
     """What a runtime shows that runs the command."""
     done = subprocess.run(
-        ["/bin/sh", "-c", command], input=json.dumps(event), env=machine.environ, cwd=machine.home,
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        ["/bin/sh", "-c", command],
+        input=json.dumps(event),
+        env=machine.environ,
+        cwd=machine.home,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0
     return done.stdout
 
@@ -97,7 +106,9 @@ def test_a_file_that_was_not_there_is_gone_again(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("way", ["off", "uninstall", "uninstall without a ledger"])
-def test_of_files_that_were_changed_since_only_what_is_ours_goes(machine: Machine, way: str) -> None:
+def test_of_files_that_were_changed_since_only_what_is_ours_goes(
+    machine: Machine, way: str
+) -> None:
     paths = [machine.home / file for file in FILES.values()]
     for path in paths:
         path.write_text(ODD["its own line"])
@@ -114,9 +125,15 @@ def test_of_files_that_were_changed_since_only_what_is_ours_goes(machine: Machin
         assert json.loads(path.read_text()) == {"added": 1, **json.loads(ODD["its own line"])}
 
 
-def test_a_line_of_the_user_s_own_is_shown_before_ours_and_gets_the_same_input(machine: Machine) -> None:
+def test_a_line_of_the_user_s_own_is_shown_before_ours_and_gets_the_same_input(
+    machine: Machine,
+) -> None:
     path = machine.settings
-    path.write_text(json.dumps({"statusLine": {"type": "command", "command": 'cat  # it\'s "all"', "padding": 3}}))
+    path.write_text(
+        json.dumps(
+            {"statusLine": {"type": "command", "command": 'cat  # it\'s "all"', "padding": 3}}
+        )
+    )
     switch(machine)
     line = line_of(path)
     assert line is not None
@@ -129,12 +146,23 @@ def test_a_line_of_the_user_s_own_is_shown_before_ours_and_gets_the_same_input(m
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"statusLine": {"type": "preset"}}', ":1:16: `statusLine` is no command, so that none can be added to it"),
-        ('{"statusLine": "mine"}', ":1:16: `statusLine` is no command, so that none can be added to it"),
-        ('{"a": 1, // mine\n}', ":1:10: expecting property name enclosed in double quotes (JSON has no comments)"),
+        (
+            '{"statusLine": {"type": "preset"}}',
+            ":1:16: `statusLine` is no command, so that none can be added to it",
+        ),
+        (
+            '{"statusLine": "mine"}',
+            ":1:16: `statusLine` is no command, so that none can be added to it",
+        ),
+        (
+            '{"a": 1, // mine\n}',
+            ":1:10: expecting property name enclosed in double quotes (JSON has no comments)",
+        ),
     ],
 )
-def test_what_is_not_safe_to_change_is_left_as_it_is(machine: Machine, text: str, said: str) -> None:
+def test_what_is_not_safe_to_change_is_left_as_it_is(
+    machine: Machine, text: str, said: str
+) -> None:
     machine.settings.write_text(text)
     refused = switch(machine)
     assert machine.settings.read_text() == text
@@ -164,7 +192,11 @@ def test_the_setting_switches_it_and_doctor_says_so(machine: Machine) -> None:
         return run_here([*words], machine.environ, machine.home).stdout
 
     def found() -> list[str]:
-        return [one["text"] for one in json.loads(run("doctor", "--json"))["findings"] if "status" in one["about"]]
+        return [
+            one["text"]
+            for one in json.loads(run("doctor", "--json"))["findings"]
+            if "status" in one["about"]
+        ]
 
     assert found() == []
     assert "in ~/.claude/settings.json" in run("config", "statusline", "on")
@@ -182,11 +214,16 @@ def test_the_installed_command_shows_the_line(machine: Machine) -> None:
     (machine.home / ".session-memory").mkdir(exist_ok=True)
     (machine.home / ".session-memory/config.yaml").write_text("statusline: true\n")
     switch(machine)
-    person_home(machine.environ).settings()  # compiled here: the environment of this machine has no parser
+    # compiled here: the environment of this machine has no parser
+    person_home(machine.environ).settings()
     session_id = new_id()
     append(next(project_dir.glob("*.jsonl")), user("and now?", cwd="/srv/shop"))
     machine.prompt(project_dir, session_id)
-    event = {"session_id": session_id, "transcript_path": f"{project_dir}/{session_id}.jsonl", "cwd": "/srv/shop"}
+    event = {
+        "session_id": session_id,
+        "transcript_path": f"{project_dir}/{session_id}.jsonl",
+        "cwd": "/srv/shop",
+    }
     line = line_of(machine.settings)
     assert line is not None
     assert " active (" in printed(line["command"], event, machine)

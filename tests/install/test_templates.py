@@ -33,27 +33,39 @@ def machine(tmp_path: Path) -> Machine:
 def test_a_person_is_asked_before_the_agent_sdk_is_installed(machine: Machine, answer: str) -> None:
     record = machine.program_dir / "env/session-memory.json"
     had = json.loads(record.read_text())
-    record.write_text(json.dumps({**had, "groups": [name for name in had["groups"] if name != "sdk"]}))
+    record.write_text(
+        json.dumps({**had, "groups": [name for name in had["groups"] if name != "sdk"]})
+    )
     drawn = at_a_terminal(machine, answer, "new", f"{machine.home}/anna", "--template", "agent-sdk")
     asked = "This agent runs on claude-agent-sdk (about 360 MB), which is not installed. Install it now? [y/N]"
     assert asked in drawn
     command = f"new {machine.home}/anna --template agent-sdk --with sdk"
-    assert (answer == "y") == ("Not installed: claude-agent-sdk, croniter" in " ".join(drawn.split()))
+    assert (answer == "y") == (
+        "Not installed: claude-agent-sdk, croniter" in " ".join(drawn.split())
+    )
     assert (answer == "n") == (command in drawn)
     assert (machine.home / "anna/agent.py").exists()
 
 
 def names(directory: Path) -> list[str]:
     """The files below a directory, without directories."""
-    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir())
+    return sorted(
+        str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir()
+    )
 
 
-SKILLS = [".claude/skills/recall/SKILL.md", ".claude/skills/sessions/SKILL.md", "scripts/session-memory"]
+SKILLS = [
+    ".claude/skills/recall/SKILL.md",
+    ".claude/skills/sessions/SKILL.md",
+    "scripts/session-memory",
+]
 
 
 def test_a_home_holds_its_template_and_the_skills(machine: Machine) -> None:
     home = new_home(machine, "agent-sdk")
-    assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "CLAUDE.md", "agent.py", *SKILLS])
+    assert names(home) == sorted(
+        [".session-memory/config.yaml", "AGENTS.md", "CLAUDE.md", "agent.py", *SKILLS]
+    )
     assert os.access(home / "agent.py", os.X_OK)
     home = new_home(machine, "pi", "bert")
     assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "agent", *SKILLS])
@@ -66,7 +78,9 @@ def test_the_skills_of_templates_are_ours_with_the_command_of_the_home(name: str
     skill = (REPOSITORY / "skills" / name / "SKILL.md").read_text()
     skill = skill.replace('"${CLAUDE_PLUGIN_ROOT}/scripts/memory.py"', HOME_COMMAND)
     skill = re.sub(r".*`CLAUDE_PLUGIN_ROOT`.*\n", "", skill)
-    skill = skill.replace('"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"', "conversations")
+    skill = skill.replace(
+        '"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"', "conversations"
+    )
     assert (REPOSITORY / "templates/_base/.claude/skills" / name / "SKILL.md").read_text() == skill
     assert "CLAUDE_PLUGIN_ROOT" not in skill
 
@@ -77,7 +91,9 @@ def test_the_configuration_of_a_new_home_documents_every_key() -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_who_an_agent_is_stays_its_own_and_the_rest_is_renewed(machine: Machine, template: str) -> None:
+def test_who_an_agent_is_stays_its_own_and_the_rest_is_renewed(
+    machine: Machine, template: str
+) -> None:
     home = new_home(machine, template)
     agent = home / AGENTS[template]
     original = agent.read_bytes()
@@ -85,7 +101,9 @@ def test_who_an_agent_is_stays_its_own_and_the_rest_is_renewed(machine: Machine,
     (home / ".session-memory/config.yaml").unlink()
     agent.write_bytes(original + b"# mine\n")
     done = new(machine, "anna", "--template", template)
-    assert f"~/anna/{agent.name} was changed since it was installed" in " ".join(done.stdout.split())
+    assert f"~/anna/{agent.name} was changed since it was installed" in " ".join(
+        done.stdout.split()
+    )
     assert (home / "AGENTS.md").read_text() == "I am Anna.\n"
     assert not (home / ".session-memory/config.yaml").exists()
     assert agent.read_bytes() == original
@@ -163,13 +181,16 @@ def test_doctor_misses_what_is_gone_from_a_home(machine: Machine) -> None:
     assert machine.doctor() == (0, {})
     (home / "agent.py").unlink()
     assert machine.doctor() == (
-        1, {f"{home}/agent.py is gone": f"session-memory new {home} --template agent-sdk"},
-    )  # fmt: skip
+        1,
+        {f"{home}/agent.py is gone": f"session-memory new {home} --template agent-sdk"},
+    )
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_uninstalling_leaves_nothing_of_a_home_that_nobody_used(machine: Machine, template: str) -> None:
+def test_uninstalling_leaves_nothing_of_a_home_that_nobody_used(
+    machine: Machine, template: str
+) -> None:
     new_home(machine, template)
     done = machine.install("--uninstall")
     assert (done.returncode, done.stderr) == (0, "")
@@ -179,7 +200,9 @@ def test_uninstalling_leaves_nothing_of_a_home_that_nobody_used(machine: Machine
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("purge", [False, True])
-def test_uninstalling_leaves_what_is_the_users(machine: Machine, template: str, purge: bool) -> None:
+def test_uninstalling_leaves_what_is_the_users(
+    machine: Machine, template: str, purge: bool
+) -> None:
     home = new_home(machine, template)
     sessions = home / ".session-memory" / {"agent-sdk": "sessions", "pi": "pi-sessions"}[template]
     (sessions / "main").write_text("a session")

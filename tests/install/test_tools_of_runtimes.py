@@ -1,4 +1,5 @@
-"""The tools after one install in the real clients: offered to the model, and a call comes back with a result."""
+"""The tools after one install in the real clients: offered to the model, and a call comes back with
+a result."""
 
 from __future__ import annotations
 
@@ -40,12 +41,20 @@ CALLS: dict[str, tuple[dict[str, str], str]] = {
     "clear_session": ({"name": "garden"}, "Nothing has changed yet"),
     "resume_session": ({"id": "0000"}, "no session is called"),
 }
-REFUSALS = ("unknown argument", "is no argument", "takes no argument", "Invalid arguments", "failed (")
+REFUSALS = (
+    "unknown argument",
+    "is no argument",
+    "takes no argument",
+    "Invalid arguments",
+    "failed (",
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_an_agent_remembers_and_another_session_finds_it(tmp_path: Path, npm_place: NpmPlace, name: str) -> None:
+def test_an_agent_remembers_and_another_session_finds_it(
+    tmp_path: Path, npm_place: NpmPlace, name: str
+) -> None:
     has_bom = runtime(name).install.HAS_BOM
     with user_with_tools(tmp_path, npm_place, name, has_bom=has_bom) as (user, machine, before):
         assert CALLS["remember"][1] in answer_of(user, "remember")
@@ -59,7 +68,9 @@ def test_an_agent_remembers_and_another_session_finds_it(tmp_path: Path, npm_pla
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_each_tool_answers_through_a_real_client(tmp_path: Path, npm_place: NpmPlace, name: str) -> None:
+def test_each_tool_answers_through_a_real_client(
+    tmp_path: Path, npm_place: NpmPlace, name: str
+) -> None:
     with user_with_tools(tmp_path, npm_place, name) as (user, _, _):
         answers = {tool: answer_of(user, tool) for tool in CALLS}
     wrong = {
@@ -85,14 +96,18 @@ def test_codex_gets_no_longer_limit_than_it_allows_at_the_end_of_a_session() -> 
 def user_with_tools(
     tmp_path: Path, npm_place: NpmPlace, name: str, *, has_bom: bool = False
 ) -> Iterator[tuple[User, Machine, dict[str, bytes]]]:
-    """After an install, somebody who has told a session the fact, which is in the store; with the settings as before,
-    perhaps behind a byte order mark."""
+    """After an install, somebody who has told a session the fact, which is in the store; with the
+    settings as before, perhaps behind a byte order mark."""
     client = CLIENTS[name]
     with client.model() as model:
         user = User(name, client.program(tmp_path, npm_place(client.package), model), model)
         for folder in (".codex", ".qwen"):
             (tmp_path / "home" / folder).mkdir(exist_ok=True)
-        machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy")).has_environment().has_program()
+        machine = (
+            Machine(tmp_path / "home", copy_repository(tmp_path / "copy"))
+            .has_environment()
+            .has_program()
+        )
         link_packages(machine.program_dir / "env")
         if has_bom:
             install = runtime(name).install
@@ -103,7 +118,10 @@ def user_with_tools(
         command = str(machine.program_dir / "bin/session-memory")
         if isinstance(user.program, Claude):  # whose user adds the server by hand
             words = ["mcp", "add", "--scope", "user", "session-memory", "--", command, "mcp"]
-            assert machine.run(user.program.executable, *words, **user.program.environment).returncode == 0
+            assert (
+                machine.run(user.program.executable, *words, **user.program.environment).returncode
+                == 0
+            )
         user.ask(FACT)
         assert machine.run(command, "ingest").returncode == 0
         yield user, machine, before
@@ -126,7 +144,11 @@ def answer_of(user: User, tool: str) -> str:
 def settings(home: Path) -> dict[str, bytes]:
     """The files that an install of any of them may change."""
     names = (
-        ".claude/settings.json", ".codex/config.toml", ".copilot/mcp-config.json", ".gemini/settings.json",
-        ".qwen/settings.json", ".config/opencode/opencode.json",
-    )  # fmt: skip
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".copilot/mcp-config.json",
+        ".gemini/settings.json",
+        ".qwen/settings.json",
+        ".config/opencode/opencode.json",
+    )
     return {name: (home / name).read_bytes() for name in names if os.path.exists(home / name)}

@@ -1,4 +1,5 @@
-"""What an uninstall takes out, what it leaves and says so, homes that moved, and several at once."""
+"""What an uninstall takes out, what it leaves and says so, homes that moved, and several at
+once."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def with_past(machine: Machine) -> Path:
         (place / "config.yaml").write_text("scope: all\n")
     for folder in (agent / "conversations", machine.home / ".session-memory/conversations"):
         folder.mkdir()
-        (folder / "2026-02-21-travel.md").write_text('# Travel\n\n<!-- session-memory {"session": "x"} -->\n')
+        (folder / "2026-02-21-travel.md").write_text(
+            '# Travel\n\n<!-- session-memory {"session": "x"} -->\n'
+        )
     machine.installed("--home", str(agent), "--home", str(machine.claude))
     return agent
 
@@ -45,7 +48,11 @@ def with_past(machine: Machine) -> Path:
 def test_an_uninstall_names_what_it_leaves(machine: Machine) -> None:
     agent = with_past(machine)
     planned, done = machine.install("--uninstall", "--dry-run"), machine.install("--uninstall")
-    for path in ("~/agent/.session-memory/config.yaml", "~/agent/conversations", "~/.session-memory"):
+    for path in (
+        "~/agent/.session-memory/config.yaml",
+        "~/agent/conversations",
+        "~/.session-memory",
+    ):
         assert f"{path} (--purge deletes it too, after asking)" in " ".join(planned.stdout.split())
         assert f"{path} (yours to delete)" in " ".join(done.stdout.split())  # the command is gone
     assert (agent / "conversations").is_dir()
@@ -59,14 +66,29 @@ def test_a_purge_takes_all_that_is_kept_but_the_named_sessions(machine: Machine)
     done = machine.install("--uninstall", "--purge", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert [path.name for path in (agent / ".session-memory").iterdir()] == ["sessions"]
-    assert [path.name for path in agent.iterdir() if "conversations" in path.name or "memories" in path.name] == []
+    assert [
+        path.name
+        for path in agent.iterdir()
+        if "conversations" in path.name or "memories" in path.name
+    ] == []
     assert not (machine.home / ".session-memory").exists()
 
 
 def test_a_purge_takes_what_the_commands_wrote(machine: Machine) -> None:
     folder, place = machine.has_claude_code(), machine.home / ".session-memory"
-    edit = ("Edit", {"file_path": "/srv/shop/cart.py", "old_string": "", "new_string": "total = price * (1 + tax)"})
-    records.write(folder / f"{records.new_id()}.jsonl", *records.exchange("add tax", "Yes."), records.assistant(edit))
+    edit = (
+        "Edit",
+        {
+            "file_path": "/srv/shop/cart.py",
+            "old_string": "",
+            "new_string": "total = price * (1 + tax)",
+        },
+    )
+    records.write(
+        folder / f"{records.new_id()}.jsonl",
+        *records.exchange("add tax", "Yes."),
+        records.assistant(edit),
+    )
     machine.installed()
     for words in (
         "config keep whole",
@@ -141,14 +163,18 @@ def test_a_home_that_moved_and_was_changed_since_loses_only_what_is_ours(machine
     assert not (moved / ".claude/skills").exists()
 
 
-def test_a_whole_uninstall_says_what_it_could_not_reach_and_that_home_can_still_be_undone(machine: Machine) -> None:
+def test_a_whole_uninstall_says_what_it_could_not_reach_and_that_home_can_still_be_undone(
+    machine: Machine,
+) -> None:
     agent = agent_home(machine.home / "agent")
     (agent / ".claude/settings.json").write_text(MINE)
     before = tree(agent)
     machine.installed("--home", str(agent), "--home", str(machine.claude))
     moved = agent.rename(machine.home / "moved")
     done = machine.install("--uninstall")
-    assert "~/agent is not there, so that nothing was taken out of it." in " ".join(done.stdout.split())
+    assert "~/agent is not there, so that nothing was taken out of it." in " ".join(
+        done.stdout.split()
+    )
     assert not machine.program_dir.exists()
     assert uninstalled(machine, "--home", str(moved))["unreachable"] == []
     assert tree(moved) == before
@@ -165,7 +191,9 @@ def test_installs_and_uninstalls_at_once_lose_nothing(machine: Machine) -> None:
             if "another install is at work" not in done.stderr:
                 return done
 
-    jobs = [("--home", str(home)) for home in homes[1:]] + [("--uninstall", "--home", str(homes[0]))]
+    jobs = [("--home", str(home)) for home in homes[1:]] + [
+        ("--uninstall", "--home", str(homes[0]))
+    ]
     with ThreadPoolExecutor(len(jobs)) as pool:
         for done in pool.map(lambda job: run(*job), jobs):
             assert done.returncode == 0, done.stderr
@@ -212,9 +240,12 @@ def test_a_home_whose_skills_alone_are_left_is_recognised(machine: Machine) -> N
 def test_a_purge_deletes_what_is_ours_file_by_file_and_keeps_the_rest(machine: Machine) -> None:
     agent = with_past(machine)
     theirs = [
-        agent / "conversations/with-mum.md", agent / "memories/holiday.md", agent / "memories/facts.md.bak",
-        machine.home / ".session-memory/store/shopping.md", machine.home / ".session-memory/notes.txt",
-    ]  # fmt: skip
+        agent / "conversations/with-mum.md",
+        agent / "memories/holiday.md",
+        agent / "memories/facts.md.bak",
+        machine.home / ".session-memory/store/shopping.md",
+        machine.home / ".session-memory/notes.txt",
+    ]
     for path in theirs:
         path.parent.mkdir(exist_ok=True)
         path.write_text("## mine\n")
@@ -237,11 +268,20 @@ def test_an_uninstall_names_what_others_wrote_and_how_to_remove_it(machine: Mach
     (codex / "hooks.json").write_text(json.dumps(own))
     machine.install()
     marks = ["stop:0:0", "user_prompt_submit:0:0", "session_start:0:0"]
-    states = [f'[hooks.state."{codex}/hooks.json:{mark}"]\ntrusted_hash = "sha256:00"\n' for mark in marks]
+    states = [
+        f'[hooks.state."{codex}/hooks.json:{mark}"]\ntrusted_hash = "sha256:00"\n' for mark in marks
+    ]
     server = '[mcp_servers.past]\ncommand = "session-memory"\nargs = ["mcp"]\n\n[mcp_servers.other]\ncommand = "x"\n'
     (codex / "config.toml").write_text("\n".join([*states, server]))
-    servers = {"mcpServers": {"sessions": {"command": "/x/session-memory", "args": ["mcp"]}, "db": {"command": "db"}}}
-    (machine.home / ".claude.json").write_text(json.dumps({"projects": {"/srv/session-memory": servers}}))
+    servers = {
+        "mcpServers": {
+            "sessions": {"command": "/x/session-memory", "args": ["mcp"]},
+            "db": {"command": "db"},
+        }
+    }
+    (machine.home / ".claude.json").write_text(
+        json.dumps({"projects": {"/srv/session-memory": servers}})
+    )
     host = machine.home / "agents"
     (host / "groups/main").mkdir(parents=True)
     (machine.home / ".session-memory/state").mkdir(parents=True)
@@ -249,10 +289,16 @@ def test_an_uninstall_names_what_others_wrote_and_how_to_remove_it(machine: Mach
     planned = machine.install("--uninstall", "--dry-run")
     done = machine.install("--uninstall")
     for said in (" ".join(planned.stdout.split()), " ".join(done.stdout.split())):
-        assert "2 marks of trust for hooks that are gone, in ~/.codex/config.toml: delete the tables" in said
+        assert (
+            "2 marks of trust for hooks that are gone, in ~/.codex/config.toml: delete the tables"
+            in said
+        )
         assert "the MCP server past in ~/.codex/config.toml: delete the entry there" in said
         assert "the MCP server sessions in ~/.claude.json: delete" in said
-        assert "the host ~/agents, with 1 group and their sessions: stop it, then delete the directory" in said
+        assert (
+            "the host ~/agents, with 1 group and their sessions: stop it, then delete the directory"
+            in said
+        )
         assert "server db" not in said
         assert "server other" not in said
 

@@ -43,7 +43,9 @@ def machine() -> Machine:
 def make_other_version(package: Path, version: str) -> None:
     """Changes a copy of the package to a version whose modules fail beside those of any other."""
     for path in package.rglob("*.py"):
-        check = f'{_BEGINNING}import session_memory\nassert session_memory.__version__ == "{version}"\n'
+        check = (
+            f'{_BEGINNING}import session_memory\nassert session_memory.__version__ == "{version}"\n'
+        )
         path.write_text(path.read_text().replace(_BEGINNING, check, 1))
     start = package / "__init__.py"
     start.write_text(re.sub('__version__ = ".*"', f'__version__ = "{version}"', start.read_text()))
@@ -54,9 +56,13 @@ def upgrade(machine: Machine, number: int) -> None:
     app = machine.program_dir / "app"
     built = machine.program_dir / f"app-{number:012}"
     remove_replaced(app)
-    shutil.copytree(app.resolve(), built, ignore=shutil.ignore_patterns("__pycache__", "prompt.bundle"))
+    shutil.copytree(
+        app.resolve(), built, ignore=shutil.ignore_patterns("__pycache__", "prompt.bundle")
+    )
     for path in (built / "session_memory").rglob("*.py"):
-        path.write_text(path.read_text().replace(f'assert session_memory.__version__ == "{number - 1}"\n', ""))
+        path.write_text(
+            path.read_text().replace(f'assert session_memory.__version__ == "{number - 1}"\n', "")
+        )
     make_other_version(built / "session_memory", str(number))
     replace_directory(built, app)
 
@@ -70,16 +76,24 @@ def session_with_news(machine: Machine) -> tuple[Path, str]:
 
 def start_hook(machine: Machine) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        ["/bin/sh", "-c", machine.hook_command()], env=machine.environ, cwd=machine.home, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        ["/bin/sh", "-c", machine.hook_command()],
+        env=machine.environ,
+        cwd=machine.home,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def answer(machine: Machine, hook: subprocess.Popen[str], transcript: Path, own: str) -> str:
     event = {
-        "session_id": own, "transcript_path": f"{transcript.parent}/{own}.jsonl", "cwd": "/srv/shop",
-        "hook_event_name": "UserPromptSubmit", "prompt": "hello",
-    }  # fmt: skip
+        "session_id": own,
+        "transcript_path": f"{transcript.parent}/{own}.jsonl",
+        "cwd": "/srv/shop",
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "hello",
+    }
     printed, said = hook.communicate(json.dumps(event), timeout=WAIT_SECONDS)
     assert (hook.returncode, said) == (0, "")
     return printed
@@ -119,7 +133,9 @@ def test_no_prompt_is_lost_while_upgrades_go_on(machine: Machine) -> None:
     assert not list(machine.home.rglob("hook.log"))
 
 
-def test_a_hook_answers_however_often_the_program_is_replaced_while_it_starts(machine: Machine) -> None:
+def test_a_hook_answers_however_often_the_program_is_replaced_while_it_starts(
+    machine: Machine,
+) -> None:
     other, own = session_with_news(machine)
     app = machine.program_dir / "app"
     versions = []
@@ -140,7 +156,10 @@ def test_a_hook_answers_however_often_the_program_is_replaced_while_it_starts(ma
         for number in range(10):
             append(other, *exchange("and now?", f"Answer {number}.", at=time.time()))
             assert f"Answer {number}." in answer(machine, start_hook(machine), other, own)
-        assert machine.run(str(machine.program_dir / "bin/session-memory"), "--version").returncode == 0
+        assert (
+            machine.run(str(machine.program_dir / "bin/session-memory"), "--version").returncode
+            == 0
+        )
     finally:
         done.set()
         turning.join()
@@ -148,24 +167,36 @@ def test_a_hook_answers_however_often_the_program_is_replaced_while_it_starts(ma
 
 
 @pytest.mark.parametrize("is_absolute", [True, False])
-def test_a_program_behind_a_link_answers(tmp_path: Path, machine: Machine, is_absolute: bool) -> None:
+def test_a_program_behind_a_link_answers(
+    tmp_path: Path, machine: Machine, is_absolute: bool
+) -> None:
     other, own = session_with_news(machine)
     source = copy_repository(tmp_path / "source")
     (tmp_path / "link").symlink_to(source if is_absolute else "source")
     append(other, *exchange("and now?", "It is open.", at=time.time()))
     hook = subprocess.Popen(
-        [sys.executable, "-I", "-S", tmp_path / "link/hooks/user_prompt_submit.py"], env=machine.environ, cwd=machine.home, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-I", "-S", tmp_path / "link/hooks/user_prompt_submit.py"],
+        env=machine.environ,
+        cwd=machine.home,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert "It is open." in answer(machine, hook, other, own)
 
 
 @contextmanager
 def running(machine: Machine, *command: str) -> Iterator[subprocess.Popen[str]]:
     program = subprocess.Popen(
-        command, env=machine.environ, cwd=machine.home, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        command,
+        env=machine.environ,
+        cwd=machine.home,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-    )  # fmt: skip
+    )
     try:
         yield program
     finally:
@@ -183,8 +214,18 @@ def views_of(link: str) -> Iterator[tuple[str, str]]:
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
     browser.open(link).read()
     root = link.partition("/enter")[0]
-    for view in ("/", "/timeline", "/search?q=cart", "/memories", "/patterns", "/patterns/counted", "/costs",
-                 "/costs/counted?since=all", "/list", "/palette?q=cart"):  # fmt: skip
+    for view in (
+        "/",
+        "/timeline",
+        "/search?q=cart",
+        "/memories",
+        "/patterns",
+        "/patterns/counted",
+        "/costs",
+        "/costs/counted?since=all",
+        "/list",
+        "/palette?q=cart",
+    ):
         yield view, browser.open(root + view, timeout=WAIT_SECONDS).read().decode()
 
 
@@ -199,7 +240,11 @@ def test_the_page_goes_on_with_its_version(machine: Machine) -> None:
             upgrade(machine, number)
         for view, text in views_of(link):
             assert "This view failed" not in text, view
-            assert "why is the cart empty?" in text or view not in ("/", "/list", "/palette?q=cart"), view
+            assert "why is the cart empty?" in text or view not in (
+                "/",
+                "/list",
+                "/palette?q=cart",
+            ), view
         assert "Error" not in stop(page)
     assert first.exists(), "a directory that is in use stays"
     upgrade(machine, 4)
@@ -212,7 +257,9 @@ def test_the_page_goes_on_with_its_version(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("words", [("watch",), ("host", "run", "--at", "host")])
-def test_what_runs_for_days_goes_on_with_its_version(machine: Machine, words: tuple[str, ...]) -> None:
+def test_what_runs_for_days_goes_on_with_its_version(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
     command = str(machine.program_dir / "bin/session-memory")
     if words[0] == "host":
         assert machine.run(command, "host", "init", "host").returncode == 0
@@ -222,7 +269,12 @@ def test_what_runs_for_days_goes_on_with_its_version(machine: Machine, words: tu
         for number in (1, 2):
             upgrade(machine, number)
         if words[0] == "host":
-            assert machine.run(command, "host", "say", "main", "hello", "--no-wait", "--at", "host").returncode == 0
+            assert (
+                machine.run(
+                    command, "host", "say", "main", "hello", "--no-wait", "--at", "host"
+                ).returncode
+                == 0
+            )
         else:
             [other, _] = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
             append(other, *exchange("what is new?", "Much.", at=time.time()))

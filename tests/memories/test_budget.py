@@ -1,4 +1,5 @@
-"""The budget: what models may spend, to the token, whatever happens in between; and what it costs."""
+"""The budget: what models may spend, to the token, whatever happens in between; and what it
+costs."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ DAY = 24 * HOUR
 class Paying(Scripted):
     """A strategy that says what it will spend, and makes calls of it."""
 
-    def __init__(self, budget: TokenBudget, *calls: tuple[int, int], estimate: int | None = None) -> None:
+    def __init__(
+        self, budget: TokenBudget, *calls: tuple[int, int], estimate: int | None = None
+    ) -> None:
         super().__init__("paying")
         self.budget = budget
         self.calls = calls
@@ -62,9 +65,13 @@ def budget(machine: QueueScene, day: int, conversation: int = 10**6) -> TokenBud
 
 
 def spend(
-    machine: QueueScene, *calls: tuple[int, int], day: int, conversation: int = 10**6, estimate: int | None = None,
+    machine: QueueScene,
+    *calls: tuple[int, int],
+    day: int,
+    conversation: int = 10**6,
+    estimate: int | None = None,
     **options: Any,
-) -> tuple[Paying, list[PartResult]]:  # fmt: skip
+) -> tuple[Paying, list[PartResult]]:
     """A strategy that made these calls for each conversation within a budget, and the outcomes."""
     allowed = budget(machine, day, conversation)
     strategy = Paying(allowed, *calls, estimate=estimate)
@@ -131,16 +138,27 @@ class TestConversation:
     def test_one_that_needs_too_much_is_skipped_with_the_reason(self, machine):
         strategy, _ = spend(machine, (100, 100), day=1000, conversation=99)
         assert strategy.made == []
-        assert machine.stored.status(1) == ("skipped", "budget: needs about 100 tokens, 99 are allowed")
+        assert machine.stored.status(1) == (
+            "skipped",
+            "budget: needs about 100 tokens, 99 are allowed",
+        )
 
     def test_one_that_no_day_could_pay_for_is_skipped_too(self, machine):
         spend(machine, (100, 100), day=99)
-        assert machine.stored.status(1) == ("skipped", "budget: needs about 100 tokens, 99 are allowed")
+        assert machine.stored.status(1) == (
+            "skipped",
+            "budget: needs about 100 tokens, 99 are allowed",
+        )
 
     def test_a_call_beyond_the_limit_is_not_made_even_if_the_estimate_was_too_low(self, machine):
-        strategy, [done, *_] = spend(machine, (60, 60), (40, 40), (1, 1), day=1000, conversation=100, estimate=50)
+        strategy, [done, *_] = spend(
+            machine, (60, 60), (40, 40), (1, 1), day=1000, conversation=100, estimate=50
+        )
         assert strategy.made[:2] == [60, 40]
-        assert (done.status, done.reason) == ("skipped", "budget: needs about 101 tokens, 100 are allowed")
+        assert (done.status, done.reason) == (
+            "skipped",
+            "budget: needs about 101 tokens, 100 are allowed",
+        )
         assert machine.work.accounts.of_day(machine.now()) == 400
 
     def test_the_day_stops_a_strategy_between_two_calls(self, machine):
@@ -192,7 +210,10 @@ class TestAccounts:
         assert machine.work.accounts.of_day(machine.now()) == 0
 
     def test_a_call_outside_the_queue_is_refused(self, machine):
-        with pytest.raises(StrategyError, match="no budget account"), budget(machine, day=1000).call(Usage(1)):
+        with (
+            pytest.raises(StrategyError, match="no budget account"),
+            budget(machine, day=1000).call(Usage(1)),
+        ):
             pass
 
     def test_too_much_for_one_conversation_is_told_from_too_much_for_today(self, machine):
@@ -202,7 +223,14 @@ class TestAccounts:
 
 class TestTokens:
     def test_an_estimate_errs_towards_too_many(self):
-        for text, tokens in [("", 0), ("a", 1), ("abcde", 2), ("abcdef", 3), ("日本語", 5), ("naïve", 4)]:
+        for text, tokens in [
+            ("", 0),
+            ("a", 1),
+            ("abcde", 2),
+            ("abcdef", 3),
+            ("日本語", 5),
+            ("naïve", 4),
+        ]:
             assert estimated_tokens(text) == tokens
 
     def test_what_is_cut_to_fit_fits_and_nothing_more_would(self):
@@ -216,23 +244,48 @@ class TestPrices:
 
     def test_a_model_is_known_by_the_names_that_providers_give_it(self):
         for model in [
-            "claude-opus-4-5", "claude-opus-4-5-20251101", "claude-opus-4-5@20251101", "claude-opus-4-5-20251101[1m]",
-            "anthropic.claude-opus-4-5-20251101-v1:0", "us.anthropic.claude-opus-4-5-20251101-v1:0",
+            "claude-opus-4-5",
+            "claude-opus-4-5-20251101",
+            "claude-opus-4-5@20251101",
+            "claude-opus-4-5-20251101[1m]",
+            "anthropic.claude-opus-4-5-20251101-v1:0",
+            "us.anthropic.claude-opus-4-5-20251101-v1:0",
             "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-opus-4-5-20251101-v1:0",
-            "global.anthropic.claude-opus-4-5-v1", "anthropic/claude-opus-4.5", "anthropic/claude-opus-4.5:thinking",
-            "openrouter/anthropic/claude-opus-4.5", "bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0",
-            "vertex_ai/claude-opus-4-5@20251101", "bedrock/us-east-1/anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5-latest",
-        ]:  # fmt: skip
+            "global.anthropic.claude-opus-4-5-v1",
+            "anthropic/claude-opus-4.5",
+            "anthropic/claude-opus-4.5:thinking",
+            "openrouter/anthropic/claude-opus-4.5",
+            "bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0",
+            "vertex_ai/claude-opus-4-5@20251101",
+            "bedrock/us-east-1/anthropic.claude-opus-4-5-20251101-v1:0",
+            "claude-opus-4-5-latest",
+        ]:
             assert cost(Usage(1_000_000, 0, 0, model), self.TABLE) == 5.0
 
     def test_so_are_those_of_other_makers(self):
-        for model, dollars in [("openai/gpt-5", 1.25), ("models/gemini-2.5-pro", 1.25),
-        ("gpt-5-2025-08-07", 1.25), ("gpt-5-mini-2025-08-07", 0.25), ("anthropic/claude-3.5-haiku", 0.8)]:  # fmt: skip
+        for model, dollars in [
+            ("openai/gpt-5", 1.25),
+            ("models/gemini-2.5-pro", 1.25),
+            ("gpt-5-2025-08-07", 1.25),
+            ("gpt-5-mini-2025-08-07", 0.25),
+            ("anthropic/claude-3.5-haiku", 0.8),
+        ]:
             assert cost(Usage(1_000_000, 0, 0, model), self.TABLE) == dollars
 
     def test_a_model_that_only_begins_as_one_of_the_table_has_no_price(self):
-        for model in ["gpt-5.4", "gpt-5.5", "gpt-5-ultra", "claude-opus-4-9", "claude-opus-50", "gpt-50", "openai/gpt-5:free",
-         "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc", "gemini-2.5-pro-exp", "", "claude-"]:  # fmt: skip
+        for model in [
+            "gpt-5.4",
+            "gpt-5.5",
+            "gpt-5-ultra",
+            "claude-opus-4-9",
+            "claude-opus-50",
+            "gpt-50",
+            "openai/gpt-5:free",
+            "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc",
+            "gemini-2.5-pro-exp",
+            "",
+            "claude-",
+        ]:
             assert cost(Usage(1_000_000, 0, 0, model), self.TABLE) is None
 
     def test_ones_own_prices_come_first_and_unknown_models_have_none(self):
@@ -256,7 +309,9 @@ class TestStrategies:
     def test_a_package_adds_one_by_an_entry_point(self, machine, tmp_path, monkeypatch):
         package = tmp_path / "site"
         (package / "other-1.0.dist-info").mkdir(parents=True)
-        (package / "other-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+        (package / "other-1.0.dist-info" / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: other\nVersion: 1.0\n"
+        )
         entry = "[session_memory.strategies]\nother = other_strategy:Other\nwrong = other_strategy:Missing\n"
         (package / "other-1.0.dist-info" / "entry_points.txt").write_text(entry)
         (package / "other_strategy.py").write_text(

@@ -18,7 +18,9 @@ DAY = 86400
 LONG_AGO = time.time() - 10 * DAY
 
 
-def memory(text: str, directory: Path | str, at: float = LONG_AGO + DAY, kind: str = "solution") -> IndexedMemory:
+def memory(
+    text: str, directory: Path | str, at: float = LONG_AGO + DAY, kind: str = "solution"
+) -> IndexedMemory:
     origin = Origin(int(at * 1000), "session", 1, "extractive", 3, str(directory))
     return IndexedMemory("", "x.md", "aaaaaaaaaa", kind, text, origins=(origin,))
 
@@ -54,7 +56,12 @@ def commit(root: Path, at: float) -> None:
         "GIT_COMMITTER_EMAIL": "a@b",
     }
     for words in (("add", "-A"), ("commit", "-q", "-m", "x")):
-        subprocess.run(["git", *words], cwd=root, env={"PATH": os.environ["PATH"], **date, **identity}, check=True)
+        subprocess.run(
+            ["git", *words],
+            cwd=root,
+            env={"PATH": os.environ["PATH"], **date, **identity},
+            check=True,
+        )
 
 
 class TestFiles:
@@ -69,16 +76,28 @@ class TestFiles:
         commit(repository, time.time() - DAY)
         assert doubts(one) == ("2 files it names changed since",)
 
-    def test_git_is_asked_once_for_all_memories_of_a_repository(self, repository: Path, monkeypatch) -> None:
+    def test_git_is_asked_once_for_all_memories_of_a_repository(
+        self, repository: Path, monkeypatch
+    ) -> None:
         asked = []
-        monkeypatch.setattr("session_memory.memories.doubts.ask_git", lambda *of: asked.append(of) or ask_git(*of))
+        monkeypatch.setattr(
+            "session_memory.memories.doubts.ask_git", lambda *of: asked.append(of) or ask_git(*of)
+        )
         for name, days_ago in (("a.py", 5), ("src/b.py", 2)):
             write(repository / name, f"{name} again\n", time.time() - days_ago * DAY)
             commit(repository, time.time() - days_ago * DAY)
         days = (9, 4, 1)
-        many = [memory("see a.py and src/b.py", repository, time.time() - ago * DAY) for ago in days for _ in range(10)]
+        many = [
+            memory("see a.py and src/b.py", repository, time.time() - ago * DAY)
+            for ago in days
+            for _ in range(10)
+        ]
         told = [one.doubts for one in with_doubts(many, "/nobody")]
-        assert told[::10] == [("2 files it names changed since",), ("1 file it names changed since",), ()]
+        assert told[::10] == [
+            ("2 files it names changed since",),
+            ("1 file it names changed since",),
+            (),
+        ]
         assert len(asked) == 1
 
     def test_a_file_that_a_commit_deleted_counts(self, repository: Path) -> None:
@@ -98,10 +117,18 @@ class TestFiles:
     def test_without_git_their_times_tell(self, tmp_path: Path) -> None:
         write(tmp_path / "a.txt", "", LONG_AGO)
         write(tmp_path / "b.txt", "", time.time() - DAY)
-        assert doubts(memory("a.txt, b.txt and gone.txt", tmp_path)) == ("1 file it names changed since",)
+        assert doubts(memory("a.txt, b.txt and gone.txt", tmp_path)) == (
+            "1 file it names changed since",
+        )
 
     def test_what_is_no_file_says_nothing(self, repository: Path) -> None:
-        for text in ["e.g. this", "https://example.org/a.py", "`*.py`", "version 3.11", "never.seen"]:
+        for text in [
+            "e.g. this",
+            "https://example.org/a.py",
+            "`*.py`",
+            "version 3.11",
+            "never.seen",
+        ]:
             write(repository / "a.py", "a = 2\n", time.time() - DAY)
             assert doubts(memory(text, repository)) == ()
 

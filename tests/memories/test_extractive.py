@@ -12,7 +12,11 @@ from markdown_snapshot import MarkdownSnapshot
 from session_memory.memories.format import new_memory, render
 from session_memory.memories.strategies.extractive import solutions
 from session_memory.memories.strategies.extractive.sentences import excerpt, own_words
-from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
+from session_memory.memories.strategies.extractive.strategy import (
+    ExtractiveStrategy,
+    asks,
+    title_of,
+)
 from session_memory.memories.strategy import Memory
 from session_memory.store.sqlite.memory_index import Origin
 from session_memory.store.values import Conversation, Filter, StoredEntry
@@ -21,13 +25,19 @@ from session_memory.text.shell_commands import family
 ROOT = Path(__file__).resolve().parents[2]
 TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
 CWD = "/srv/shop"
-CONVERSATION = Conversation(7, "session", "a.jsonl", "", "claude-code", CWD, "", 0, 1000, 9, "ready", "")
+CONVERSATION = Conversation(
+    7, "session", "a.jsonl", "", "claude-code", CWD, "", 0, 1000, 9, "ready", ""
+)
 
 
 def said(text: str) -> list[StoredEntry]:
-    """Entries by lines: `U` is what the user says, `A` the assistant, `R` a file that is read, `E` one that is edited, `$`
-    a command that works, `!` one that fails, with its error behind ` :: `."""
-    return [_entry(number, line[0], line[2:]) for number, line in enumerate(text.strip().splitlines(), 1)]
+    """Entries by lines: `U` is what the user says, `A` the assistant, `R` a file that is read, `E`
+    one that is edited, `$` a command that works, `!` one that fails, with its error behind ` ::
+    `."""
+    return [
+        _entry(number, line[0], line[2:])
+        for number, line in enumerate(text.strip().splitlines(), 1)
+    ]
 
 
 def _entry(number: int, sign: str, text: str) -> StoredEntry:
@@ -35,13 +45,17 @@ def _entry(number: int, sign: str, text: str) -> StoredEntry:
     if sign in "UA":
         return entry._replace(role={"U": "user", "A": "assistant"}[sign], outcome="")
     if sign in "RE":
-        return entry._replace(tool={"R": "Read", "E": "Edit"}[sign], kind={"R": "read", "E": "edit"}[sign])
+        return entry._replace(
+            tool={"R": "Read", "E": "Edit"}[sign], kind={"R": "read", "E": "edit"}[sign]
+        )
     command, _, error = text.partition(" :: ")
     outcome = "error" if sign == "!" else "ok"
     return entry._replace(text=command, tool="Bash", kind="command", outcome=outcome, error=error)
 
 
-def memories(text: str, title: str = "", strategy: ExtractiveStrategy | None = None) -> list[Memory]:
+def memories(
+    text: str, title: str = "", strategy: ExtractiveStrategy | None = None
+) -> list[Memory]:
     strategy = strategy or ExtractiveStrategy({}, None)
     return list(strategy.process(CONVERSATION._replace(title=title), said(text)).memories)
 
@@ -100,12 +114,17 @@ def test_what_comes_of_a_conversation_is_as_its_snapshot_says(snapshot, name):
     pages = [
         render(
             new_memory(
-                one.kind, one.title, one.text, one.subject, one.quote,
-                Origin(one.at, "session", 7, "extractive", one.message), is_untrusted=False,
+                one.kind,
+                one.title,
+                one.text,
+                one.subject,
+                one.quote,
+                Origin(one.at, "session", 7, "extractive", one.message),
+                is_untrusted=False,
             )
         )
         for one in memories(CONVERSATIONS[name])
-    ]  # fmt: skip
+    ]
     kinds = [one.kind for one in memories(CONVERSATIONS[name])]
     text = "\n".join([f"# {kind}\n\n{page}" for kind, page in zip(kinds, pages)]) or "Nothing.\n"
     assert text == snapshot.use_extension(MarkdownSnapshot)
@@ -113,9 +132,11 @@ def test_what_comes_of_a_conversation_is_as_its_snapshot_says(snapshot, name):
 
 def test_what_a_person_says_makes_no_memory_without_a_model():
     for sentence in [
-        "From now on always run the tests.", "We avoid Redis here because of serverless constraints",
-        "remember that my son is allergic to nuts", "No, drop Redis, it is too slow",
-    ]:  # fmt: skip
+        "From now on always run the tests.",
+        "We avoid Redis here because of serverless constraints",
+        "remember that my son is allergic to nuts",
+        "No, drop Redis, it is too slow",
+    ]:
         assert items(f"U Fix the build, please\nE /srv/shop/a.c\nA Done.\nU {sentence}") == []
 
 
@@ -137,7 +158,9 @@ class TestSolutions:
     def test_the_edits_between_the_last_failing_run_and_the_one_that_passes_are_told(self):
         text = f"{self.FAILS}E /srv/shop/b.js\n$ npm test\nE /srv/shop/c.js"
         [solution] = [one for one in memories(text) if one.kind == "solution"]
-        assert solution.title == "`npm test`: TypeError: x is undefined -> passed after editing `b.js`"
+        assert (
+            solution.title == "`npm test`: TypeError: x is undefined -> passed after editing `b.js`"
+        )
         assert (solution.message, solution.quote) == (3, "TypeError: x is undefined")
 
     def test_without_a_change_or_a_pass_that_counts_there_is_none(self):
@@ -158,18 +181,42 @@ class TestSolutions:
         numbers = []
         for many in (20, 40):
             calls.clear()
-            run = "\n! npm run task{0} :: TypeError: x is undefined" * 2 + "\nE /a.js\n$ npm run task{0}"
-            assert len(solutions.solutions(said("U go" + "".join(map(run.format, range(many)))))) == many
+            run = (
+                "\n! npm run task{0} :: TypeError: x is undefined" * 2
+                + "\nE /a.js\n$ npm run task{0}"
+            )
+            assert (
+                len(solutions.solutions(said("U go" + "".join(map(run.format, range(many))))))
+                == many
+            )
             numbers.append(len(calls))
         assert numbers[1] <= 2 * numbers[0]
 
     def test_a_slip_that_is_mended_at_once_is_none_nor_are_red_and_green_of_a_test_of_its_own(self):
-        assert items("U go\n! npx tsc :: a.ts(1,2): error TS2304: no name\nE /srv/shop/a.ts\n$ npx tsc") == []
-        assert items(f"U go\nE /srv/shop/a.test.js\n{self.FAILS[15:]}E /srv/shop/b.js\n$ npm test") == []
+        assert (
+            items(
+                "U go\n! npx tsc :: a.ts(1,2): error TS2304: no name\nE /srv/shop/a.ts\n$ npx tsc"
+            )
+            == []
+        )
+        assert (
+            items(f"U go\nE /srv/shop/a.test.js\n{self.FAILS[15:]}E /srv/shop/b.js\n$ npm test")
+            == []
+        )
 
     def test_an_error_that_names_nothing_is_none(self):
-        for error in ["FAIL", "Exit code 1: [lint] ERROR task failed", "# example.org/a", "Exit code 1: $ biome check"]:
-            assert items(f"U go\n! go test :: {error}\n! go test :: {error}\nE /srv/shop/b.go\n$ go test") == []
+        for error in [
+            "FAIL",
+            "Exit code 1: [lint] ERROR task failed",
+            "# example.org/a",
+            "Exit code 1: $ biome check",
+        ]:
+            assert (
+                items(
+                    f"U go\n! go test :: {error}\n! go test :: {error}\nE /srv/shop/b.go\n$ go test"
+                )
+                == []
+            )
 
 
 class TestEpisode:
@@ -182,17 +229,37 @@ class TestEpisode:
     def test_it_tells_the_outcome_by_git_and_by_the_checks_and_how_it_ended(self):
         for said, told in [
             ("$ npm test\nA It works.", "`npm test` passed. Ended: It works."),
-            ("! npm test :: x is undefined\n$ npm test\nA It works.", "`npm test` passed. Ended: It works."),
-            ("$ npm test\n! npm test :: x is undefined\nA Hm.", "`npm test` failed: x is undefined. Ended: Hm."),
-            ('$ git commit -m "One"\n$ git commit -m "Two"\nA Done.', "Committed: Two (the last of 2). Ended: Done."),
-            ('$ git commit -m "One"\n$ git push\nA Done.', "Committed and pushed: One. Ended: Done."),
-            ("U And what about the docs then?", "Ended without an answer to: And what about the docs then?"),
-            ("! make :: make: *** [all] Error 2", "Ended with Bash, which failed: make: *** [all] Error 2."),
+            (
+                "! npm test :: x is undefined\n$ npm test\nA It works.",
+                "`npm test` passed. Ended: It works.",
+            ),
+            (
+                "$ npm test\n! npm test :: x is undefined\nA Hm.",
+                "`npm test` failed: x is undefined. Ended: Hm.",
+            ),
+            (
+                '$ git commit -m "One"\n$ git commit -m "Two"\nA Done.',
+                "Committed: Two (the last of 2). Ended: Done.",
+            ),
+            (
+                '$ git commit -m "One"\n$ git push\nA Done.',
+                "Committed and pushed: One. Ended: Done.",
+            ),
+            (
+                "U And what about the docs then?",
+                "Ended without an answer to: And what about the docs then?",
+            ),
+            (
+                "! make :: make: *** [all] Error 2",
+                "Ended with Bash, which failed: make: *** [all] Error 2.",
+            ),
         ]:
             assert episode(f"U Please fix the build\nE /srv/shop/a.c\n{said}").text.endswith(told)
 
     def test_files_elsewhere_are_told_from_where_they_lie_together(self):
-        text = episode("U Change the other project\nE /other/deep/project/a.py\nE /other/deep/project/b.py").text
+        text = episode(
+            "U Change the other project\nE /other/deep/project/a.py\nE /other/deep/project/b.py"
+        ).text
         assert "Changed: `a.py`, `b.py`" in text
 
     def test_what_was_pasted_is_not_told_as_asked(self):
@@ -203,7 +270,10 @@ class TestEpisode:
         assert "boom" not in memory.text
 
     def test_a_conversation_in_which_a_command_failed_is_told(self):
-        assert episode("U run the tests\n! npm test :: 3 failed\nA They fail.").title == "run the tests"
+        assert (
+            episode("U run the tests\n! npm test :: 3 failed\nA They fail.").title
+            == "run the tests"
+        )
 
     def test_a_conversation_that_holds_nothing_makes_nothing(self):
         for text in ["U run ls\n$ ls\nA a.txt", "U hi\nA Hello!", "U say lol\nA lol"]:
@@ -211,31 +281,60 @@ class TestEpisode:
             assert (result.memories, result.skipped) == ((), "no text")
 
     def test_a_talk_of_substance_is_worth_an_episode_without_any_tool(self):
-        assert episode(f"U How do tides work?\nA {'The moon pulls. ' * 50}").title == "How do tides work?"
+        assert (
+            episode(f"U How do tides work?\nA {'The moon pulls. ' * 50}").title
+            == "How do tides work?"
+        )
 
 
 class TestTitle:
     def test_it_says_what_the_conversation_was_about(self):
         for given, requests, commits, title in [
             ("Fixing the build", ["please look"], [], "Fixing the build"),
-            ("please look into the build of", ["please look into the build of the app. Now!"], [], "please look into the build of the app."),
-            ("", ["Implement the following plan:\n\n# Log in with a passkey\n\n..."], ["One"], "Log in with a passkey"),
-            ("", ["can you see why it fails for guests?"], ["Let guests check out"], "Let guests check out"),
+            (
+                "please look into the build of",
+                ["please look into the build of the app. Now!"],
+                [],
+                "please look into the build of the app.",
+            ),
+            (
+                "",
+                ["Implement the following plan:\n\n# Log in with a passkey\n\n..."],
+                ["One"],
+                "Log in with a passkey",
+            ),
+            (
+                "",
+                ["can you see why it fails for guests?"],
+                ["Let guests check out"],
+                "Let guests check out",
+            ),
             ("", ["@prompt.md really ULTRATHINK this"], [], "@prompt.md really ULTRATHINK this"),
             ("", ["https://example.org/issues/1"], ["One", "Two", "Three"], "One"),
-            ("", ["read @a/b.py in full. the cart is a mess, how can we split it?"], [], "the cart is a mess, how can we split it?"),
+            (
+                "",
+                ["read @a/b.py in full. the cart is a mess, how can we split it?"],
+                [],
+                "the cart is a mess, how can we split it?",
+            ),
             ("", ["## The checkout\n\n- fails for guests"], [], "fails for guests"),
-            ("", ["Bitte prüfe, warum der Build fehlschlägt! Danke."], [], "Bitte prüfe, warum der Build fehlschlägt!"),
+            (
+                "",
+                ["Bitte prüfe, warum der Build fehlschlägt! Danke."],
+                [],
+                "Bitte prüfe, warum der Build fehlschlägt!",
+            ),
             ("", ["请检查构建为什么失败。谢谢"], [], "请检查构建为什么失败。"),
             ("", [], [], "cart.py"),
-        ]:  # fmt: skip
+        ]:
             assert title_of(given, requests, commits, ["src/cart.py"]) == title
 
     def test_there_is_always_one(self):
         assert title_of("", [], [], []) == "Conversation"
 
     def test_a_title_from_a_request_is_word_for_word(self):
-        """The letters of "then", "and", "so", "now" within other words were cut out, and so were these words."""
+        """The letters of "then", "and", "so", "now" within other words were cut out, and so were
+        these words."""
         drawn = random.Random(seed := random.randrange(10**6))
         for _ in range(200):
             request = drawn_request(drawn)
@@ -246,10 +345,13 @@ class TestTitle:
 
     def test_words_that_go_on_stay(self):
         for request in [
-            "I don't know how the brand color is chosen", "What's the next big thing to work on?",
-            "Expand the menu and understand how the command works", "why does __init__ fail with **kwargs in 2**8 cases",
-            "rename a → b and c → d everywhere", "And now also the next commands, so then?",
-        ]:  # fmt: skip
+            "I don't know how the brand color is chosen",
+            "What's the next big thing to work on?",
+            "Expand the menu and understand how the command works",
+            "why does __init__ fail with **kwargs in 2**8 cases",
+            "rename a → b and c → d everywhere",
+            "And now also the next commands, so then?",
+        ]:
             assert title_of("", [request], [], []) == request
 
 
@@ -293,20 +395,39 @@ WORDS = [
 
 
 def drawn_request(drawn: random.Random) -> str:
-    lines = [" ".join(drawn.choices(WORDS, k=drawn.randrange(3, 14))) for _ in range(drawn.randrange(1, 4))]
-    return drawn.choice(["", "- ", "# ", "1. ", "then "]) + drawn.choice(["\n", "\n\n", " "]).join(lines)
+    lines = [
+        " ".join(drawn.choices(WORDS, k=drawn.randrange(3, 14)))
+        for _ in range(drawn.randrange(1, 4))
+    ]
+    return drawn.choice(["", "- ", "# ", "1. ", "then "]) + drawn.choice(["\n", "\n\n", " "]).join(
+        lines
+    )
 
 
 class TestRequests:
     def test_a_greeting_or_a_nod_is_none(self):
-        for text in ["hi", "Hello!", "ok", "yes", "/clear", "/model opus", "weiter", "你好", "thanks a", "👍"]:
+        for text in [
+            "hi",
+            "Hello!",
+            "ok",
+            "yes",
+            "/clear",
+            "/model opus",
+            "weiter",
+            "你好",
+            "thanks a",
+            "👍",
+        ]:
             assert not asks(text)
 
     def test_what_asks_for_something_is_one(self):
         for text in [
-            "Fix the build", "https://example.org/issues/1", "请修复构建", "Почини сборку проекта",
+            "Fix the build",
+            "https://example.org/issues/1",
+            "请修复构建",
+            "Почини сборку проекта",
             "/etc/hosts is empty, please look",
-        ]:  # fmt: skip
+        ]:
             assert asks(text)
 
 

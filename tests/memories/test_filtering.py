@@ -1,4 +1,5 @@
-"""Filtering and exchanges: what of a conversation a model gets to read, in pieces that it can take."""
+"""Filtering and exchanges: what of a conversation a model gets to read, in pieces that it can
+take."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ from records import PiSession, assistant, user, write
 
 from bench.filtering import measured, transcript_entries
 from session_memory.memories.budget import estimated_tokens
-from session_memory.memories.filtering import GOES_ON, WENT_ON, chunks, exchanges, filtered, size_text
+from session_memory.memories.filtering import (
+    GOES_ON,
+    WENT_ON,
+    chunks,
+    exchanges,
+    filtered,
+    size_text,
+)
 from session_memory.runtimes import all_runtimes
 from session_memory.settings.sections import Filtering, MemorySettings
 from session_memory.store.values import StoredEntry
@@ -37,25 +45,61 @@ class TestLines:
             (said("user", "Why?\n\nTell me."), "User: Why?\n\nTell me."),
             (said("assistant", "Because."), "Assistant: Because."),
             (
-                used("Read", "read", "/srv/agent/src/a.py", outcome="ok", error="", result_size=48_000, result_lines=2134),
+                used(
+                    "Read",
+                    "read",
+                    "/srv/agent/src/a.py",
+                    outcome="ok",
+                    error="",
+                    result_size=48_000,
+                    result_lines=2134,
+                ),
                 "Action: Read(src/a.py) -> file read, 2,134 lines, 48 KB",
             ),
             (
-                used("Bash", "command", "npm test", outcome="ok", error="", result_size=480, result_lines=1),
+                used(
+                    "Bash",
+                    "command",
+                    "npm test",
+                    outcome="ok",
+                    error="",
+                    result_size=480,
+                    result_lines=1,
+                ),
                 "Action: Bash(npm test) -> ok, 1 line, 480 B",
             ),
             (
-                used("Edit", "edit", "/elsewhere/b.py", outcome="ok", error="", result_size=900, result_lines=40),
+                used(
+                    "Edit",
+                    "edit",
+                    "/elsewhere/b.py",
+                    outcome="ok",
+                    error="",
+                    result_size=900,
+                    result_lines=40,
+                ),
                 "Action: Edit(/elsewhere/b.py) -> file changed",
             ),
             (
-                used("Bash", "command", "npm test", outcome="error", error="TypeError: x\nis undefined"),
+                used(
+                    "Bash",
+                    "command",
+                    "npm test",
+                    outcome="error",
+                    error="TypeError: x\nis undefined",
+                ),
                 "Action: Bash(npm test) -> error: TypeError: x is undefined",
             ),
-            (used("mcp__github__search", "other", "is:open", outcome="", error=""), "Action: mcp__github__search(is:open)"),
-            (used("TodoWrite", "other", "", outcome="ok", error="", result_size=0), "Action: TodoWrite() -> ok"),
+            (
+                used("mcp__github__search", "other", "is:open", outcome="", error=""),
+                "Action: mcp__github__search(is:open)",
+            ),
+            (
+                used("TodoWrite", "other", "", outcome="ok", error="", result_size=0),
+                "Action: TodoWrite() -> ok",
+            ),
             (used("Bash", "command", "ls", outcome="error", error=""), "Action: Bash(ls) -> error"),
-        ]:  # fmt: skip
+        ]:
             assert filtered([entry], Filtering()) == line
 
     def test_parameters_and_errors_are_capped(self):
@@ -72,7 +116,9 @@ class TestLines:
             (Filtering(keep_tool_structure=False), ["User", "Assistant"]),
         ]:
             entries = [said("user", "a"), said("assistant", "b"), used("Bash", "command", "c")]
-            assert [line.partition(":")[0] for line in filtered(entries, filtering).splitlines()] == speakers
+            assert [
+                line.partition(":")[0] for line in filtered(entries, filtering).splitlines()
+            ] == speakers
 
     def test_sizes_are_told_in_the_unit_that_fits(self):
         for characters, text in [
@@ -89,7 +135,10 @@ class TestExchanges:
     def test_an_exchange_is_what_the_user_said_and_all_replies(self):
         roles = "user assistant tool assistant user user tool assistant".split()  # noqa: SIM905
         found = exchanges([said(role, "x", number) for number, role in enumerate(roles)])
-        assert [[entry.id for entry in exchange] for exchange in found] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+        assert [[entry.id for entry in exchange] for exchange in found] == [
+            [0, 1, 2, 3],
+            [4, 5, 6, 7],
+        ]
 
     def test_what_comes_before_the_user_speaks_is_one_too(self):
         found = exchanges([said("assistant", "x", 1), said("user", "y", 2)])
@@ -98,17 +147,34 @@ class TestExchanges:
     def test_each_is_a_chunk_with_its_time_and_its_entries(self):
         entries = [said("user", "a", 1), said("assistant", "b", 2), said("user", "c", 3)]
         [first, second] = chunks(entries, Filtering(), 1000)
-        assert first == ("User: a\nAssistant: b", estimated_tokens("User: a\nAssistant: b"), 0, 0, 1, 2, 1000)
+        assert first == (
+            "User: a\nAssistant: b",
+            estimated_tokens("User: a\nAssistant: b"),
+            0,
+            0,
+            1,
+            2,
+            1000,
+        )
         assert second[2:] == (1, 0, 3, 3, 3000)
 
     def test_one_of_which_nothing_is_left_is_no_chunk(self):
         entries = [used("Bash", "command", "ls", 1), said("user", "c", 2)]
-        assert [chunk.text for chunk in chunks(entries, Filtering(keep_tool_structure=False), 1000)] == ["User: c"]
+        assert [
+            chunk.text for chunk in chunks(entries, Filtering(keep_tool_structure=False), 1000)
+        ] == ["User: c"]
 
     def test_a_large_one_is_split_between_entries(self):
-        entries = [said("user", "u" * 200, 1), said("assistant", "a" * 200, 2), said("assistant", "b" * 200, 3)]
+        entries = [
+            said("user", "u" * 200, 1),
+            said("assistant", "a" * 200, 2),
+            said("assistant", "b" * 200, 3),
+        ]
         found = chunks(entries, Filtering(), 200)
-        assert [(chunk.part, chunk.first_item, chunk.last_item) for chunk in found] == [(0, 1, 2), (1, 3, 3)]
+        assert [(chunk.part, chunk.first_item, chunk.last_item) for chunk in found] == [
+            (0, 1, 2),
+            (1, 3, 3),
+        ]
 
     def test_a_large_entry_is_split_after_a_paragraph_with_marks_at_the_seam(self):
         paragraphs = ["first " * 30, "second " * 30, "third " * 30]
@@ -137,20 +203,38 @@ class TestExchanges:
         whole = filtered(entries, Filtering())
         for mark in ("User: ", "Assistant: "):
             whole = whole.replace(mark, "")
-        assert "".join(kept.split()) == "".join(whole.replace(GOES_ON, "").replace(WENT_ON, "").split())
+        assert "".join(kept.split()) == "".join(
+            whole.replace(GOES_ON, "").replace(WENT_ON, "").split()
+        )
 
 
 class TestMeasuring:
     def test_before_is_all_that_the_messages_hold_and_after_what_is_left(self, tmp_path):
-        call = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/srv/agent/a.py"}}
-        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "z" * 4000}]}
+        call = {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "Read",
+            "input": {"file_path": "/srv/agent/a.py"},
+        }
+        result = {
+            "type": "tool_result",
+            "tool_use_id": "toolu_1",
+            "content": [{"type": "text", "text": "z" * 4000}],
+        }
         path = write(
-            tmp_path / "a.jsonl", user("Read it"), assistant({"type": "thinking", "thinking": "Hm.", "signature": "x" * 99}),
-            assistant(call), user([result, {"type": "image", "source": {"data": "x" * 99}}]), assistant("Done."),
-        )  # fmt: skip
+            tmp_path / "a.jsonl",
+            user("Read it"),
+            assistant({"type": "thinking", "thinking": "Hm.", "signature": "x" * 99}),
+            assistant(call),
+            user([result, {"type": "image", "source": {"data": "x" * 99}}]),
+            assistant("Done."),
+        )
         size = measured(str(path), MemorySettings())
         parameters = json.dumps(call["input"])
-        assert size.characters_before == len("Read it" + "Hm." + parameters + "[image]" + "Done.") + 4000
+        assert (
+            size.characters_before
+            == len("Read it" + "Hm." + parameters + "[image]" + "Done.") + 4000
+        )
         left = "User: Read it\nAction: Read(a.py) -> file read, 1 line, 4 KB\nUser: [image]\nAssistant: Done."
         assert filtered(transcript_entries(str(path)), Filtering()) == left
         assert size.characters_after == len(left)
@@ -181,6 +265,8 @@ class TestMeasuring:
     @pytest.mark.skipif(not TRANSCRIPTS.exists(), reason="../shared/transcripts is not there")
     @pytest.mark.parametrize("runtime", ["claude", "pi"])
     def test_of_real_sessions_most_is_left_out(self, runtime):
-        largest = max((TRANSCRIPTS / runtime).rglob("*.jsonl"), key=lambda path: path.stat().st_size)
+        largest = max(
+            (TRANSCRIPTS / runtime).rglob("*.jsonl"), key=lambda path: path.stat().st_size
+        )
         size = measured(str(largest), MemorySettings())
         assert size.reduction > 0.85

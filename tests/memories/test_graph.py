@@ -1,4 +1,5 @@
-"""The strategy by Graphiti: the real library and the real Kuzu, with a fake model behind its own clients."""
+"""The strategy by Graphiti: the real library and the real Kuzu, with a fake model behind its own
+clients."""
 
 from __future__ import annotations
 
@@ -63,13 +64,17 @@ class TestEpisodes:
     def test_every_exchange_becomes_an_episode_that_is_searchable_in_its_group_alone(
         self, bare: Machine, api: FakeOpenAI
     ) -> None:
-        """The graphs are for this user alone and lie beside the store; what the API reports is what is counted."""
+        """The graphs are for this user alone and lie beside the store; what the API reports is what
+        is counted."""
         machine = bare
         machine.stored.add(*TALK, name="one", home="work")
         machine.stored.add("Cleo owns Shop now.", "> I see.", name="two", home="family.home")
         assert [done.status for done in machine.run()] == ["archived", "archived"]
         directory = machine.root / "strategies" / "graphiti"
-        assert {path.name for path in directory.glob("*.kuzu")} == {"work.kuzu", "family_2e_home.kuzu"}
+        assert {path.name for path in directory.glob("*.kuzu")} == {
+            "work.kuzu",
+            "family_2e_home.kuzu",
+        }
         assert directory.stat().st_mode & 0o777 == 0o700
         inputs = [request.body["input"] for request in api.requests if request.kind == "embedding"]
         embedded = sum(len(one) if isinstance(one, list) else 1 for one in inputs)
@@ -103,7 +108,9 @@ class TestEpisodes:
 
 class TestFailures:
     @pytest.mark.slow
-    def test_it_goes_on_at_the_exchange_where_it_stopped(self, machine: Machine, api: FakeOpenAI) -> None:
+    def test_it_goes_on_at_the_exchange_where_it_stopped(
+        self, machine: Machine, api: FakeOpenAI
+    ) -> None:
         id = machine.stored.add(*TALK, name="one")
         machine.run()  # how many requests the first exchange takes is graphiti's affair
         first = api.kinds().index("ExtractedEntities", 1)
@@ -128,7 +135,9 @@ class TestFailures:
 
         machine.stored.add(*TALK[:2], name="one")
         with monkeypatch.context() as patch:
-            patch.setattr(bulk_utils, "get_entity_edge_save_bulk_query", lambda provider: "made-up crash")
+            patch.setattr(
+                bulk_utils, "get_entity_edge_save_bulk_query", lambda provider: "made-up crash"
+            )
             assert [done.status for done in machine.run()] == ["waiting"]
         assert machine.episodes() == []
         machine.stored.now += 3_600_000
@@ -144,15 +153,21 @@ class TestFailures:
         machine.stored.add(*TALK[:2], name="one")
         whole = graph_queries.get_fulltext_indices
         with monkeypatch.context() as patch:
-            patch.setattr(graph_queries, "get_fulltext_indices", lambda provider: [whole(provider)[0], "made-up crash"])
+            patch.setattr(
+                graph_queries,
+                "get_fulltext_indices",
+                lambda provider: [whole(provider)[0], "made-up crash"],
+            )
             assert [done.status for done in machine.run()] == ["stopped"]
-        assert [path.name for path in (machine.root / "strategies/graphiti").glob("main.kuzu*[!k]")] == [
-            "main.kuzu.new"
-        ]
+        assert [
+            path.name for path in (machine.root / "strategies/graphiti").glob("main.kuzu*[!k]")
+        ] == ["main.kuzu.new"]
         assert [done.status for done in machine.run()] == ["archived"]
         assert machine.facts("Ada") == ["Ada uses Redis"]
 
-    def test_a_query_that_fails_beside_others_ends_nothing_but_this_attempt(self, machine: Machine) -> None:
+    def test_a_query_that_fails_beside_others_ends_nothing_but_this_attempt(
+        self, machine: Machine
+    ) -> None:
         machine.stored.add(*TALK[:2], name="one")
         machine.run()
         drop = "CALL DROP_FTS_INDEX('RelatesToNode_', 'edge_name_and_fact')"
@@ -161,7 +176,9 @@ class TestFailures:
         assert [done.status for done in machine.run()] == ["waiting"]
         assert machine.episodes() == ["session-one-0-0"]
 
-    def test_what_may_go_right_another_time_is_tried_again_later(self, machine: Machine, api: FakeOpenAI) -> None:
+    def test_what_may_go_right_another_time_is_tried_again_later(
+        self, machine: Machine, api: FakeOpenAI
+    ) -> None:
         machine.stored.add(*TALK[:2], name="one")
         for failure in (429, 500, "no JSON", '{"nonsense": 1}', ""):
             api.failures = [failure]
@@ -178,15 +195,22 @@ class TestFailures:
         started = time.monotonic()
         (done,) = machine.run(timeout_seconds=1)
         assert time.monotonic() - started < HANG_SECONDS / 2
-        assert (done.status, "timed out after 1 s" in done.reason or "Timeout" in done.reason) == ("waiting", True)
+        assert (done.status, "timed out after 1 s" in done.reason or "Timeout" in done.reason) == (
+            "waiting",
+            True,
+        )
 
-    def test_a_key_that_is_refused_stops_the_strategy(self, machine: Machine, api: FakeOpenAI) -> None:
+    def test_a_key_that_is_refused_stops_the_strategy(
+        self, machine: Machine, api: FakeOpenAI
+    ) -> None:
         id = machine.stored.add(*TALK[:2])
         api.failures = [401]
         assert [done.status for done in machine.run()] == ["stopped"]
         assert machine.stored.status(id)[0] == "ready"
 
-    def test_the_budget_is_a_hard_stop_at_every_request(self, machine: Machine, api: FakeOpenAI) -> None:
+    def test_the_budget_is_a_hard_stop_at_every_request(
+        self, machine: Machine, api: FakeOpenAI
+    ) -> None:
         id = machine.stored.add(*TALK, name="one")
         machine.limits = (10**6, 26_000)
         queue, strategy = machine.queue(max_output_tokens=25_000)
@@ -201,14 +225,19 @@ class TestFailures:
         code = "import kuzu, sys; db = kuzu.Database(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
         holder = subprocess.Popen(
             [sys.executable, "-c", code, str(machine.root / "strategies/graphiti/main.kuzu")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         try:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "open\n"
             machine.stored.add(*TALK[2:], name="two")
             (done,) = machine.run()
-            assert (done.status, "another process has the graph open" in done.reason) == ("waiting", True)
+            assert (done.status, "another process has the graph open" in done.reason) == (
+                "waiting",
+                True,
+            )
         finally:
             holder.communicate()
         machine.stored.now += 3_600_000
@@ -232,7 +261,9 @@ class TestCommand:
         )
         return config
 
-    def test_the_graph_is_searched_for_whoever_asks(self, bare: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_the_graph_is_searched_for_whoever_asks(
+        self, bare: Machine, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         machine = bare
         assert self.run("search", "Who uses Redis?") == 1
         assert capsys.readouterr().err.splitlines() == [
@@ -247,7 +278,11 @@ class TestCommand:
         assert capsys.readouterr().out == "Ada uses Redis\n"
         self.run("search", "Redis", "--json")
         facts = json.loads(capsys.readouterr().out)["facts"]
-        assert (facts[0]["fact"], facts[0]["name"], facts[0]["group"]) == ("Ada uses Redis", "USES", "main")
+        assert (facts[0]["fact"], facts[0]["name"], facts[0]["group"]) == (
+            "Ada uses Redis",
+            "USES",
+            "main",
+        )
 
     def test_what_rules_exclude_is_not_found_and_what_is_forgotten_is_gone(
         self, machine: Machine, config: Path, capsys: pytest.CaptureFixture[str]
@@ -279,9 +314,16 @@ class TestCommand:
 class TestSettings:
     def test_what_is_not_as_documented_is_refused(self) -> None:
         for values in [
-            7, {"modell": "x"}, {"url": "http://x"}, {"url": "kuzu://relative/path"}, {"url": "neo4j://u:secret@h"},
-            {"key_env": "sk-a-key"}, {"dimensions": 1}, {"timeout_seconds": True}, {"base_url": "localhost"},
-        ]:  # fmt: skip
+            7,
+            {"modell": "x"},
+            {"url": "http://x"},
+            {"url": "kuzu://relative/path"},
+            {"url": "neo4j://u:secret@h"},
+            {"key_env": "sk-a-key"},
+            {"dimensions": 1},
+            {"timeout_seconds": True},
+            {"base_url": "localhost"},
+        ]:
             with pytest.raises(ConfigError):
                 graph.settings_of(values)
 
@@ -305,9 +347,14 @@ class TestSettings:
         with pytest.raises(UnavailableError, match="OPENAI_API_KEY is not set"):
             graph.keys_of(graph.settings_of({}), {})
         assert graph.keys_of(graph.settings_of({"key_env": "MINE"}), {"MINE": "k"}) == ("k", "k")
-        assert graph.keys_of(graph.settings_of({"base_url": "http://127.0.0.1"}), {}) == ("none", "none")
+        assert graph.keys_of(graph.settings_of({"base_url": "http://127.0.0.1"}), {}) == (
+            "none",
+            "none",
+        )
 
-    def test_without_graphiti_it_is_unavailable_and_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_graphiti_it_is_unavailable_and_says_what_to_install(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         import importlib.util
 
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -334,6 +381,13 @@ class _Failing(list[Any]):
 
 def _messages(api: FakeOpenAI) -> str:
     """What graphiti asked its model to extract from."""
-    extracting = [request for request in api.requests if request.kind in ("ExtractedEntities", "ExtractedEdges")]
-    parts = [request.text.partition("CURRENT MESSAGE>")[2].partition("</CURRENT")[0] for request in extracting]
+    extracting = [
+        request
+        for request in api.requests
+        if request.kind in ("ExtractedEntities", "ExtractedEdges")
+    ]
+    parts = [
+        request.text.partition("CURRENT MESSAGE>")[2].partition("</CURRENT")[0]
+        for request in extracting
+    ]
     return "\n".join(parts)

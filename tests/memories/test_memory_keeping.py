@@ -1,4 +1,5 @@
-"""What becomes of memories: kept, merged, superseded, forgotten, and not lost where a process dies."""
+"""What becomes of memories: kept, merged, superseded, forgotten, and not lost where a process
+dies."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class TestLikeness:
 
     def test_words_that_differ_in_a_vowel_sign_are_different_words(self) -> None:
         for one, other in [("दिन", "दान"), ("பால்", "பில்"), ("วัน", "วิน"), ("গ্রাম", "গরম")]:
-            assert not says_the_same(wording(f"{one} {one}{one}"), wording(f"{other} {other}{other}"))
+            assert not says_the_same(
+                wording(f"{one} {one}{one}"), wording(f"{other} {other}{other}")
+            )
             assert normalised(one) != normalised(other), "which would be one memory"
         assert len(wording("हिन्दी में लिखो").words) == 3
 
@@ -57,7 +60,11 @@ class TestLikeness:
 
 class TestKeeping:
     def test_the_same_again_changes_nothing(self, memory_dir: MemoryDirectory) -> None:
-        memories = (EXPIRY, Memory("episode", "Login", "Fixed."), Memory("question", "Which port?", ""))
+        memories = (
+            EXPIRY,
+            Memory("episode", "Login", "Fixed."),
+            Memory("question", "Which port?", ""),
+        )
         first = memory_dir.keep(*memories)
         before = memory_dir.content()
         assert memory_dir.keep(*memories) == first
@@ -71,23 +78,33 @@ class TestKeeping:
         again = fact("JWT expiry of the login service is 3600 seconds.")
         assert memory_dir.keep(again, of=later) == [id]
         (kept,) = memory_dir.all()
-        assert [origin[1] for origin in kept.origins] == ["d58a79a7-1111-4222-8333-abcdefabcdef", "other"]
+        assert [origin[1] for origin in kept.origins] == [
+            "d58a79a7-1111-4222-8333-abcdefabcdef",
+            "other",
+        ]
         assert kept.at == FEBRUARY + DAY
 
-    def test_a_newer_value_supersedes_the_older_one_which_stays_struck(self, memory_dir: MemoryDirectory) -> None:
+    def test_a_newer_value_supersedes_the_older_one_which_stays_struck(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         (old,) = memory_dir.keep(EXPIRY)
         newer = fact("The JWT expiry of the login service is 7200 seconds")
         (new,) = memory_dir.keep(newer, of=conversation(13, FEBRUARY + DAY))
         text = memory_dir.page("facts.md").read_text()
         assert f"## ~~The JWT expiry of the login service is 3600 seconds~~ ^{old}\n" in text
         assert f"*Superseded 2026-02-22 14:32:05 UTC by ^{new}*" in text
-        assert memory_dir.found("JWT expiry") == ["The JWT expiry of the login service is 7200 seconds"]
+        assert memory_dir.found("JWT expiry") == [
+            "The JWT expiry of the login service is 7200 seconds"
+        ]
         assert len(memory_dir.found("JWT expiry", with_superseded=True)) == 2
 
-    def test_an_older_value_that_comes_late_supersedes_nothing(self, memory_dir: MemoryDirectory) -> None:
+    def test_an_older_value_that_comes_late_supersedes_nothing(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         (new,) = memory_dir.keep(EXPIRY)
         (old,) = memory_dir.keep(
-            fact("The JWT expiry of the login service is 60 seconds"), of=conversation(2, FEBRUARY - DAY)
+            fact("The JWT expiry of the login service is 60 seconds"),
+            of=conversation(2, FEBRUARY - DAY),
         )
         assert {memory.id: memory.superseded for memory in memory_dir.all()} == {new: "", old: new}
 
@@ -96,7 +113,10 @@ class TestKeeping:
         (answer,) = memory_dir.keep(
             fact("It listens on 8080", replaces=(question, "nonsense", "")), of=conversation(13)
         )
-        assert {memory.id: memory.superseded for memory in memory_dir.all()} == {question: answer, answer: ""}
+        assert {memory.id: memory.superseded for memory in memory_dir.all()} == {
+            question: answer,
+            answer: "",
+        }
 
     @pytest.mark.parametrize("order", [("extractive", "summary"), ("summary", "extractive")])
     def test_what_a_model_tells_of_a_conversation_takes_the_place_of_what_heuristics_tell(
@@ -104,21 +124,36 @@ class TestKeeping:
     ) -> None:
         for strategy in order:
             memory_dir.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
-        memory_dir.keep(Memory("episode", "Later", ""), of=conversation(12, FEBRUARY + DAY), strategy="extractive")
-        assert sorted(memory.title for memory in memory_dir.all(with_superseded=False)) == ["By summary", "Later"]
+        memory_dir.keep(
+            Memory("episode", "Later", ""),
+            of=conversation(12, FEBRUARY + DAY),
+            strategy="extractive",
+        )
+        assert sorted(memory.title for memory in memory_dir.all(with_superseded=False)) == [
+            "By summary",
+            "Later",
+        ]
         before = memory_dir.content()
         for strategy in order:
             memory_dir.keep(Memory("episode", f"By {strategy}", "Fixed."), strategy=strategy)
         assert memory_dir.content() == before
 
-    def test_an_episode_without_a_model_is_not_told_again_in_other_words(self, memory_dir: MemoryDirectory) -> None:
-        (first,) = memory_dir.keep(Memory("episode", "Can you fix it", "Asked: fix"), strategy="extractive")
+    def test_an_episode_without_a_model_is_not_told_again_in_other_words(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
+        (first,) = memory_dir.keep(
+            Memory("episode", "Can you fix it", "Asked: fix"), strategy="extractive"
+        )
         again = Memory("episode", "Fixing it", "Asked: fix it")
         assert memory_dir.keep(again, of=conversation(99), strategy="extractive") == [first]
         assert [memory.title for memory in memory_dir.all()] == ["Can you fix it"]
 
-    def test_values_of_different_things_stand_side_by_side(self, memory_dir: MemoryDirectory) -> None:
-        memory_dir.keep(fact("Its port is by default 80", "alpha"), fact("Its port is by default 81", "beta"))
+    def test_values_of_different_things_stand_side_by_side(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
+        memory_dir.keep(
+            fact("Its port is by default 80", "alpha"), fact("Its port is by default 81", "beta")
+        )
         assert [memory.superseded for memory in memory_dir.all()] == ["", ""]
 
     def test_two_processes_at_once_lose_nothing(self, memory_dir: MemoryDirectory) -> None:
@@ -138,7 +173,10 @@ class TestKeeping:
         self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (question,) = memory_dir.keep(Memory("question", "Which port does it use?", ""))
-        answer = (fact("It listens on 8080", replaces=(question,)), Memory("episode", "Ports", "Found."))
+        answer = (
+            fact("It listens on 8080", replaces=(question,)),
+            Memory("episode", "Ports", "Found."),
+        )
         written: list[str] = []
         write = pages.write
 
@@ -153,7 +191,11 @@ class TestKeeping:
             with pytest.raises(OSError, match="made-up"):
                 memory_dir.keep(*answer)
         memory_dir.keep(*answer)
-        assert sorted(memory_dir.content()) == ["episodes/2026-02-21.md", "facts.md", "questions.md"]
+        assert sorted(memory_dir.content()) == [
+            "episodes/2026-02-21.md",
+            "facts.md",
+            "questions.md",
+        ]
         assert len(memory_dir.all()) == 3
         assert [memory.id for memory in memory_dir.all() if memory.superseded] == [question]
 
@@ -183,25 +225,49 @@ class TestWork:
     def test_a_run_reads_the_index_once_and_writes_that_of_prompts_once(
         self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        memory_dir.keep(*[fact(f"Thing {number} owns port {number}", f"s{number}") for number in range(50)])
+        memory_dir.keep(
+            *[fact(f"Thing {number} owns port {number}", f"s{number}") for number in range(50)]
+        )
         memory_dir.refresh()
         with monkeypatch.context() as patch:
             calls = self.counted(
-                patch, (prompt_index, "write_atomically"), (pages, "read"), (library, "_without_secrets"),
-                (MemoryIndex, "memories"), (MemoryIndex, "placed"),
-            )  # fmt: skip
+                patch,
+                (prompt_index, "write_atomically"),
+                (pages, "read"),
+                (library, "_without_secrets"),
+                (MemoryIndex, "memories"),
+                (MemoryIndex, "placed"),
+            )
             with memory_dir.writer() as writer:
                 for number in range(self.RUN):
-                    one = conversation(100 + number, FEBRUARY + number * DAY, session_id=f"session-{number}")
-                    writer(one, (), "summary", MemoryResult((fact(f"Service {number} is slow", f"new {number}"),)))
-                assert dict(calls) == {"memories": 1, "read": self.RUN, "_without_secrets": self.RUN}
-            assert (calls["memories"], calls["read"], calls["placed"], calls["write_atomically"]) == (2, self.RUN, 1, 1)
+                    one = conversation(
+                        100 + number, FEBRUARY + number * DAY, session_id=f"session-{number}"
+                    )
+                    writer(
+                        one,
+                        (),
+                        "summary",
+                        MemoryResult((fact(f"Service {number} is slow", f"new {number}"),)),
+                    )
+                assert dict(calls) == {
+                    "memories": 1,
+                    "read": self.RUN,
+                    "_without_secrets": self.RUN,
+                }
+            assert (
+                calls["memories"],
+                calls["read"],
+                calls["placed"],
+                calls["write_atomically"],
+            ) == (2, self.RUN, 1, 1)
         assert len(memory_dir.all()) == 50 + self.RUN
 
     def test_a_page_that_is_read_again_is_redacted_where_it_changed(
         self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        memory_dir.keep(*[fact(f"Thing {number} owns port {number}", f"s{number}") for number in range(50)])
+        memory_dir.keep(
+            *[fact(f"Thing {number} owns port {number}", f"s{number}") for number in range(50)]
+        )
         memory_dir.edit("facts.md", "Thing 7 owns", "Thing 7 has")
         memory_dir.settle()
         calls = self.counted(monkeypatch, (library, "_without_secrets"))
@@ -209,7 +275,9 @@ class TestWork:
         assert calls["_without_secrets"] == 1
         assert memory_dir.found("thing 7 has port")[0] == "Thing 7 has port 7"
 
-    def test_a_page_that_someone_edits_during_a_run_is_read(self, memory_dir: MemoryDirectory) -> None:
+    def test_a_page_that_someone_edits_during_a_run_is_read(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         with memory_dir.writer() as writer:
             (id,) = writer(conversation(), (), "summary", MemoryResult((EXPIRY,)))
             memory_dir.edit("facts.md", "3600 seconds", "60 minutes")
@@ -224,7 +292,8 @@ class Killed(BaseException):
 
 
 class TestCrashes:
-    """Whatever step a process dies at, before it or right after it: the next one completes what it began."""
+    """Whatever step a process dies at, before it or right after it: the next one completes what it
+    began."""
 
     MEMORIES = (
         Memory("episode", "Ports", "Found it."),
@@ -271,7 +340,9 @@ class TestCrashes:
 
     def keep(self, memory_dir: MemoryDirectory, question: str) -> None:
         memory_dir.keep(
-            *self.MEMORIES, fact("It listens on 8080", replaces=(question,)), of=conversation(20, FEBRUARY + DAY)
+            *self.MEMORIES,
+            fact("It listens on 8080", replaces=(question,)),
+            of=conversation(20, FEBRUARY + DAY),
         )
 
     @pytest.mark.parametrize("after", [False, True])
@@ -313,10 +384,14 @@ class TestCrashes:
                     was_killed = False
                 except Killed:
                     was_killed = True
-            assert memory_dir.keep(EXPIRY) == ([] if forgotten.read(str(memory_dir.directory)) else [expiry])
+            assert memory_dir.keep(EXPIRY) == (
+                [] if forgotten.read(str(memory_dir.directory)) else [expiry]
+            )
             memory_dir.library().forget(ids)
             _, memories, tombstones = self.outcome(memory_dir)
-            assert (memories, sorted(one.id for one in tombstones)) == ([], sorted(ids)), f"killed at step {step}"
+            assert (memories, sorted(one.id for one in tombstones)) == ([], sorted(ids)), (
+                f"killed at step {step}"
+            )
             memory_dir.index.close()
             if not was_killed:
                 break
@@ -333,21 +408,39 @@ class TestForgetting:
         assert memory_dir.found("JWT") == []
         assert memory_dir.keep(EXPIRY) == []
         assert memory_dir.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
-        assert b"JWT" not in b"".join(path.read_bytes() for path in memory_dir.directory.rglob("*") if path.is_file())
+        assert b"JWT" not in b"".join(
+            path.read_bytes() for path in memory_dir.directory.rglob("*") if path.is_file()
+        )
 
-    def test_an_episode_does_not_come_back_in_other_words(self, memory_dir: MemoryDirectory) -> None:
+    def test_an_episode_does_not_come_back_in_other_words(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         (id,) = memory_dir.keep(Memory("episode", "Login", "Fixed it."))
         memory_dir.library().forget([id])
-        assert memory_dir.keep(Memory("episode", "The sign-in", "It was mended."), strategy="extractive") == []
-        assert memory_dir.keep(Memory("episode", "Login", "Fixed it."), of=conversation(13, FEBRUARY + DAY)) != []
+        assert (
+            memory_dir.keep(
+                Memory("episode", "The sign-in", "It was mended."), strategy="extractive"
+            )
+            == []
+        )
+        assert (
+            memory_dir.keep(
+                Memory("episode", "Login", "Fixed it."), of=conversation(13, FEBRUARY + DAY)
+            )
+            != []
+        )
 
-    def test_an_episode_takes_with_it_what_it_had_taken_the_place_of(self, memory_dir: MemoryDirectory) -> None:
+    def test_an_episode_takes_with_it_what_it_had_taken_the_place_of(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         memory_dir.keep(Memory("episode", "By heuristics", "Asked."), strategy="extractive")
         (id,) = memory_dir.keep(Memory("episode", "By a model", "Understood."))
         memory_dir.library().forget([id])
         assert memory_dir.all() == []
 
-    def test_it_does_not_come_back_where_the_store_was_lost(self, memory_dir: MemoryDirectory, tmp_path: Path) -> None:
+    def test_it_does_not_come_back_where_the_store_was_lost(
+        self, memory_dir: MemoryDirectory, tmp_path: Path
+    ) -> None:
         (id, other) = memory_dir.keep(EXPIRY, fact("Something else"))
         memory_dir.library().forget([id])
         memory_dir.index.close()
@@ -361,18 +454,23 @@ class TestForgetting:
         (old,) = memory_dir.keep(EXPIRY)
         before = memory_dir.page("facts.md").read_text()
         (new,) = memory_dir.keep(
-            fact("The JWT expiry of the login service is 7 seconds"), of=conversation(13, FEBRUARY + DAY)
+            fact("The JWT expiry of the login service is 7 seconds"),
+            of=conversation(13, FEBRUARY + DAY),
         )
         memory_dir.library().forget([new])
         assert [(memory.id, memory.superseded) for memory in memory_dir.all()] == [(old, "")]
         assert memory_dir.page("facts.md").read_text().rstrip() == before.rstrip()
 
-    def test_a_newer_value_of_what_was_forgotten_may_be_kept(self, memory_dir: MemoryDirectory) -> None:
+    def test_a_newer_value_of_what_was_forgotten_may_be_kept(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         (id,) = memory_dir.keep(fact("The port is 80"))
         memory_dir.library().forget([id])
         assert memory_dir.keep(fact("The port is 81")) != []
 
-    def test_a_dictionary_recovers_no_word_from_what_lies_among_the_pages(self, memory_dir: MemoryDirectory) -> None:
+    def test_a_dictionary_recovers_no_word_from_what_lies_among_the_pages(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         (id,) = memory_dir.keep(EXPIRY)
         memory_dir.library().forget([id])
         kept = (memory_dir.directory / forgotten.TOMBSTONES).read_text()
@@ -381,19 +479,25 @@ class TestForgetting:
         key = memory_dir.directory.parent / ".private-memories" / forgotten.KEY
         assert (len(key.read_bytes()), stat.S_IMODE(key.stat().st_mode)) == (32, 0o600)
 
-    def test_a_tombstone_of_before_that_has_no_key_still_holds_and_gets_one(self, memory_dir: MemoryDirectory) -> None:
+    def test_a_tombstone_of_before_that_has_no_key_still_holds_and_gets_one(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         (id, other) = memory_dir.keep(EXPIRY, fact("Something else"))
         said = wording(EXPIRY.title)
         old = [format.short_hash(word) for word in said.words | said.values]
         memory_dir.library().forget([id])
         path = memory_dir.directory / forgotten.TOMBSTONES
-        path.write_text(json.dumps({"id": "x", "kind": "fact", "words": old, "conversations": []}) + "\n")
+        path.write_text(
+            json.dumps({"id": "x", "kind": "fact", "words": old, "conversations": []}) + "\n"
+        )
         assert memory_dir.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
         memory_dir.library().forget([other])
         assert not [word for word in old if word in path.read_text()]
         assert memory_dir.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
 
-    def test_a_tombstone_file_that_somebody_broke_breaks_nothing(self, memory_dir: MemoryDirectory) -> None:
+    def test_a_tombstone_file_that_somebody_broke_breaks_nothing(
+        self, memory_dir: MemoryDirectory
+    ) -> None:
         (id,) = memory_dir.keep(EXPIRY)
         memory_dir.library().forget([id])
         with (memory_dir.directory / forgotten.TOMBSTONES).open("a") as file:

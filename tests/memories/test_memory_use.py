@@ -35,7 +35,9 @@ from session_memory.tools import HomeBackend, call
 
 
 class TestIndex:
-    def test_the_index_is_built_anew_from_the_pages(self, memory_dir: MemoryDirectory, tmp_path: Path) -> None:
+    def test_the_index_is_built_anew_from_the_pages(
+        self, memory_dir: MemoryDirectory, tmp_path: Path
+    ) -> None:
         memory_dir.keep(EXPIRY, Memory("episode", "Login", "Fixed it."))
         before = {memory.id: memory for memory in memory_dir.all()}
         memory_dir.index.close()
@@ -67,12 +69,17 @@ class TestIndex:
     def test_those_told_to_prompts_are_those_listed(
         self, memory_dir: MemoryDirectory, tmp_path: Path, rules: str
     ) -> None:
-        kept = memory_dir.keep(EXPIRY) + memory_dir.keep(fact("Tea is at five"), of=conversation(session_id="gone"))
+        kept = memory_dir.keep(EXPIRY) + memory_dir.keep(
+            fact("Tea is at five"), of=conversation(session_id="gone")
+        )
         person = homes.person_home({"HOME": str(tmp_path)})
         os.makedirs(person.memory_dir, exist_ok=True)
         Path(person.config_file).write_text(rules)
         with closing(
-            MemoryIndex(memory_dir.database, partial(ReadRules, lambda group: person, {"HOME": str(tmp_path)}))
+            MemoryIndex(
+                memory_dir.database,
+                partial(ReadRules, lambda group: person, {"HOME": str(tmp_path)}),
+            )
         ) as index:
             listed = [one.id for one in index.memories(MemoryFilter(("",), is_untrusted=False))]
             told = [one.id for one in index.placed("") if one.is_told]
@@ -104,11 +111,15 @@ class TestCommand:
         assert self.run() == 0
         assert capsys.readouterr().out.splitlines()[0].startswith(id) or len(person.all()) == 2
         assert self.run("search", "expiry", "of", "JWT") == 0
-        line = f"{id}  2026-02-21  fact (auth): The JWT expiry of the login service is 3600 seconds\n"
+        line = (
+            f"{id}  2026-02-21  fact (auth): The JWT expiry of the login service is 3600 seconds\n"
+        )
         found, text, where = capsys.readouterr().out.splitlines()
         assert found == line.rstrip()
         assert text == '  "expiry set to 3600"'
-        assert where.startswith("  from session d58a79a7-1111-4222-8333-abcdefabcdef, 2026-02-21 14:32:05 UTC: ")
+        assert where.startswith(
+            "  from session d58a79a7-1111-4222-8333-abcdefabcdef, 2026-02-21 14:32:05 UTC: "
+        )
         assert where.endswith("session-memory show 12")
         assert self.run("show", id[:6]) == 0
         shown = capsys.readouterr().out
@@ -118,7 +129,9 @@ class TestCommand:
         self.run("list", "--kind", "episode")
         assert "A ‹b›day‹/b›" in capsys.readouterr().out
 
-    def test_json_holds_all_of_it(self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_json_holds_all_of_it(
+        self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (id,) = person.keep(EXPIRY)
         self.run("search", "JWT", "--json")
         (memory,) = json.loads(capsys.readouterr().out)["memories"]
@@ -130,7 +143,10 @@ class TestCommand:
     ) -> None:
         (id,) = person.keep(EXPIRY._replace(message=34, at=FEBRUARY - 60_000))
         self.run("show", id)
-        assert "2026-02-21 14:31:05 UTC, by summary: session-memory show 12 --around 34\n" in capsys.readouterr().out
+        assert (
+            "2026-02-21 14:31:05 UTC, by summary: session-memory show 12 --around 34\n"
+            in capsys.readouterr().out
+        )
         self.run("show", id, "--json")
         (memory,) = json.loads(capsys.readouterr().out)["memories"]
         assert memory["origins"][0]["message"] == 34
@@ -158,7 +174,9 @@ class TestCommand:
     def test_what_was_forgotten_last_is_taken_back(
         self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        first, second, third = person.keep(EXPIRY, fact("Something else", "x"), fact("A third thing", "y"))
+        first, second, third = person.keep(
+            EXPIRY, fact("Something else", "x"), fact("A third thing", "y")
+        )
         self.run("forget", first)
         self.run("forget", second, third)
         capsys.readouterr()
@@ -194,7 +212,9 @@ class TestCommand:
             self.run("forget", "--undo")
         assert not kept.exists()
 
-    def test_what_is_forgotten_for_good_takes_the_rest_with_it(self, person: MemoryDirectory) -> None:
+    def test_what_is_forgotten_for_good_takes_the_rest_with_it(
+        self, person: MemoryDirectory
+    ) -> None:
         first, second = person.keep(EXPIRY, fact("Something else"))
         self.run("forget", first)
         person.library().forget([second])
@@ -208,7 +228,12 @@ class TestCommand:
             assert len(person.all()) == 1
 
     def test_an_id_that_could_be_several_is_refused(self, person: MemoryDirectory) -> None:
-        ids = person.keep(*[fact(f"Thing {word} exists", word) for word in "abcdefghijklmnopqrstuvwxyzäöüß0123456789"])
+        ids = person.keep(
+            *[
+                fact(f"Thing {word} exists", word)
+                for word in "abcdefghijklmnopqrstuvwxyzäöüß0123456789"
+            ]
+        )
         first = next(id[0] for id in ids if sum(other[0] == id[0] for other in ids) > 1)
         with pytest.raises(memories_command.UnknownMemoryError, match="could be any of"):
             self.run("forget", first)
@@ -220,7 +245,9 @@ class TestCommand:
         person.untrusted.add("stranger")
         person.keep(EXPIRY, of=conversation(session_id="stranger"))
         self.run("search", "JWT")
-        assert capsys.readouterr().out.startswith("Nothing is remembered about JWT. In what was said: ")
+        assert capsys.readouterr().out.startswith(
+            "Nothing is remembered about JWT. In what was said: "
+        )
         self.run("list", "--untrusted")
         assert "untrusted fact (auth): The JWT" in capsys.readouterr().out
 
@@ -229,11 +256,15 @@ class TestCommand:
 
         person.keep(EXPIRY)
         location = find_location(None, os.environ)
-        assert [memory.title for memory in search_memories(location, "jwt", 5, print, None)] == [EXPIRY.title]
+        assert [memory.title for memory in search_memories(location, "jwt", 5, print, None)] == [
+            EXPIRY.title
+        ]
 
 
 class TestFolders:
-    def test_a_person_an_agent_and_a_group_have_their_memories_where_they_look_for_them(self, tmp_path: Path) -> None:
+    def test_a_person_an_agent_and_a_group_have_their_memories_where_they_look_for_them(
+        self, tmp_path: Path
+    ) -> None:
         environ = {"HOME": str(tmp_path)}
         (tmp_path / ".claude").mkdir()
         (tmp_path / "agent/.session-memory/sessions").mkdir(parents=True)
@@ -258,11 +289,19 @@ class TestRules:
         monkeypatch.setenv("HOME", str(tmp_path / "user"))
         monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
         home = homes.home_at(f"{tmp_path}/agent", os.environ)
-        return StoreLocation(f"{home.memory_dir}/store/memory.db", (), (), None, StoreSettings(), home, os.environ)
+        return StoreLocation(
+            f"{home.memory_dir}/store/memory.db", (), (), None, StoreSettings(), home, os.environ
+        )
 
     @pytest.mark.parametrize(
         ("rule", "is_untrusted"),
-        [("public-*", True), ("main", False), ("Auth", True), ("d58a79a7-1111-*", True), ("other", False)],
+        [
+            ("public-*", True),
+            ("main", False),
+            ("Auth", True),
+            ("d58a79a7-1111-*", True),
+            ("other", False),
+        ],
     )
     def test_a_session_is_known_by_its_name_its_title_and_its_id(
         self, location: StoreLocation, tmp_path: Path, rule: str, is_untrusted: bool
@@ -271,25 +310,44 @@ class TestRules:
         home.session("main")
         name = home.root / ".session-memory/sessions/public-chat.json"
         name.write_text(json.dumps({"sessionId": conversation().session_id}))
-        (home.root / ".session-memory/config.yaml").write_text(f'sessions:\n  "{rule}": {{untrusted: true}}\n')
+        (home.root / ".session-memory/config.yaml").write_text(
+            f'sessions:\n  "{rule}": {{untrusted: true}}\n'
+        )
         assert memory_folders.is_untrusted(location, conversation()) is is_untrusted
 
     def test_a_group_cannot_trust_itself_where_its_host_does_not(self, tmp_path: Path) -> None:
         home = homes.home_at(str(tmp_path), os.environ)
-        location = StoreLocation(f"{tmp_path}/store/memory.db", (), (), None, StoreSettings(), home, os.environ)
+        location = StoreLocation(
+            f"{tmp_path}/store/memory.db", (), (), None, StoreSettings(), home, os.environ
+        )
         for home, flag in (tmp_path, "true"), (tmp_path / "groups/web", "false"):
             (home / ".session-memory").mkdir(parents=True)
-            (home / ".session-memory/config.yaml").write_text(f"sessions:\n  web: {{untrusted: {flag}}}\n")
+            (home / ".session-memory/config.yaml").write_text(
+                f"sessions:\n  web: {{untrusted: {flag}}}\n"
+            )
         assert memory_folders.is_untrusted(location, conversation(home="web"))
         assert not memory_folders.is_untrusted(location, conversation(home="work"))
 
 
-def test_a_person_notes_something_about_a_file_and_an_agent_only_what_its_session_proves(tmp_path: Path) -> None:
+def test_a_person_notes_something_about_a_file_and_an_agent_only_what_its_session_proves(
+    tmp_path: Path,
+) -> None:
     person = StoreUser(tmp_path)
     shop = repository(tmp_path / "shop", src__dates="x\n")
-    words = ("remember", "We use luxon for dates, not dayjs", "--kind", "decision", "--file", "dates")
+    words = (
+        "remember",
+        "We use luxon for dates, not dayjs",
+        "--kind",
+        "decision",
+        "--file",
+        "dates",
+    )
     noted = person.result(*words, cwd=shop / "src")["memory"]
-    assert (noted["kind"], noted["subject"], noted["text"]) == ("decision", "shop", "In `src/dates`.")
+    assert (noted["kind"], noted["subject"], noted["text"]) == (
+        "decision",
+        "shop",
+        "In `src/dates`.",
+    )
     assert person.result(*words, cwd=shop / "src")["memory"]["id"] == noted["id"]
     found = person.run("memories", "search", "luxon").stdout
     assert "We use luxon for dates, not dayjs" in found
@@ -309,7 +367,14 @@ def test_a_person_notes_something_about_a_file_and_an_agent_only_what_its_sessio
 class TestAgent:
     """An agent of any runtime notes something by the command that its skill teaches."""
 
-    WORDS = ("remember", "We use luxon for dates.", "--kind", "decision", "--quote", "luxon for dates, not dayjs")
+    WORDS = (
+        "remember",
+        "We use luxon for dates.",
+        "--kind",
+        "decision",
+        "--quote",
+        "luxon for dates, not dayjs",
+    )
     SESSION = "5e55a0f1-0000-4000-8000-000000000001"
 
     @pytest.fixture
@@ -317,21 +382,34 @@ class TestAgent:
         found = StoreUser(tmp_path)
         here = {"cwd": str(tmp_path), "sessionId": self.SESSION}
         said = [
-            user("From now on take luxon for dates, not dayjs", **here), assistant("I will.", **here),
-            user(f"{HEADER}\n- other: \"we always use moment for dates\"", isMeta=True, **here),
-        ]  # fmt: skip
+            user("From now on take luxon for dates, not dayjs", **here),
+            assistant("I will.", **here),
+            user(f'{HEADER}\n- other: "we always use moment for dates"', isMeta=True, **here),
+        ]
         found.session(self.SESSION, *said, project=str(tmp_path).replace("/", "-"))
         return found
 
     @pytest.mark.parametrize("environ", [{"CLAUDE_CODE_SESSION_ID": SESSION}, {}])
-    def test_it_is_marked_as_an_agent_s_with_its_source(self, person: StoreUser, environ: dict[str, str]) -> None:
+    def test_it_is_marked_as_an_agent_s_with_its_source(
+        self, person: StoreUser, environ: dict[str, str]
+    ) -> None:
         noted = person.result(*self.WORDS, CLAUDECODE="1", **environ)["memory"]
         assert (noted["kind"], noted["quote"]) == ("decision", "luxon for dates, not dayjs")
         [origin] = noted["origins"]
-        assert (origin["session"], origin["strategy"], origin["message"]) == (self.SESSION, "agent", 1)
+        assert (origin["session"], origin["strategy"], origin["message"]) == (
+            self.SESSION,
+            "agent",
+            1,
+        )
         assert ", noted by an agent: We use luxon" in person.run("memories").stdout
-        assert '  "luxon for dates, not dayjs"\n  noted by an agent in session' in person.run("memories").stdout
-        assert f"noted by an agent in session {self.SESSION}" in person.run("memories", "search", "luxon").stdout
+        assert (
+            '  "luxon for dates, not dayjs"\n  noted by an agent in session'
+            in person.run("memories").stdout
+        )
+        assert (
+            f"noted by an agent in session {self.SESSION}"
+            in person.run("memories", "search", "luxon").stdout
+        )
         assert "noted by an agent, not by the user" in search_sessions(person, "luxon")
 
     @pytest.mark.parametrize("name", ["codex", "copilot", "gemini", "opencode", "qwen"])
@@ -343,16 +421,19 @@ class TestAgent:
             someone.opencode.turn(someone.opencode_id, said, "I will.")
         else:
             getattr(someone, f"{name}_session")(someone.app, said)
-        noted = StoreUser(tmp_path).result(*self.WORDS, cwd=someone.app, **{runtime(name).AGENT_VARIABLE: "1"})[
-            "memory"
-        ]
+        noted = StoreUser(tmp_path).result(
+            *self.WORDS, cwd=someone.app, **{runtime(name).AGENT_VARIABLE: "1"}
+        )["memory"]
         assert noted["origins"][0]["strategy"] == "agent"
         assert noted["origins"][0]["directory"] == str(someone.app)
 
     def test_what_only_our_hook_said_proves_nothing(self, person: StoreUser) -> None:
         words = ("remember", "We use moment.", "--quote", "we always use moment for dates")
         refused = person.run(*words, CLAUDECODE="1", CLAUDE_CODE_SESSION_ID=self.SESSION)
-        assert (refused.returncode, "the quotation is not in this session" in refused.stderr) == (1, True)
+        assert (refused.returncode, "the quotation is not in this session" in refused.stderr) == (
+            1,
+            True,
+        )
         assert person.result("memories")["memories"] == []
 
     def test_what_a_person_notes_too_is_the_person_s_word(self, person: StoreUser) -> None:
@@ -372,13 +453,25 @@ class TestSeedsExamples:
         day = 86_400
         redis = "We avoid Redis here because of serverless constraints"
         asked = [
-            ("How should we cache the sessions of the shop?", "Redis would be the usual choice: avoid nothing, use Redis."),
-            (redis, "Then I keep them in Postgres, without Redis."), ("Fine, do that", "Done."),
-        ]  # fmt: skip
-        for number, talk in enumerate((asked, [("Why is the checkout slow?", "It asks Redis? No: it asks twice.")])):
+            (
+                "How should we cache the sessions of the shop?",
+                "Redis would be the usual choice: avoid nothing, use Redis.",
+            ),
+            (redis, "Then I keep them in Postgres, without Redis."),
+            ("Fine, do that", "Done."),
+        ]
+        for number, talk in enumerate(
+            (asked, [("Why is the checkout slow?", "It asks Redis? No: it asks twice.")])
+        ):
             at = FEBRUARY / 1000 + number * day
-            records = [one for said, answer in talk for one in exchange(said, answer, at=at, cwd="/srv/agent")]
-            edit = assistant(("Edit", {"file_path": "/srv/agent/checkout.py"}), at=at, cwd="/srv/agent")
+            records = [
+                one
+                for said, answer in talk
+                for one in exchange(said, answer, at=at, cwd="/srv/agent")
+            ]
+            edit = assistant(
+                ("Edit", {"file_path": "/srv/agent/checkout.py"}), at=at, cwd="/srv/agent"
+            )
             found.session(f"5e55a0f1-0000-4000-8000-00000000000{number}", *records, edit)
         found.run("ingest")
         return found
@@ -387,7 +480,11 @@ class TestSeedsExamples:
         wanted = "We avoid Redis here because of serverless constraints"
         hits = person.result("search", "why did we avoid Redis")["hits"]
         assert (hits[0]["entry"]["role"], hits[0]["entry"]["text"]) == ("user", wanted)
-        first = next(line for line in search_sessions(person, "why did we avoid Redis").splitlines() if "edis" in line)
+        first = next(
+            line
+            for line in search_sessions(person, "why did we avoid Redis").splitlines()
+            if "edis" in line
+        )
         assert "serverless constraints" in first
         person.result("remember", wanted, "--kind", "decision")
         [found] = person.result("memories", "search", "why did we avoid Redis")["memories"]
@@ -397,7 +494,9 @@ class TestSeedsExamples:
         asked = "What were we working on in the last session?"
         last = person.result("search", asked)["last"]
         assert last[0]["conversation"]["title"] == "Why is the checkout slow?"
-        assert last[0]["text"].startswith("Asked: Why is the checkout slow? Changed: `checkout.py`.")
+        assert last[0]["text"].startswith(
+            "Asked: Why is the checkout slow? Changed: `checkout.py`."
+        )
         first = search_sessions(person, asked).split("\n\n")[1]
         assert "Changed: `checkout.py`" in first
         assert last[0]["text"] in person.run("search", asked).stdout
@@ -405,10 +504,17 @@ class TestSeedsExamples:
     def test_the_asking_session_is_not_the_last_one(self, person: StoreUser) -> None:
         environ = {"CLAUDE_CODE_SESSION_ID": "5e55a0f1-0000-4000-8000-000000000001"}
         last = person.result("search", "where did we leave off", **environ)["last"]
-        assert [one["conversation"]["title"] for one in last] == ["How should we cache the sessions of the shop?"]
+        assert [one["conversation"]["title"] for one in last] == [
+            "How should we cache the sessions of the shop?"
+        ]
 
     def test_a_question_that_names_something_is_a_search(self) -> None:
-        for query in ["last session timeout", "what were we working on for the checkout", "last", "session"]:
+        for query in [
+            "last session timeout",
+            "what were we working on for the checkout",
+            "last",
+            "session",
+        ]:
             assert not asks_for_last_work(query)
 
 

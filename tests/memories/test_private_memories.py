@@ -1,4 +1,5 @@
-"""Memories of what rules exclude lie on private pages, where no agent reads them: whatever happens on the way."""
+"""Memories of what rules exclude lie on private pages, where no agent reads them: whatever happens
+on the way."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ SECRET, OPEN = "The cherimoya is ripe in May", "The persimmon is ripe in Novembe
 
 
 class Scene:
-    """Memories of two sessions, which the store does not know: `diary`, started in /srv/diary, and another."""
+    """Memories of two sessions, which the store does not know: `diary`, started in /srv/diary, and
+    another."""
 
     def __init__(self, path: Path) -> None:
         self.memories = MemoryDirectory(path / ".session-memory")
@@ -55,7 +57,9 @@ class Scene:
             return sorted(one.title for one in index.memories(MemoryFilter()))
 
     def files(self) -> dict[str, str]:
-        return {str(path.relative_to(self.directory.parent)): path.read_text() for path in self._paths()}
+        return {
+            str(path.relative_to(self.directory.parent)): path.read_text() for path in self._paths()
+        }
 
     def _paths(self) -> Iterator[Path]:
         yield from self.directory.rglob("*.md")
@@ -74,26 +78,32 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("rule", [DIARY, NO_TEXT])
-def test_a_rule_takes_memories_from_the_pages_and_without_it_they_are_as_they_were(scene: Scene, rule: str) -> None:
+def test_a_rule_takes_memories_from_the_pages_and_without_it_they_are_as_they_were(
+    scene: Scene, rule: str
+) -> None:
     scene.look()
     before = scene.files()
     scene.rules(rule)
     assert scene.look() == [OPEN]
-    grep = subprocess.run(["grep", "-ril", "cherimoya", str(scene.directory)], capture_output=True, text=True)
+    grep = subprocess.run(
+        ["grep", "-ril", "cherimoya", str(scene.directory)], capture_output=True, text=True
+    )
     assert (grep.stdout, grep.returncode) == ("", 1)
     assert not (scene.directory / "projects").exists(), "the name of its page tells of it too"
     assert sorted(scene.files()) == [
-        ".private-memories/facts.md", ".private-memories/projects/the-diary.md", "memories/facts.md",
-    ]  # fmt: skip
+        ".private-memories/facts.md",
+        ".private-memories/projects/the-diary.md",
+        "memories/facts.md",
+    ]
     assert stat.S_IMODE(scene.private.stat().st_mode) == 0o700
     assert "cherimoya" not in scene.told()
     assert "persimmon" in scene.told()
     scene.rules("")
     assert scene.look() == ["Cherimoya", SECRET, OPEN]
     assert "cherimoya" in scene.told()
-    assert {path: sorted(filter(None, text.split("\n"))) for path, text in scene.files().items()} == {
-        path: sorted(filter(None, text.split("\n"))) for path, text in before.items()
-    }
+    assert {
+        path: sorted(filter(None, text.split("\n"))) for path, text in scene.files().items()
+    } == {path: sorted(filter(None, text.split("\n"))) for path, text in before.items()}
     assert not scene.private.exists()
     assert forgotten.read(str(scene.directory)) == []
 
@@ -103,10 +113,14 @@ def test_a_person_gets_those_without_text_where_they_ask_for_it(scene: Scene) ->
         scene.rules(rule)
         scene.look()
         with closing(scene.index(with_private=True)) as index:
-            assert sorted(one.title for one in index.memories(MemoryFilter(kinds=("fact",)))) == shown
+            assert (
+                sorted(one.title for one in index.memories(MemoryFilter(kinds=("fact",)))) == shown
+            )
 
 
-def test_what_says_the_same_is_known_and_what_is_forgotten_goes_where_it_is_private(scene: Scene) -> None:
+def test_what_says_the_same_is_known_and_what_is_forgotten_goes_where_it_is_private(
+    scene: Scene,
+) -> None:
     scene.rules(DIARY)
     scene.look()
     assert scene.memories.keep(fact(SECRET, "fruit")) == [scene.secret]
@@ -124,7 +138,9 @@ def test_a_note_of_a_person_on_a_private_page_stays_there_and_is_not_listed(scen
     assert scene.look() == [OPEN]
     scene.rules("")
     assert scene.look() == ["Cherimoya", SECRET, OPEN]
-    assert scene.files()[".private-memories/facts.md"] == "# Facts\n\n## The cherimoya tree is Ada's\n"
+    assert (
+        scene.files()[".private-memories/facts.md"] == "# Facts\n\n## The cherimoya tree is Ada's\n"
+    )
 
 
 def test_a_private_page_that_they_delete_is_forgotten(scene: Scene) -> None:
@@ -138,7 +154,9 @@ def test_a_private_page_that_they_delete_is_forgotten(scene: Scene) -> None:
     assert [one.id for one in forgotten.read(str(scene.directory))] == [scene.secret]
 
 
-def test_a_link_in_the_place_of_the_private_folder_gets_nothing(scene: Scene, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_the_private_folder_gets_nothing(
+    scene: Scene, tmp_path: Path
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     scene.private.symlink_to(tmp_path / "elsewhere")
     scene.rules(DIARY)
@@ -172,7 +190,9 @@ def test_killed_at_any_write_nothing_is_lost_and_nothing_there_twice(tmp_path: P
             scene.rules("" if there else DIARY)
             ends.append(_killed(scene, step))
             every = "".join(scene.files().values())
-            assert all(every.count(f" ^{id}") in (1, 2) for id in (scene.secret, scene.open)), f"killed at {step}"
+            assert all(every.count(f" ^{id}") in (1, 2) for id in (scene.secret, scene.open)), (
+                f"killed at {step}"
+            )
             assert scene.look() == (["Cherimoya", SECRET, OPEN] if there else [OPEN])
             every = "".join(scene.files().values())
             assert [every.count(text) for text in (SECRET, OPEN)] == [1, 1], f"killed at {step}"
@@ -185,7 +205,8 @@ def test_killed_at_any_write_nothing_is_lost_and_nothing_there_twice(tmp_path: P
 
 
 def _killed(scene: Scene, step: int) -> int:
-    """How a process ends that looks at the memories and is killed before its write number `step`."""
+    """How a process ends that looks at the memories and is killed before its write number
+    `step`."""
     child = os.fork()
     if child == 0:
         begun: list[int] = []

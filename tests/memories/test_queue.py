@@ -1,4 +1,5 @@
-"""The queue: what becomes of conversations, whichever strategies there are and whatever is still to come."""
+"""The queue: what becomes of conversations, whichever strategies there are and whatever is still to
+come."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ class TestWorkingOff:
 
 class TestSkipping:
     def test_nothing_but_commands_is_skipped_without_asking_the_strategy(self, machine):
-        one = machine.stored.add("/model opus", ("Bash", "command", "ls"), "/clear", "/cost", "/status", "/exit")
+        one = machine.stored.add(
+            "/model opus", ("Bash", "command", "ls"), "/clear", "/cost", "/status", "/exit"
+        )
         strategy = Scripted()
         machine.run(strategy)
         assert machine.stored.status(one) == ("skipped", "only commands")
@@ -133,12 +136,15 @@ class TestWatermark:
         one = machine.stored.add(*talk("the build"), name="a")
         strategy = Scripted()
         machine.run(strategy)
-        assert machine.stored.add("One more thing", "> Yes?", name="a", at=START + 30 * MINUTE) == one
+        assert (
+            machine.stored.add("One more thing", "> Yes?", name="a", at=START + 30 * MINUTE) == one
+        )
         assert machine.stored.status(one) == ("ready", "")
         machine.run(strategy)
         assert [texts for _, texts in strategy.seen] == [
-            [text.removeprefix("> ") for text in talk("the build")], ["One more thing", "Yes?"],
-        ]  # fmt: skip
+            [text.removeprefix("> ") for text in talk("the build")],
+            ["One more thing", "Yes?"],
+        ]
         assert [kept[2] for kept in machine.kept] == [START + 4 * MINUTE, START + 31 * MINUTE]
         assert machine.stored.status(one) == ("archived", "")
 
@@ -184,12 +190,17 @@ class TestWatermark:
         assert strategy.seen[-1][1][0] == "Please look into the tests for me"
 
     @pytest.mark.parametrize("gap_minutes", [600, 1])
-    def test_conversations_that_are_cut_otherwise_are_not_processed_again(self, machine, gap_minutes):
+    def test_conversations_that_are_cut_otherwise_are_not_processed_again(
+        self, machine, gap_minutes
+    ):
         first = machine.stored.add(*talk("the build"), name="a")
         machine.stored.add(*talk("the tests"), name="a", at=START + 5 * HOUR)
         failing = Scripted("scripted", StrategyError("529", is_temporary=True))
         machine.run(failing, limit=2)
-        assert [machine.stored.status(number)[0] for number in (first, first + 1)] == ["ready", "archived"]
+        assert [machine.stored.status(number)[0] for number in (first, first + 1)] == [
+            "ready",
+            "archived",
+        ]
         rebuild_conversations(machine.stored.store, gap_minutes)
         machine.later += 24 * HOUR
         machine.stored.store.mark_ready(machine.now() + 24 * HOUR)
@@ -221,11 +232,19 @@ class TestForks:
         original = [
             record
             for number in range(3)
-            for record in (user(f"question {number}", at=1e9 + number), assistant(f"answer {number}", at=1e9 + number))
+            for record in (
+                user(f"question {number}", at=1e9 + number),
+                assistant(f"answer {number}", at=1e9 + number),
+            )
         ]
         root = tmp_path / "projects"
         write(root / "p" / "original.jsonl", *original)
-        write(root / "p" / "fork.jsonl", *original, user("only here", at=1e9 + 9), assistant("indeed", at=1e9 + 9))
+        write(
+            root / "p" / "fork.jsonl",
+            *original,
+            user("only here", at=1e9 + 9),
+            assistant("indeed", at=1e9 + 9),
+        )
         ingestion = Ingestion(machine.stored.store)
         ingestion.scan(SourceDirectory(str(root)))
         machine.stored.store.mark_ready(machine.now())
@@ -234,5 +253,6 @@ class TestForks:
         said = [text for _, texts in strategy.seen for text in texts]
         assert len(strategy.seen) == 2
         assert sorted(said) == sorted(
-            [f"{what} {number}" for number in range(3) for what in ("question", "answer")] + ["only here", "indeed"]
+            [f"{what} {number}" for number in range(3) for what in ("question", "answer")]
+            + ["only here", "indeed"]
         )

@@ -16,7 +16,14 @@ from memories_scene import MINUTE, QueueScene, Scripted
 from stored import HOUR, START, talk
 
 from session_memory.memories.queue import decoded, encoded
-from session_memory.memories.strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
+from session_memory.memories.strategy import (
+    BudgetError,
+    Memory,
+    MemoryResult,
+    StrategyError,
+    UnavailableError,
+    Usage,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,7 +69,9 @@ class TestFailures:
         assert machine.stored.status(one) == ("ready", "")
         assert machine.stored.status(other) == ("archived", "")
 
-    def test_a_strategy_that_cannot_work_at_all_stops_and_nothing_is_held_against_conversations(self, machine):
+    def test_a_strategy_that_cannot_work_at_all_stops_and_nothing_is_held_against_conversations(
+        self, machine
+    ):
         ids = [machine.stored.add(*talk(f"topic {number}")) for number in range(3)]
         strategy = Scripted("scripted", *[UnavailableError("no key")] * 9)
         for _ in range(9):
@@ -134,8 +143,9 @@ class TestCrashes:
             machine.work.take("scripted", machine.now())
         machine.run(Scripted())
         assert machine.stored.status(one) == (
-            "skipped", "the process ended 11 times while processing it",
-        )  # fmt: skip
+            "skipped",
+            "the process ended 11 times while processing it",
+        )
 
     def test_stopping_it_by_hand_gives_back_what_it_was_at(self, machine):
         one = machine.stored.add(*talk("the build"))
@@ -146,7 +156,15 @@ class TestCrashes:
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     def test_a_kill_at_any_moment_loses_nothing_and_does_nothing_twice(self):
-        command = [sys.executable, "-m", "bench.queue", "--kills", "40", "--seed", str(time.time_ns())]
+        command = [
+            sys.executable,
+            "-m",
+            "bench.queue",
+            "--kills",
+            "40",
+            "--seed",
+            str(time.time_ns()),
+        ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 

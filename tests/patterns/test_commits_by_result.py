@@ -1,4 +1,5 @@
-"""Which session made a commit, by what git printed to it; and whose a line is if others amended, moved or squashed it."""
+"""Which session made a commit, by what git printed to it; and whose a line is if others amended,
+moved or squashed it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from records import assistant, user
 from session_memory.text.written_lines import made_commits
 
 CART = "".join(f"line number {number} of the cart\n" for number in range(1, 10))
-BY_SCRIPT = """python3 -c "t=open('cart.ts').read(); open('cart.ts','w').write(t.replace('9','nine'))" """
+BY_SCRIPT = (
+    """python3 -c "t=open('cart.ts').read(); open('cart.ts','w').write(t.replace('9','nine'))" """
+)
 
 
 @pytest.fixture
@@ -38,14 +41,18 @@ def writer(authors: Authors) -> Author:
         "git commit -qam begun && git commit --amend -F ../message",
     ],
 )
-def test_a_commit_whose_message_no_command_shows_is_its_sessions(authors: Authors, writer: Author, commit: str) -> None:
+def test_a_commit_whose_message_no_command_shows_is_its_sessions(
+    authors: Authors, writer: Author, commit: str
+) -> None:
     writer.shell(BY_SCRIPT)
     writer.shell(commit)
     writer.says("Done.")
     assert authors.named("HEAD") == authors.named("cart.ts:9") == (writer.id, "commit")
 
 
-def test_a_commit_is_known_though_the_store_had_its_call_before_the_result(authors: Authors) -> None:
+def test_a_commit_is_known_though_the_store_had_its_call_before_the_result(
+    authors: Authors,
+) -> None:
     authors.session(CODEX, "Good morning").says("Good morning.")
     session = authors.session(CLAUDE, "Sort the cart")
     session.shell(BY_SCRIPT)
@@ -53,13 +60,19 @@ def test_a_commit_is_known_though_the_store_had_its_call_before_the_result(autho
     session.append(call)
     authors.run("ingest")
     printed = git(authors.root, "commit", "-a", "-F", "../message")
-    block = {"type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "content": printed}
+    block = {
+        "type": "tool_result",
+        "tool_use_id": call["message"]["content"][0]["id"],
+        "content": printed,
+    }
     session.append(user([block], **session.fields))
     session.says("Done.")
     assert authors.named("HEAD") == (session.id, "commit")
 
 
-def test_a_rebased_commit_is_of_the_session_that_first_made_it(authors: Authors, writer: Author) -> None:
+def test_a_rebased_commit_is_of_the_session_that_first_made_it(
+    authors: Authors, writer: Author
+) -> None:
     writer.shell(BY_SCRIPT)
     writer.shell("git commit -a -F ../message")
     writer.says("Done.")
@@ -70,7 +83,9 @@ def test_a_rebased_commit_is_of_the_session_that_first_made_it(authors: Authors,
     assert authors.named("HEAD") == (writer.id, "commit")
 
 
-def test_a_line_of_a_commit_that_another_session_amended_is_not_the_others(authors: Authors, writer: Author) -> None:
+def test_a_line_of_a_commit_that_another_session_amended_is_not_the_others(
+    authors: Authors, writer: Author
+) -> None:
     writer.shell(BY_SCRIPT)
     writer.shell("git commit -qam 'Sort the cart'")
     writer.says("Done.")
@@ -114,8 +129,12 @@ def test_a_line_that_another_session_squashed_is_its_writers(authors: Authors) -
     assert authors.named("cart.ts:9") == (session.id, "command")
 
 
-@pytest.mark.parametrize("printing", ["echo '[work {}] By hand'; git status -s", "git log -1; cat log"])
-def test_a_session_that_only_prints_what_git_said_did_not_commit(authors: Authors, printing: str) -> None:
+@pytest.mark.parametrize(
+    "printing", ["echo '[work {}] By hand'; git status -s", "git log -1; cat log"]
+)
+def test_a_session_that_only_prints_what_git_said_did_not_commit(
+    authors: Authors, printing: str
+) -> None:
     (authors.root / "cart.ts").write_text(CART.replace("9", "nine"))
     (authors.root / "log").write_text(git(authors.root, "commit", "-am", "By hand"))
     session = authors.session(CLAUDE, "Look at the log", ago=-1)
@@ -137,7 +156,9 @@ def test_a_commit_that_failed_is_not_the_persons_with_the_same_subject(authors: 
 
 
 @pytest.mark.parametrize("place", ["root", "linked"])
-def test_a_short_line_of_a_person_is_not_a_sessions_that_edited_others(authors: Authors, place: str) -> None:
+def test_a_short_line_of_a_person_is_not_a_sessions_that_edited_others(
+    authors: Authors, place: str
+) -> None:
     session = authors.session(CLAUDE, "Write one", getattr(authors, place))
     session.edit("cart.ts", "line number 1 of the cart", "y = 1")
     session.says("Done.")

@@ -1,4 +1,5 @@
-"""What a sub-agent edits is its session's, for everybody who asks: `why`, the handoff, the page, conflicts and reports."""
+"""What a sub-agent edits is its session's, for everybody who asks: `why`, the handoff, the page,
+conflicts and reports."""
 
 from __future__ import annotations
 
@@ -17,12 +18,15 @@ CART = "".join(f"line {number}\n" for number in range(1, 10))
 
 @pytest.fixture
 def authors(tmp_path: Path) -> Authors:
-    return Authors(tmp_path, **{"cart.ts": CART, "shop.ts": CART, "a.txt": "one line\n" + "more\n" * 9})
+    return Authors(
+        tmp_path, **{"cart.ts": CART, "shop.ts": CART, "a.txt": "one line\n" + "more\n" * 9}
+    )
 
 
 @pytest.fixture
 def session(authors: Authors) -> Author:
-    """A session whose sub-agent edits by a tool and by a command, and commits; another one does nothing."""
+    """A session whose sub-agent edits by a tool and by a command, and commits; another one does
+    nothing."""
     next_second()
     found = authors.session(CLAUDE, "Ask an agent", ago=5)
     agent = found.sub_agent("Write nine")
@@ -51,7 +55,9 @@ def test_a_handoff_lists_the_files_of_its_sub_agents(authors: Authors, session: 
     assert "- shop.ts: committed" in page
 
 
-def test_the_page_has_the_files_of_sub_agents_in_files_and_in_the_session(authors: Authors, session: Author) -> None:
+def test_the_page_has_the_files_of_sub_agents_in_files_and_in_the_session(
+    authors: Authors, session: Author
+) -> None:
     with ServedPage(StoreUser(authors.home)) as page:
         page.until("cart.ts", "/files")
         files = page.view("/files").text
@@ -63,7 +69,9 @@ def test_the_page_has_the_files_of_sub_agents_in_files_and_in_the_session(author
 
 
 def test_a_conflict_names_the_session_whose_sub_agent_wrote_the_line(authors: Authors) -> None:
-    authors.session(CLAUDE, "Change it here", authors.linked).edit("a.txt", "one line", "a line of mine")
+    authors.session(CLAUDE, "Change it here", authors.linked).edit(
+        "a.txt", "one line", "a line of mine"
+    )
     session = authors.session(CLAUDE, "Ask an agent")
     session.sub_agent("Write two").shell("sed -i 's/one line/two lines/' a.txt")
     session.goes_on()
@@ -82,7 +90,9 @@ def test_what_a_sub_agent_edits_in_another_worktree_is_its_sessions(authors: Aut
     assert authors.named("cart.ts:9") == (session.id, "command")
 
 
-def test_a_forgotten_session_leaves_no_call_of_its_sub_agents(authors: Authors, session: Author) -> None:
+def test_a_forgotten_session_leaves_no_call_of_its_sub_agents(
+    authors: Authors, session: Author
+) -> None:
     authors.run("ingest")
     [database] = (authors.home / ".session-memory").rglob("memory.db")
     assert _arguments(database)
@@ -91,9 +101,13 @@ def test_a_forgotten_session_leaves_no_call_of_its_sub_agents(authors: Authors, 
     assert _arguments(database) == []
 
 
-def test_an_excluded_session_shows_no_file_of_its_sub_agents(authors: Authors, session: Author) -> None:
+def test_an_excluded_session_shows_no_file_of_its_sub_agents(
+    authors: Authors, session: Author
+) -> None:
     authors.run("ingest")
-    (authors.home / ".session-memory" / "config.yaml").write_text(f"sessions: {{{session.id}: {{ignore: true}}}}")
+    (authors.home / ".session-memory" / "config.yaml").write_text(
+        f"sessions: {{{session.id}: {{ignore: true}}}}"
+    )
     assert authors.named("cart.ts:9")[0] != session.id
     assert authors.named("shop.ts:1")[0] != session.id
 
@@ -101,6 +115,8 @@ def test_an_excluded_session_shows_no_file_of_its_sub_agents(authors: Authors, s
 def _arguments(database: Path) -> list[str]:
     store = SqliteStore(str(database))
     try:
-        return [argument for (argument,) in store.rows("SELECT argument FROM memory_sub_agent_calls")]
+        return [
+            argument for (argument,) in store.rows("SELECT argument FROM memory_sub_agent_calls")
+        ]
     finally:
         store.close()

@@ -1,4 +1,5 @@
-"""Files that a program converts on their way into git (git-lfs, encryption): it is not run, and they do not look changed."""
+"""Files that a program converts on their way into git (git-lfs, encryption): it is not run, and
+they do not look changed."""
 
 from __future__ import annotations
 

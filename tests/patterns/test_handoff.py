@@ -28,11 +28,17 @@ NEXT = "Next step: add the rounding to pay.py and run the tests."
 def work(tmp_path: Path) -> Work:
     found = Work(tmp_path)
     found.session(
-        "a", found.said(REQUEST, "a"), found.edit("a", f"price = 1\n{LINE}"), found.edit("a", LINE, "pay.py"),
-        found.edit("a", LINE, "gone.py"), *ran(found, "pytest tests/cart.py", "1 failed: tax is 0.19", failed=True),
-        *ran(found, "make lint", "ok"), found.said(f"The cart is done.\n\n{PROPOSAL}", "a", "assistant", 3),
-        found.said("yes, do it", "a", minute=4), found.said(f"{DECIDED}\n\n{NEXT}", "a", "assistant", 5),
-    )  # fmt: skip
+        "a",
+        found.said(REQUEST, "a"),
+        found.edit("a", f"price = 1\n{LINE}"),
+        found.edit("a", LINE, "pay.py"),
+        found.edit("a", LINE, "gone.py"),
+        *ran(found, "pytest tests/cart.py", "1 failed: tax is 0.19", failed=True),
+        *ran(found, "make lint", "ok"),
+        found.said(f"The cart is done.\n\n{PROPOSAL}", "a", "assistant", 3),
+        found.said("yes, do it", "a", minute=4),
+        found.said(f"{DECIDED}\n\n{NEXT}", "a", "assistant", 5),
+    )
     found.write(f"price = 1\n{LINE}\n")
     found.commit("Add the tax")
     found.write(LINE, "pay.py")
@@ -40,9 +46,16 @@ def work(tmp_path: Path) -> Work:
 
 
 def ran(work: Work, command: str, output: str, failed: bool = False) -> list[dict[str, object]]:
-    call = assistant(("Bash", {"command": command}), sessionId="a", cwd=str(work.root), at=work.began + 90)
+    call = assistant(
+        ("Bash", {"command": command}), sessionId="a", cwd=str(work.root), at=work.began + 90
+    )
     [block] = [one for one in call["message"]["content"] if one["type"] == "tool_use"]
-    result = {"type": "tool_result", "tool_use_id": block["id"], "is_error": failed, "content": output}
+    result = {
+        "type": "tool_result",
+        "tool_use_id": block["id"],
+        "is_error": failed,
+        "content": output,
+    }
     return [call, user([result], sessionId="a", cwd=str(work.root), at=work.began + 95)]
 
 
@@ -70,17 +83,25 @@ def test_files_stand_with_their_state_against_git(work):
 
 
 def test_a_commit_of_the_sessions_own_time_is_not_said_to_be_later(work):
-    now = work.said("thanks", "a", minute=6 * 60)  # after the commit, which a long run of tests makes late
+    # after the commit, which a long run of tests makes late
+    now = work.said("thanks", "a", minute=6 * 60)
     with (work.user.projects / "-srv-agent" / "a.jsonl").open("a") as file:
         file.write(json.dumps(now) + "\n")
     assert re.search(r"- cart.py: committed \(\w{8} Add the tax\)", page(work))
 
 
 def test_the_requests_between_stand_in_order_without_bare_go_aheads(work):
-    more = ["round it to cents too, as the bank does", "ok, do it", "name the column tax_rate in the table, please"]
+    more = [
+        "round it to cents too, as the bank does",
+        "ok, do it",
+        "name the column tax_rate in the table, please",
+    ]
     said = [work.said(text, "b", minute=2 + place) for place, text in enumerate(more)]
     work.session(
-        "b", work.said(REQUEST, "b"), *said, work.said("now test all of it, also the old carts", "b", minute=9)
+        "b",
+        work.said(REQUEST, "b"),
+        *said,
+        work.said("now test all of it, also the old carts", "b", minute=9),
     )
     text = work.user.run("handoff", "b", cwd=work.root).stdout
     assert f"Then:\n> {more[0]}\n>\n> {more[2]}\n\nLast asked:" in text
@@ -88,7 +109,10 @@ def test_the_requests_between_stand_in_order_without_bare_go_aheads(work):
 
 def test_an_open_question_is_no_next_step_and_an_end_without_either_is_called_so(work):
     for name, last in (("b", PROPOSAL), ("c", "The cart adds the tax now.")):
-        before = work.said(NEXT, name, "assistant", 1), work.said("look at the old carts", name, minute=2)
+        before = (
+            work.said(NEXT, name, "assistant", 1),
+            work.said("look at the old carts", name, minute=2),
+        )
         work.session(name, work.said(REQUEST, name), *before, work.said(last, name, "assistant", 3))
     asks, ends = (work.user.run("handoff", name, cwd=work.root).stdout for name in "bc")
     assert f"## The open question\n\n> {PROPOSAL}" in asks
@@ -102,9 +126,13 @@ def test_a_conflict_that_git_went_on_from_is_no_failure_and_gits_commands_are_no
         work.session(name, work.said(REQUEST, name), *records)
         return str(work.user.run("handoff", name, cwd=work.root).stdout)
 
-    conflict = ran(work, "git rebase origin/main", "CONFLICT (content): Merge conflict in cart.py", failed=True)
+    conflict = ran(
+        work, "git rebase origin/main", "CONFLICT (content): Merge conflict in cart.py", failed=True
+    )
     done = ran(work, "git add cart.py && git rebase --continue", "Successfully rebased")
-    assert "## The last failure, 1 call before the end\n\n`git rebase" in handed("b", *conflict, *ran(work, "ls", ""))
+    assert "## The last failure, 1 call before the end\n\n`git rebase" in handed(
+        "b", *conflict, *ran(work, "ls", "")
+    )
     text = handed("c", *conflict, *done, *ran(work, "make lint", "ok"))
     assert "The last failure" not in text
     assert "## Commands that worked\n\n- `make lint`\n\n" in text
@@ -130,8 +158,16 @@ def test_a_file_that_would_not_merge_with_another_branch_is_a_conflict(work):
 
 
 def test_a_long_session_makes_a_page_of_limited_length(work):
-    many = [work.edit("b", LINE, f"module_{number}/with_a_long_name_{number}.py", 10) for number in range(200)]
-    work.session("b", work.said("rename everything " * 500, "b"), *many, work.said("x " * 9000, "b", "assistant", 20))
+    many = [
+        work.edit("b", LINE, f"module_{number}/with_a_long_name_{number}.py", 10)
+        for number in range(200)
+    ]
+    work.session(
+        "b",
+        work.said("rename everything " * 500, "b"),
+        *many,
+        work.said("x " * 9000, "b", "assistant", 20),
+    )
     done = work.user.run("handoff", "b", cwd=work.root)
     assert len(done.stdout) <= PAGE_CHARACTERS
     assert "more" in done.stdout
@@ -163,7 +199,9 @@ def test_json_has_the_page_and_its_parts(work):
     assert {"path": "pay.py", "state": "not committed", "told": ""} in found["files"]
 
 
-def test_the_command_starts_the_runtime_in_the_directory_with_the_page_as_one_argument(work, tmp_path):
+def test_the_command_starts_the_runtime_in_the_directory_with_the_page_as_one_argument(
+    work, tmp_path
+):
     for runtime in [one for one in all_runtimes() if one.install.START]:
         command = page(work, "--to", runtime.name).strip()
         folder = tmp_path / runtime.name
@@ -179,10 +217,15 @@ def test_the_command_starts_the_runtime_in_the_directory_with_the_page_as_one_ar
             (folder / called).chmod(0o755)
         ran = subprocess.run(
             ["sh", "-c", command.replace(f"{sys.executable} -m session_memory", "session-memory")],
-            env={"PATH": f"{folder}:{os.defpath}", "HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            env={"PATH": f"{folder}:{os.defpath}", "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         where, count, *prompt = ran.stdout.split("\n")
-        assert (where, prompt, int(count) <= 2) == (str(work.root), ["the page"], True), runtime.name
+        assert (where, prompt, int(count) <= 2) == (str(work.root), ["the page"], True), (
+            runtime.name
+        )
 
 
 def test_only_known_runtimes_are_offered():

@@ -48,7 +48,9 @@ def test_a_blank_line_that_is_new_is_not_taken_for_the_end_of_the_committed_file
     work.write(before)
     work.commit("Begin")
     work.write(f"import tax\n\n{LINE}\n")
-    assert [one["asked"] and one["asked"]["words"] for one in work.reasons("cart.py")][-1] == REQUEST
+    assert [one["asked"] and one["asked"]["words"] for one in work.reasons("cart.py")][
+        -1
+    ] == REQUEST
 
 
 def test_a_reindented_line_and_a_renamed_file_are_followed(work):
@@ -65,26 +67,36 @@ def test_a_reindented_line_and_a_renamed_file_are_followed(work):
 
 
 def test_a_moved_block_names_its_author_and_the_mover(work):
-    block = "\n".join([LINE, "rounded_total = round(total, number_of_digits)", "return rounded_total, tax_rate"])
+    block = "\n".join(
+        [LINE, "rounded_total = round(total, number_of_digits)", "return rounded_total, tax_rate"]
+    )
     work.session("a", work.said(REQUEST, "a"), work.edit("a", f"price = 1\n{block}"))
     work.write(f"price = 1\n{block}\n")
     work.commit()
-    later = (time.time() - work.began) / 60 + 20  # after the commit, however long the other tests took
+    # after the commit, however long the other tests took
+    later = (time.time() - work.began) / 60 + 20
     moved = work.edit("b", block, "tax.py", minute=later)
-    work.session("b", work.said("move the tax into a file of its own please", "b", minute=later - 1), moved)
+    work.session(
+        "b", work.said("move the tax into a file of its own please", "b", minute=later - 1), moved
+    )
     work.write("price = 1\n")
     work.write(f"{block}\n", "tax.py")
     work.commit("Move the tax")
     [reason] = work.reasons("tax.py")
     assert (reason["asked"]["session"], reason["mover"]["session"]) == ("a", "b")
-    assert re.search(r"session a .*\n.*\n  moved or written again by claude-code session b, ", work.why("tax.py"))
+    assert re.search(
+        r"session a .*\n.*\n  moved or written again by claude-code session b, ", work.why("tax.py")
+    )
 
 
 def test_a_short_line_of_a_sub_agent_is_its_sessions_in_a_file_of_that_name(work):
     wrote = {**work.edit("a", "rate = tax() / 2", minute=2), "isSidechain": True}
     write(work.user.projects / "-srv-agent" / "a" / "subagents" / "agent-1.jsonl", wrote)
     started = assistant(
-        ("Agent", {"description": "Write the rate"}), sessionId="a", cwd=str(work.root), at=work.began + 30
+        ("Agent", {"description": "Write the rate"}),
+        sessionId="a",
+        cwd=str(work.root),
+        at=work.began + 30,
     )
     work.session("a", work.said(REQUEST, "a"), started)
     work.write("rate = tax() / 2\n")
@@ -99,8 +111,11 @@ def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
     work.write(f"price = 1\n{OTHER}\n")
     work.commit("Add shipping")
     now = time.time()
-    for name, ago in (("c", 60), ("d", 3600)):  # asked a minute ago, and not answered yet: it is at work
-        said = user("look at the shipping costs again", sessionId=name, cwd=str(work.root), at=now - ago)
+    # asked a minute ago, and not answered yet: it is at work
+    for name, ago in (("c", 60), ("d", 3600)):
+        said = user(
+            "look at the shipping costs again", sessionId=name, cwd=str(work.root), at=now - ago
+        )
         work.session(name, said)
     told = work.why("cart.py:2", code=1)
     assert "Unknown: no session that the store has wrote this." in told
@@ -115,7 +130,9 @@ def test_a_guess_by_time_is_of_when_a_commit_was_written_not_of_when_it_was_reba
     now = time.time()
     work.commit("Add shipping", f"--date=@{int(now - 6 * 86_400)}")
     for name, ago in (("now", 0), ("then", 6 * 86_400)):
-        said = user("look at the shipping costs again", sessionId=name, cwd=str(work.root), at=now - ago)
+        said = user(
+            "look at the shipping costs again", sessionId=name, cwd=str(work.root), at=now - ago
+        )
         work.session(name, said)
     [reason] = work.reasons("cart.py:2", code=1)
     assert reason["guess_by_time"]["session"] == "then"
@@ -129,7 +146,9 @@ def test_the_guess_for_a_line_is_the_session_that_wrote_other_lines_of_its_commi
     work.session("nearer", work.said("look at the costs again", "nearer", minute=119))
     reason = work.reasons("cart.py:3", code=1)[0]
     assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "a")
-    assert "A guess, by the rest of its commit: claude-code session a" in work.why("cart.py:3", code=1)
+    assert "A guess, by the rest of its commit: claude-code session a" in work.why(
+        "cart.py:3", code=1
+    )
 
 
 def test_words_do_not_overrule_the_date_of_a_commit_but_break_ties(work):
@@ -137,8 +156,13 @@ def test_words_do_not_overrule_the_date_of_a_commit_but_break_ties(work):
     began = int(work.began + 3600)
     commit = work.commit("Round shipping fees", f"--date=@{began}")
     for name, minute in (("words", 10), ("words1", -9000), ("words2", -18000), ("words3", -27000)):
-        work.session(name, work.said("round shipping fees: shipping fees of fees.py", name, minute=minute))
-    for name, text in (("near", "go on with what costs fees in the long text of laws"), ("tied", "round the fees")):
+        work.session(
+            name, work.said("round shipping fees: shipping fees of fees.py", name, minute=minute)
+        )
+    for name, text in (
+        ("near", "go on with what costs fees in the long text of laws"),
+        ("tied", "round the fees"),
+    ):
         work.session(name, work.said(text, name, minute=55))
     hits = work.user.result("search", commit[:9], cwd=work.root)["hits"]
     found = list(dict.fromkeys(hit["conversation"]["session_id"] for hit in hits))
@@ -155,21 +179,32 @@ def test_an_unknown_line_that_is_not_committed_has_a_guess_by_the_time_of_its_fi
 
 
 def test_a_bare_go_ahead_quotes_the_proposal_it_agreed_to(work):
-    plan = "I looked at it.\n\nThe shipping costs belong into the cart, by weight. Shall I add them?"
+    plan = (
+        "I looked at it.\n\nThe shipping costs belong into the cart, by weight. Shall I add them?"
+    )
     work.session(
-        "b", work.said(REQUEST, "b"), work.said(plan, "b", "assistant", 1), work.said("ok, let's go", "b", minute=2),
+        "b",
+        work.said(REQUEST, "b"),
+        work.said(plan, "b", "assistant", 1),
+        work.said("ok, let's go", "b", minute=2),
         work.edit("b", OTHER, minute=3),
-    )  # fmt: skip
+    )
     work.write(f"price = 1\n{OTHER}\n")
     [reason] = work.reasons("cart.py:2")
     assert reason["asked"]["words"] == "ok, let's go"
-    assert "The shipping costs belong into the cart, by weight. Shall I add them?" in reason["asked"]["proposal"]
+    assert (
+        "The shipping costs belong into the cart, by weight. Shall I add them?"
+        in reason["asked"]["proposal"]
+    )
 
 
 def test_what_was_decided_on_the_way_is_quoted(work):
     decided = "I add the tax in the cart instead of the invoice, because both need it."
     work.session(
-        "a", work.said(REQUEST, "a"), work.said(decided, "a", "assistant"), work.edit("a", f"price = 1\n{LINE}")
+        "a",
+        work.said(REQUEST, "a"),
+        work.said(decided, "a", "assistant"),
+        work.edit("a", f"price = 1\n{LINE}"),
     )
     work.write(f"price = 1\n{LINE}\n")
     assert f"on the way: “{decided}”" in work.why("cart.py:2")
@@ -228,20 +263,26 @@ def test_the_trace_has_the_lines_of_each_file_by_session(work):
 
 def test_the_trace_of_a_commit_has_all_its_lines_in_ranges(work):
     more = "discount = price * customer.rate\nreceipt = total - discount"
-    work.session("b", work.said("add a discount to the cart, before the receipt", "b"), work.edit("b", more))
+    work.session(
+        "b", work.said("add a discount to the cart, before the receipt", "b"), work.edit("b", more)
+    )
     work.write(f"{LINE}\n\n\n{more}\n")
     commit = work.commit()
     done = work.user.run("why", commit, "--format", "agent-trace", cwd=work.root)
     [file] = json.loads(done.stdout)["files"]
     assert "2 lines, the first of them cart.py:4-5 (commit " in work.why(commit)
-    assert sorted([[*part.values()] for one in file["conversations"] for part in one["ranges"]]) == [[1, 1], [4, 5]]
+    assert sorted(
+        [[*part.values()] for one in file["conversations"] for part in one["ranges"]]
+    ) == [[1, 1], [4, 5]]
     assert len(file["conversations"]) == 2
 
 
 def test_the_trace_has_what_the_published_schema_requires_and_nothing_else(work):
     work.write(f"price = 1\n{LINE}\n")
     work.commit()
-    trace = json.loads(work.user.run("why", "cart.py", "--format", "agent-trace", cwd=work.root).stdout)
+    trace = json.loads(
+        work.user.run("why", "cart.py", "--format", "agent-trace", cwd=work.root).stdout
+    )
     assert set(trace) == {"version", "id", "timestamp", "vcs", "tool", "files"}
     assert re.fullmatch(r"\d+\.\d+", trace["version"])
     assert uuid.UUID(trace["id"]).version == 4
@@ -254,7 +295,10 @@ def test_the_trace_has_what_the_published_schema_requires_and_nothing_else(work)
             assert set(one) == {"url", "contributor", "ranges"}
             assert one["contributor"] == {"type": "ai"}
             assert urlsplit(one["url"]).scheme
-            assert all(1 <= part["start_line"] <= part["end_line"] and len(part) == 2 for part in one["ranges"])
+            assert all(
+                1 <= part["start_line"] <= part["end_line"] and len(part) == 2
+                for part in one["ranges"]
+            )
 
 
 def test_a_note_is_written_after_a_preview_and_without_prompts_unless_wanted(work):
@@ -288,7 +332,12 @@ def test_a_search_for_a_hash_finds_the_session_of_the_commit_first(work):
     for number in range(3):
         name = f"other{number}"
         work.session(
-            name, work.said("Add the tax to the cart.py, says the subject: add the tax", name, minute=-9000 * number)
+            name,
+            work.said(
+                "Add the tax to the cart.py, says the subject: add the tax",
+                name,
+                minute=-9000 * number,
+            ),
         )
     work.write(f"price = 1\n{LINE}\n")
     commit = work.commit("Add the tax")
@@ -301,9 +350,9 @@ def test_a_search_for_a_hash_finds_the_session_of_the_commit_first(work):
 
 
 def test_a_go_ahead_is_short_and_agrees():
-    assert [is_go_ahead(one) for one in ("ok, let's go", "yes", "do 1, 2 and 5", "why not", REQUEST)] == [
-        True, True, True, False, False,
-    ]  # fmt: skip
+    assert [
+        is_go_ahead(one) for one in ("ok, let's go", "yes", "do 1, 2 and 5", "why not", REQUEST)
+    ] == [True, True, True, False, False]
 
 
 def test_a_proposal_is_the_paragraph_that_asks_with_the_one_before():
@@ -312,7 +361,9 @@ def test_a_proposal_is_the_paragraph_that_asks_with_the_one_before():
 
 def test_decisions_are_sentences_as_they_were_said():
     said = "All is done. I use a table rather than a list here. It works."
-    assert decisions(["the request, because", said], has_reasons=True) == ("I use a table rather than a list here.",)
+    assert decisions(["the request, because", said], has_reasons=True) == (
+        "I use a table rather than a list here.",
+    )
     no_decisions = "Let me use a table instead of a list.\nWhy a table rather than a list?\nIt is a table because:"
     assert decisions(["", no_decisions], has_reasons=True) == ()
 
@@ -320,8 +371,13 @@ def test_decisions_are_sentences_as_they_were_said():
 def test_an_explanation_is_a_reason_but_no_decision():
     said = "The tests fail as expected because the classes don't exist yet.\nWe keep the list because it is sorted.\n"
     chosen = "We keep the list because it is sorted."
-    orders = "Please don't touch the schema of the orders.\nIt works, but they do not know it yet.\n"
-    assert decisions(["", said + orders], has_reasons=False) == (chosen, "Please don't touch the schema of the orders.")
+    orders = (
+        "Please don't touch the schema of the orders.\nIt works, but they do not know it yet.\n"
+    )
+    assert decisions(["", said + orders], has_reasons=False) == (
+        chosen,
+        "Please don't touch the schema of the orders.",
+    )
     assert decisions(["", said], has_reasons=True) == (said.splitlines()[0], chosen)
 
 
@@ -356,7 +412,9 @@ def test_a_line_that_a_file_lacks_is_an_error_for_people_and_agents(work, monkey
         HomeBackend(None, work.user.environment).why(f"cart.py:{line}")
 
 
-def test_an_agent_is_told_one_number_for_one_line_and_that_an_empty_file_has_none(work, monkeypatch):
+def test_an_agent_is_told_one_number_for_one_line_and_that_an_empty_file_has_none(
+    work, monkeypatch
+):
     from session_memory.tools import HomeBackend
 
     work.write(f"price = 1\n{LINE}\n")
@@ -370,6 +428,8 @@ def test_an_agent_is_told_one_number_for_one_line_and_that_an_empty_file_has_non
 
 
 def test_reasons_for_an_agent_are_cut_at_1200_characters():
-    asked = Asked("s" * 36, "codex", "", 1, 1, 0, "word " * 100, "plan " * 100, ("because " * 25,) * 3)
+    asked = Asked(
+        "s" * 36, "codex", "", 1, 1, 0, "word " * 100, "plan " * 100, ("because " * 25,) * 3
+    )
     reasons = [Reason("a.py", n, n, None, asked) for n in range(20)]
     assert 600 < len(told_to_agent(reasons)) <= 1200

@@ -1,5 +1,5 @@
-"""Which session `why` names: one that provably wrote the line or made the commit, or, as a guess, the only one at work.
-Real git, and sessions that really do what their transcripts say."""
+"""Which session `why` names: one that provably wrote the line or made the commit, or, as a guess,
+the only one at work. Real git, and sessions that really do what their transcripts say."""
 
 from __future__ import annotations
 
@@ -23,19 +23,28 @@ def authors(tmp_path: Path) -> Authors:
 def test_a_line_that_a_shell_wrote_and_committed_is_its_sessions(authors: Authors) -> None:
     authors.session(CLAUDE, "The shop crashes at the start", ago=300).says("I look at it.")
     codex = authors.session(CODEX, "Round the price", ago=5)
-    codex.shell("sed -i 's/number 9 of/number nine of/' cart.ts && git commit -qam 'Round the price to cents'")
+    codex.shell(
+        "sed -i 's/number 9 of/number nine of/' cart.ts && git commit -qam 'Round the price to cents'"
+    )
     codex.says("Done.")
     assert authors.named("cart.ts:9") == (codex.id, "command")
     said = authors.why("cart.ts:9")
     assert "asked: “Round the price”" in said
-    assert "its command wrote the file: `sed -i 's/number 9 of/number nine of/' cart.ts && git commit" in said
+    assert (
+        "its command wrote the file: `sed -i 's/number 9 of/number nine of/' cart.ts && git commit"
+        in said
+    )
     assert authors.named("HEAD") == (codex.id, "command")
 
 
-def test_the_session_that_made_a_commit_is_named_if_nothing_shows_who_wrote_it(authors: Authors) -> None:
+def test_the_session_that_made_a_commit_is_named_if_nothing_shows_who_wrote_it(
+    authors: Authors,
+) -> None:
     authors.session(CLAUDE, "Good morning").says("Good morning.")
     codex = authors.session(CODEX, "Sort the cart")
-    codex.shell("python3 -c \"t=open('cart.ts').read(); open('cart.ts','w').write(t.replace('9','nine'))\"")
+    codex.shell(
+        "python3 -c \"t=open('cart.ts').read(); open('cart.ts','w').write(t.replace('9','nine'))\""
+    )
     codex.shell("git commit -qam 'Sort the cart'")
     codex.says("Done.")
     assert authors.named("cart.ts:9") == (codex.id, "commit")
@@ -49,7 +58,9 @@ def test_a_line_of_another_in_a_commit_of_all_is_not_the_committers(authors: Aut
     codex.shell("sed -i 's/line number 1 of the cart/first line/' cart.ts")
     codex.says("Done.")
     claude = authors.session(CLAUDE, "Write the last line")
-    claude.edit("cart.ts", "line number 9 of the cart", "the last line of the cart, written by an edit")
+    claude.edit(
+        "cart.ts", "line number 9 of the cart", "the last line of the cart, written by an edit"
+    )
     claude.shell("git commit -qam 'Take all'")
     claude.says("Done.")
     assert authors.named("cart.ts:1") == (codex.id, "command")
@@ -78,10 +89,13 @@ def test_of_several_sessions_at_work_none_is_guessed(authors: Authors) -> None:
     assert authors.named("cart.ts:9") == (first.id, "guess")
 
 
-def test_a_short_session_that_began_within_the_second_of_its_commit_is_at_work_then(authors: Authors) -> None:
+def test_a_short_session_that_began_within_the_second_of_its_commit_is_at_work_then(
+    authors: Authors,
+) -> None:
     authors.session(CLAUDE, "Look at the cart", ago=3600).says("I saw it.")
     next_second()
-    codex = authors.session(CODEX, "Make it nine", ago=-0.4)  # after the second in which git dates the commit began
+    # after the second in which git dates the commit began
+    codex = authors.session(CODEX, "Make it nine", ago=-0.4)
     (authors.root / "cart.ts").write_text(CART.replace("9", "nine"))
     git(authors.root, "commit", "-qam", "By hand")
     codex.says("Done.")
@@ -89,7 +103,9 @@ def test_a_short_session_that_began_within_the_second_of_its_commit_is_at_work_t
 
 
 @pytest.mark.parametrize("runtime", [CODEX, CLAUDE])
-def test_a_failed_edit_and_a_session_that_touched_nothing_are_not_named(authors: Authors, runtime: str) -> None:
+def test_a_failed_edit_and_a_session_that_touched_nothing_are_not_named(
+    authors: Authors, runtime: str
+) -> None:
     if runtime == CLAUDE:
         failed = authors.session(CLAUDE, "Make it nine", ago=60)
         failed.edit("cart.ts", "no such line", "line number nine of the cart", fails=True)
@@ -112,7 +128,9 @@ def test_a_write_of_an_earlier_commit_proves_nothing_of_a_later_one(authors: Aut
     codex.says("Done.")
     next_second()
     next_second()
-    (authors.root / "cart.ts").write_text(CART.replace("9", "nine").replace("number 1 ", "number one "))
+    (authors.root / "cart.ts").write_text(
+        CART.replace("9", "nine").replace("number 1 ", "number one ")
+    )
     git(authors.root, "commit", "-qam", "By hand")
     assert authors.named("cart.ts:9") == (codex.id, "command")
     assert authors.named("cart.ts:1") == ("", "")
@@ -126,7 +144,9 @@ def test_an_uncommitted_line_that_a_shell_wrote_is_its_sessions(authors: Authors
     assert authors.named("cart.ts:9") == (codex.id, "command")
 
 
-def test_a_line_that_was_written_and_committed_in_another_worktree_is_its_sessions(authors: Authors) -> None:
+def test_a_line_that_was_written_and_committed_in_another_worktree_is_its_sessions(
+    authors: Authors,
+) -> None:
     codex = authors.session(CODEX, "Make it nine", authors.linked)
     codex.shell("sed -i s/9/nine/ cart.ts && git commit -qam 'Make it nine'")
     codex.says("Done.")
@@ -149,7 +169,9 @@ def test_a_line_that_a_person_wrote_is_not_a_sessions_whose_command_wrote_others
 ) -> None:
     next_second()
     authors.session(CODEX, "Change another line", ago=5).shell(command)
-    (authors.root / "cart.ts").write_text((authors.root / "cart.ts").read_text().replace("9 of the", "nine of my"))
+    (authors.root / "cart.ts").write_text(
+        (authors.root / "cart.ts").read_text().replace("9 of the", "nine of my")
+    )
     assert authors.named("cart.ts:9")[1] in ("", "guess")
 
 
@@ -162,7 +184,12 @@ def test_a_line_that_a_person_wrote_is_not_a_sessions_whose_command_wrote_others
         ([(100, "user", 0), (200, "assistant", 0)], 50, 100, True),
         ([(100, "user", 0), (200, "assistant", 1)], 500_000, 500_000, True),
         ([(100, "user", 0), (200, "assistant", 1)], 700_000, 700_000, False),
-        ([(100, "user", 0), (200, "assistant", 1), (300, "user", 0), (400, "assistant", 0)], 500, 500, False),
+        (
+            [(100, "user", 0), (200, "assistant", 1), (300, "user", 0), (400, "assistant", 0)],
+            500,
+            500,
+            False,
+        ),
         ([(100, "user", 0)], 500_000, 500_000, True),
         ([], 0, 0, False),
     ],
@@ -174,7 +201,9 @@ def test_a_turn_runs_from_its_request_to_its_last_message(
 
 
 def test_of_a_huge_commit_only_a_part_is_compared_and_the_answer_says_so(authors: Authors) -> None:
-    (authors.root / "generated.json").write_text("".join(f'"key number {number}": 1,\n' for number in range(3000)))
+    (authors.root / "generated.json").write_text(
+        "".join(f'"key number {number}": 1,\n' for number in range(3000))
+    )
     git(authors.root, "add", "-A")
     git(authors.root, "commit", "-qm", "Generate")
     said = "1,000 of its added lines were not compared with what sessions wrote: too many."

@@ -59,10 +59,16 @@ def trajectories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trajectorie
 
 def ran(command: str, result: str | None, **extra: Any) -> dict[str, Any]:
     """A step that runs a command, with its result if there is one yet."""
-    call = {"tool_call_id": f"call {command[:5].strip()}", "function_name": "bash", "arguments": {"command": command}}
+    call = {
+        "tool_call_id": f"call {command[:5].strip()}",
+        "function_name": "bash",
+        "arguments": {"command": command},
+    }
     step: dict[str, Any] = {"source": "agent", "message": "", "tool_calls": [call]}
     if result is not None:
-        step["observation"] = {"results": [{"source_call_id": call["tool_call_id"], "content": result, **extra}]}
+        step["observation"] = {
+            "results": [{"source_call_id": call["tool_call_id"], "content": result, **extra}]
+        }
     return step
 
 
@@ -87,7 +93,9 @@ def test_steps_that_say_something_else_now_are_taken_back(trajectories: Trajecto
     for number in (3, 2, 0):
         steps[number] = {**steps[number], "message": f"other {number}"}
         trajectories.write(*steps)
-        expected = [({"agent": "assistant"}.get(one["source"], "user"), one["message"]) for one in steps]
+        expected = [
+            ({"agent": "assistant"}.get(one["source"], "user"), one["message"]) for one in steps
+        ]
         assert trajectories.told() == expected
 
 
@@ -98,7 +106,9 @@ def test_of_a_document_that_shrinks_the_rest_is_taken_back(trajectories: Traject
         assert [text for _, text in trajectories.told()] == ["one?", "1.", "two?", "2."][:count]
 
 
-def test_of_a_document_longer_than_the_steps_that_a_mark_knows_any_step_may_change(trajectories: Trajectories) -> None:
+def test_of_a_document_longer_than_the_steps_that_a_mark_knows_any_step_may_change(
+    trajectories: Trajectories,
+) -> None:
     steps = [step for number in range(60) for step in atif_exchange(f"{number}?", "yes")]
     trajectories.write(*steps)
     trajectories.told()
@@ -107,16 +117,31 @@ def test_of_a_document_longer_than_the_steps_that_a_mark_knows_any_step_may_chan
     assert [text for _, text in trajectories.told()] == [step["message"] for step in steps]
 
 
-def test_broken_and_foreign_files_are_no_sessions_and_cost_no_other(trajectories: Trajectories) -> None:
+def test_broken_and_foreign_files_are_no_sessions_and_cost_no_other(
+    trajectories: Trajectories,
+) -> None:
     whole = trajectories.write(*atif_exchange("one?", "1.")).read_text()
-    broken = {"cut.json": whole[:-9], "deep.json": whole[:45] + "[" * 90000, "package.json": '{"name": "x"}'}
-    broken |= {"list.json": "[1]", "empty.json": "", "other.json": '{"note": "ATIF-v1.7", "steps": [1]}'}
+    broken = {
+        "cut.json": whole[:-9],
+        "deep.json": whole[:45] + "[" * 90000,
+        "package.json": '{"name": "x"}',
+    }
+    broken |= {
+        "list.json": "[1]",
+        "empty.json": "",
+        "other.json": '{"note": "ATIF-v1.7", "steps": [1]}',
+    }
     for name, content in broken.items():
         (trajectories.directory / name).write_text(content)
     (trajectories.directory / "loop").symlink_to(trajectories.directory)
     assert trajectories.told(everything=True) == [("user", "one?"), ("assistant", "1.")]
-    assert sorted(key for key, _ in unread(str(trajectories.mirrors)) if "/" not in key) == ["cut.json", "deep.json"]
-    assert [path.name for path in trajectories.mirrors.glob("*/*.jsonl") if path.stem == "one"] == ["one.jsonl"]
+    assert sorted(key for key, _ in unread(str(trajectories.mirrors)) if "/" not in key) == [
+        "cut.json",
+        "deep.json",
+    ]
+    assert [path.name for path in trajectories.mirrors.glob("*/*.jsonl") if path.stem == "one"] == [
+        "one.jsonl"
+    ]
     (trajectories.directory / "cut.json").write_text(whole.replace('"one"', '"mended"'))
     assert trajectories.told("mended", everything=True) == [("user", "one?"), ("assistant", "1.")]
     assert "cut.json" not in dict(unread(str(trajectories.mirrors)))
@@ -134,23 +159,38 @@ def test_what_is_too_long_for_a_prompt_waits_for_upkeep(
 
 
 ODD: list[dict[str, Any]] = [
-    {"step_id": 1}, {"source": "user", "message": 7}, {"source": "agent", "message": None, "tool_calls": "x"},
+    {"step_id": 1},
+    {"source": "user", "message": 7},
+    {"source": "agent", "message": None, "tool_calls": "x"},
     {"source": "agent", "message": "", "tool_calls": [7, {"tool_call_id": [], "arguments": 7}]},
-    {"source": "agent", "message": "", "observation": {"results": [{"source_call_id": 7, "content": 1}]}},
+    {
+        "source": "agent",
+        "message": "",
+        "observation": {"results": [{"source_call_id": 7, "content": 1}]},
+    },
     {"source": "agent", "message": "", "metrics": {"prompt_tokens": -1, "extra": 7}, "extra": []},
-    {"source": "robot", "message": "no"}, {"source": ["user"], "message": "no"}, {"source": "user", "timestamp": 9e99},
-]  # fmt: skip
+    {"source": "robot", "message": "no"},
+    {"source": ["user"], "message": "no"},
+    {"source": "user", "timestamp": 9e99},
+]
 
 
 def test_an_odd_step_costs_itself_at_most(trajectories: Trajectories) -> None:
     for number, odd in enumerate(ODD):
-        trajectories.write(*atif_exchange("one?", "1."), odd, *atif_exchange("one?", "1."), name=f"odd{number}")
+        trajectories.write(
+            *atif_exchange("one?", "1."), odd, *atif_exchange("one?", "1."), name=f"odd{number}"
+        )
         texts = [one for one in trajectories.told(f"odd{number}") if one[0] != "tool"]
         assert texts == [("user", "one?"), ("assistant", "1.")] * 2, odd
 
 
 def test_a_cost_beyond_all_reason_is_none() -> None:
-    step = {"type": "step", "id": "a", "source": "agent", "metrics": {"prompt_tokens": 3, "cost_usd": 10**400}}
+    step = {
+        "type": "step",
+        "id": "a",
+        "source": "agent",
+        "metrics": {"prompt_tokens": 3, "cost_usd": 10**400},
+    }
     [found] = ATIF.records.events(step, 0, USAGE)
     assert (found.input, found.dollars) == (3, None)
 
@@ -169,13 +209,21 @@ def test_step_ids_given_twice_are_steps_of_their_own(trajectories: Trajectories)
     assert trajectories.told() == [("user", "one?"), ("assistant", "1.")]
 
 
-def test_results_without_the_id_of_their_call_belong_to_the_calls_in_order(trajectories: Trajectories) -> None:
+def test_results_without_the_id_of_their_call_belong_to_the_calls_in_order(
+    trajectories: Trajectories,
+) -> None:
     two = [ran("one", None)["tool_calls"][0], ran("two", None)["tool_calls"][0]]
     results = [{"content": "first"}, {"content": "second", "extra": {"exit_code": 2}}]
-    trajectories.write({"source": "agent", "message": "", "tool_calls": two, "observation": {"results": results}})
+    trajectories.write(
+        {"source": "agent", "message": "", "tool_calls": two, "observation": {"results": results}}
+    )
     trajectories.told()
     mirrored = next(trajectories.mirrors.glob("*/one.jsonl"))
-    found = [(one["id"], one["content"]) for one in map(json.loads, mirrored.open()) if one["type"] == "result"]
+    found = [
+        (one["id"], one["content"])
+        for one in map(json.loads, mirrored.open())
+        if one["type"] == "result"
+    ]
     assert found == [("call one", "first"), ("call two", "second")]
 
 
@@ -183,7 +231,9 @@ def test_two_documents_of_one_run_are_sessions_of_their_own(trajectories: Trajec
     path = trajectories.write(*atif_exchange("one?", "1."))
     other = path.with_name("trajectory.cont-1.json")
     other.write_text(path.read_text().replace("one?", "two?"))
-    assert trajectories.told() in ([("user", f"{one}?"), ("assistant", "1.")] for one in ("one", "two"))
+    assert trajectories.told() in (
+        [("user", f"{one}?"), ("assistant", "1.")] for one in ("one", "two")
+    )
     assert len(list(trajectories.mirrors.glob("*/one*.jsonl"))) == 2
     os.rename(path, path.with_name("moved.json"))
     other.unlink()
@@ -204,7 +254,9 @@ def test_the_mirrors_of_the_fixture_are_what_the_suite_reads(trajectories: Traje
         assert path.read_bytes() == (FIXTURES / name).read_bytes()
 
 
-def test_no_mirror_holds_a_secret_nor_what_an_excluded_session_said(trajectories: Trajectories) -> None:
+def test_no_mirror_holds_a_secret_nor_what_an_excluded_session_said(
+    trajectories: Trajectories,
+) -> None:
     secret = "ghp_" + "a1B2" * 9
     trajectories.write(*atif_exchange(f"use {secret}", "no"), ran(f"curl -H {secret}", secret))
     trajectories.write(*atif_exchange("hush", "sure"), name="hidden")

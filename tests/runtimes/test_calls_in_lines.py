@@ -1,4 +1,5 @@
-"""The calls in the line of a transcript without their results, which are long and not searched for commands."""
+"""The calls in the line of a transcript without their results, which are long and not searched for
+commands."""
 
 from __future__ import annotations
 
@@ -18,13 +19,21 @@ PRINTED = 'mark "args": {"input": "payload"} of a result'
 def item(command: str) -> dict[str, object]:
     """A command of Codex with its result."""
     ran = {"command": ["bash", "-lc", command], "aggregated_output": PRINTED, "exit_code": 0}
-    return {"type": "event_msg", "payload": {"type": "item_completed", "item": {"type": "CommandExecution", **ran}}}
+    return {
+        "type": "event_msg",
+        "payload": {"type": "item_completed", "item": {"type": "CommandExecution", **ran}},
+    }
 
 
 def message(*commands: str) -> dict[str, object]:
     """A message of Gemini CLI with its calls and their results."""
     result = [{"functionResponse": {"response": {"output": PRINTED}}}]
-    return {"id": "1", "toolCalls": [{"name": "x", "args": {"command": one}, "result": result} for one in commands]}
+    return {
+        "id": "1",
+        "toolCalls": [
+            {"name": "x", "args": {"command": one}, "result": result} for one in commands
+        ],
+    }
 
 
 def part(command: str) -> dict[str, object]:
@@ -38,7 +47,9 @@ LINES = {"codex": item("make a"), "gemini": message("make a", "make b"), "openco
 
 @pytest.mark.parametrize("spaces", [(",", ":"), (", ", ": ")])
 @pytest.mark.parametrize("name", LINES)
-def test_the_output_of_a_command_is_left_out_and_each_command_stays(name: str, spaces: tuple[str, str]) -> None:
+def test_the_output_of_a_command_is_left_out_and_each_command_stays(
+    name: str, spaces: tuple[str, str]
+) -> None:
     line = json.dumps(LINES[name], separators=spaces).encode()
     calls = runtime(name).records.without_results(line)
     assert b"mark" in line
@@ -56,5 +67,9 @@ def test_what_a_session_called_stays_also_where_two_records_are_on_one_line(each
             for event in each.records.events(record, 0, MESSAGES | CALLS):
                 tools = event.tools if isinstance(event, Entry) else ()
                 arguments = [json.dumps(tool.argument)[1:-1].encode() for tool in tools]
-                missing += [one for one in arguments if any(one not in call for call in calls) and one in line]
+                missing += [
+                    one
+                    for one in arguments
+                    if any(one not in call for call in calls) and one in line
+                ]
     assert missing == []

@@ -39,14 +39,17 @@ def test_user_text_is_read_as_a_string_and_as_blocks_in_which_an_image_shows_as_
 
 def test_an_assistant_record_has_text_and_tools_with_the_argument_that_tells_most():
     used = [
-        ("Edit", {"old_string": "a", "file_path": "/srv/agent/x.py"}), ("Bash", {"command": "ls", "description": "list"}),
+        ("Edit", {"old_string": "a", "file_path": "/srv/agent/x.py"}),
+        ("Bash", {"command": "ls", "description": "list"}),
         ("mcp__mail__send", {"count": 2, "to": "a@example.org"}),
-    ]  # fmt: skip
+    ]
     (entry,) = entries(assistant("Looking.", *used))
     assert (entry.role, entry.text) == ("assistant", "Looking.")
     assert [(tool.name, tool.argument, tool.kind) for tool in entry.tools] == [
-        ("Edit", "/srv/agent/x.py", "edit"), ("Bash", "ls", "command"), ("mcp__mail__send", "a@example.org", "other"),
-    ]  # fmt: skip
+        ("Edit", "/srv/agent/x.py", "edit"),
+        ("Bash", "ls", "command"),
+        ("mcp__mail__send", "a@example.org", "other"),
+    ]
 
 
 def test_an_entry_knows_time_ids_directory_and_byte_offset():
@@ -75,7 +78,10 @@ UNSAID = [
     user("<system-reminder>injected</system-reminder>"),
     assistant("API Error: 529", isApiErrorMessage=True),
     assistant("No response requested.", message={"model": "<synthetic>"}),
-    record("attachment", attachment={"type": "hook_additional_context", "content": ["[Session Activity]"]}),
+    record(
+        "attachment",
+        attachment={"type": "hook_additional_context", "content": ["[Session Activity]"]},
+    ),
     record(
         "attachment",
         attachment={
@@ -84,11 +90,23 @@ UNSAID = [
             "commandMode": "prompt",
         },
     ),
-    record("attachment", attachment={"type": "queued_command", "prompt": "x", "commandMode": "task-notification"}),
-    record("attachment", attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "coordinator"}}),
+    record(
+        "attachment",
+        attachment={"type": "queued_command", "prompt": "x", "commandMode": "task-notification"},
+    ),
+    record(
+        "attachment",
+        attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "coordinator"}},
+    ),
     record("system", subtype="compact_boundary", content="Conversation compacted"),
-    record("progress", data={"message": {"type": "user", "message": {"role": "user", "content": "sub"}}}),
-    record("api-request-blob", message={"role": "user", "content": [{"type": "text", "text": "repeated"}]}),
+    record(
+        "progress",
+        data={"message": {"type": "user", "message": {"role": "user", "content": "sub"}}},
+    ),
+    record(
+        "api-request-blob",
+        message={"role": "user", "content": [{"type": "text", "text": "repeated"}]},
+    ),
     record("queue-operation", operation="enqueue", content="hello"),
     record("last-prompt", lastPrompt="hello"),
     {"type": "summary", "summary": "A title", "leafUuid": "x"},
@@ -112,7 +130,10 @@ def test_a_prompt_typed_mid_turn_is_kept_though_it_has_no_user_record():
 
 
 def test_an_editor_s_note_in_a_prompt_is_left_out_and_the_prompt_kept():
-    blocks = [{"type": "text", "text": "<ide_opened_file>x.py</ide_opened_file>"}, {"type": "text", "text": "fix it"}]
+    blocks = [
+        {"type": "text", "text": "<ide_opened_file>x.py</ide_opened_file>"},
+        {"type": "text", "text": "fix it"},
+    ]
     assert texts(user(blocks)) == ["fix it"]
 
 
@@ -123,7 +144,14 @@ def test_records_glued_together_on_one_line_are_all_read():
 
 def test_unreadable_records_are_skipped_and_counted():
     found = parse_jsonl_entries(
-        [b"{broken\n", line(user("one")), b"[1]\n", b"\n", line(user("two")).rstrip() + b'{"type":"us'], "agent-sdk"
+        [
+            b"{broken\n",
+            line(user("one")),
+            b"[1]\n",
+            b"\n",
+            line(user("two")).rstrip() + b'{"type":"us',
+        ],
+        "agent-sdk",
     )
     assert ([entry.text for entry in found], found.unreadable) == (["one", "two"], 3)
 
@@ -148,23 +176,32 @@ def test_titles_rank_from_the_user_s_own_to_the_generated():
 
 
 def test_the_line_filter_keeps_a_text_beside_a_tool_result():
-    mixed = user([{"tool_use_id": "t", "type": "tool_result", "content": "x"}, {"type": "text", "text": "and this"}])
+    mixed = user(
+        [
+            {"tool_use_id": "t", "type": "tool_result", "content": "x"},
+            {"type": "text", "text": "and this"},
+        ]
+    )
     assert CLAUDE.records.prefilter(line(mixed), MESSAGES)
     assert texts(mixed) == ["and this"]
 
 
 def test_a_directory_is_encoded_as_claude_code_does():
     encoded = {
-        "/Users/foo/home": "-Users-foo-home", "/srv/my_app.v2": "-srv-my-app-v2", "/srv/café": "-srv-caf-",
-        "/srv/😀": "-srv---", "/srv/" + "a" * 300: "-srv-" + "a" * 195 + "-89htrt",
-    }  # fmt: skip
+        "/Users/foo/home": "-Users-foo-home",
+        "/srv/my_app.v2": "-srv-my-app-v2",
+        "/srv/café": "-srv-caf-",
+        "/srv/😀": "-srv---",
+        "/srv/" + "a" * 300: "-srv-" + "a" * 195 + "-89htrt",
+    }
     assert {directory: encode_cwd(directory) for directory in encoded} == encoded
 
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
 def test_an_independent_count_of_the_prompts_in_real_transcripts_agrees():
-    """Counts typed prompts by other means: string contents that no wrapper begins, outside meta, side and summary;
-    commands with words, and those that the user ran; answers in dialogs, and reasons for a refusal."""
+    """Counts typed prompts by other means: string contents that no wrapper begins, outside meta,
+    side and summary; commands with words, and those that the user ran; answers in dialogs, and
+    reasons for a refusal."""
     for path in REAL_FILES:
         expected = 0
         for content in path.read_bytes().split(b"\n"):
@@ -178,14 +215,23 @@ def test_an_independent_count_of_the_prompts_in_real_transcripts_agrees():
                     if isinstance(said, str)
                     else [b.get("text", "[x]") for b in said if b["type"] != "tool_result"]
                 )
-                expected += any(b.strip() and not b.lstrip().startswith(("<", "[Request", "Caveat")) for b in blocks)
+                expected += any(
+                    b.strip() and not b.lstrip().startswith(("<", "[Request", "Caveat"))
+                    for b in blocks
+                )
                 text = said if isinstance(said, str) else ""
-                has_words = "<command-args>" in text and "<command-args></" not in text and "/model<" not in text
+                has_words = (
+                    "<command-args>" in text
+                    and "<command-args></" not in text
+                    and "/model<" not in text
+                )
                 expected += has_words or text.startswith("<bash-input>")
                 expected += "answers" in value.get("toolUseResult", "")
                 failed = [b for b in said if b.get("is_error")] if not text else []
                 expected += any("the user said:" in str(b["content"]) for b in failed)
             attachment = value.get("attachment", {})
-            expected += attachment.get("type") == "queued_command" and attachment.get("origin") == {"kind": "human"}
+            expected += attachment.get("type") == "queued_command" and attachment.get("origin") == {
+                "kind": "human"
+            }
         found = parse_jsonl_entries(path.read_bytes().splitlines(keepends=True), "agent-sdk")
         assert sum(entry.role == "user" for entry in found) == expected, path.name

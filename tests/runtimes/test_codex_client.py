@@ -25,25 +25,35 @@ def known(codex: Codex, *words: str) -> dict[str, Any]:
     """What a command of ours says as JSON."""
     environment = {**codex.environment, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND, *words, "--json"], env=environment, cwd=codex.project, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", COMMAND, *words, "--json"],
+        env=environment,
+        cwd=codex.project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return dict(json.loads(done.stdout))
 
 
 @pytest.mark.slow
-def test_a_sub_agent_is_no_session_and_one_that_is_archived_stays_the_same(tmp_path: Path, npm_place: NpmPlace) -> None:
+def test_a_sub_agent_is_no_session_and_one_that_is_archived_stays_the_same(
+    tmp_path: Path, npm_place: NpmPlace
+) -> None:
     with FakeResponses() as model:
         codex = Codex(tmp_path, npm_place(CODEX), model)
         (codex.home / ".codex").mkdir()
-        codex.run("TOOL multi_agent_v1.spawn_agent " + json.dumps({"message": "Count the lines please."}))
+        codex.run(
+            "TOOL multi_agent_v1.spawn_agent " + json.dumps({"message": "Count the lines please."})
+        )
         assert len(list((codex.home / ".codex" / "sessions").rglob("rollout-*.jsonl"))) == 2
         [session] = known(codex, "sessions", "--all")["sessions"]
         assert known(codex, "ingest")["entries"] > 0
         codex.execute("archive", session["id"])
         assert list((codex.home / ".codex" / "archived_sessions").iterdir())
         assert known(codex, "ingest")["entries"] == 0
-        assert [one["id"] for one in known(codex, "sessions", "--all")["sessions"]] == [session["id"]]
+        assert [one["id"] for one in known(codex, "sessions", "--all")["sessions"]] == [
+            session["id"]
+        ]
         said = known(codex, "read", session["id"])["entries"]
         assert ["Count the lines" in entry["text"] for entry in said].count(True) == 1
 
@@ -55,12 +65,15 @@ EDITS = {
     "shell": SHELL,
     "quick shell": ["TOOL exec_command " + json.dumps({"cmd": "sed -i s/1/2/ app"})],
     "shell in code mode": [
-        *CODE_MODE, "TOOL exec " + json.dumps({"script": 'await tools.exec_command({cmd:"sed -i s/1/2/ app"})'})
+        *CODE_MODE,
+        "TOOL exec "
+        + json.dumps({"script": 'await tools.exec_command({cmd:"sed -i s/1/2/ app"})'}),
     ],
     "patch in code mode": [
-        *CODE_MODE, "TOOL exec " + json.dumps({"script": f'await tools.apply_patch("{PATCH}")'})
+        *CODE_MODE,
+        "TOOL exec " + json.dumps({"script": f'await tools.apply_patch("{PATCH}")'}),
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -69,7 +82,12 @@ def test_what_it_edits_is_told_to_others_with_a_prompt_and_before_they_edit_it(
     tmp_path: Path, npm_place: NpmPlace, edit: list[str]
 ) -> None:
     project = Project(tmp_path / "home")
-    call = {"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": str(project.directory / "app")}}
+    call = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "Read",
+        "input": {"file_path": str(project.directory / "app")},
+    }
     result = {"tool_use_id": "toolu_1", "type": "tool_result", "content": "1"}
     append(project.own, assistant(call, cwd=project.cwd), user([result], cwd=project.cwd))
     project.user.run(cwd=project.cwd)
@@ -83,15 +101,25 @@ def test_what_it_edits_is_told_to_others_with_a_prompt_and_before_they_edit_it(
     assert told in project.told()
     (calls,) = project.user.state_dir.glob("cursors/*.calls")
     calls.unlink()  # what was told before an edit is not told again
-    assert told in json.loads(project.user.run(cwd=project.cwd))["hookSpecificOutput"]["additionalContext"]
+    assert (
+        told
+        in json.loads(project.user.run(cwd=project.cwd))["hookSpecificOutput"]["additionalContext"]
+    )
 
 
 def test_a_sub_agent_is_told_with_its_task_what_another_session_did_to_a_file_of_it_and_its_session_is_not(
     tmp_path: Path, npm_place: NpmPlace
 ) -> None:
     project = Project(tmp_path / "home")
-    project.edited(transcript=project.user.session(user("go on", cwd=project.cwd), project=encode_cwd(project.cwd)))
-    hook = {"type": "command", "command": f"{sys.executable} -I -S {REPOSITORY}/hooks/user_prompt_submit.py codex"}
+    project.edited(
+        transcript=project.user.session(
+            user("go on", cwd=project.cwd), project=encode_cwd(project.cwd)
+        )
+    )
+    hook = {
+        "type": "command",
+        "command": f"{sys.executable} -I -S {REPOSITORY}/hooks/user_prompt_submit.py codex",
+    }
     with FakeResponses() as model:
         codex = Codex(tmp_path, npm_place(CODEX), model)
         codex.project = project.directory
@@ -99,11 +127,20 @@ def test_a_sub_agent_is_told_with_its_task_what_another_session_did_to_a_file_of
         (codex.home / ".codex" / "hooks.json").write_text(
             json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}})
         )
-        spawn = "TOOL multi_agent_v1.spawn_agent " + json.dumps({"message": "Count the lines of ./app please."})
-        codex.run(f"{spawn}\nTOOL exec_command {json.dumps({'cmd': 'sleep 5'})}")  # its end would end the sub-agent
+        spawn = "TOOL multi_agent_v1.spawn_agent " + json.dumps(
+            {"message": "Count the lines of ./app please."}
+        )
+        # its end would end the sub-agent
+        codex.run(f"{spawn}\nTOOL exec_command {json.dumps({'cmd': 'sleep 5'})}")
         line = "! app: edited just now by"
         told = [request for request in codex.requests() if line in request]
     assert told
-    assert all("Count the lines" in request and "TOOL multi_agent" not in request for request in told)
-    shown = [path for path in (codex.home / ".codex" / "sessions").rglob("*.jsonl") if line in path.read_text()]
+    assert all(
+        "Count the lines" in request and "TOOL multi_agent" not in request for request in told
+    )
+    shown = [
+        path
+        for path in (codex.home / ".codex" / "sessions").rglob("*.jsonl")
+        if line in path.read_text()
+    ]
     assert len(shown) == 1

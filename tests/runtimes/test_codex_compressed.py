@@ -1,5 +1,5 @@
-"""Rollouts that Codex has compressed (`.jsonl.zst`) or archived are read as all others: stored, searched, listed,
-read, written to archives of ours, forgotten."""
+"""Rollouts that Codex has compressed (`.jsonl.zst`) or archived are read as all others: stored,
+searched, listed, read, written to archives of ours, forgotten."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ WORK = "/srv/work"
 
 
 class CodexUser(StoreUser):
-    """A user of Codex alone; `rollout` is where the last one lies, or lay before it was compressed."""
+    """A user of Codex alone; `rollout` is where the last one lies, or lay before it was
+    compressed."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
@@ -68,7 +69,9 @@ def person(tmp_path: Path) -> CodexUser:
     return CodexUser(tmp_path / "sessions" / "user")  # as a folder of Codex's is called
 
 
-def test_one_that_was_never_seen_is_stored_found_listed_read_and_archived(person: CodexUser) -> None:
+def test_one_that_was_never_seen_is_stored_found_listed_read_and_archived(
+    person: CodexUser,
+) -> None:
     rollout = person.said("Is the cherimoya ripe?", "The cherimoya is ripe.")
     (person.home / ".codex" / "session_index.jsonl").write_text(
         json.dumps({"id": person.id, "thread_name": "fruit"}) + "\n"
@@ -81,12 +84,19 @@ def test_one_that_was_never_seen_is_stored_found_listed_read_and_archived(person
     assert (listed["name"], listed["id"]) == ("fruit", person.id)
     assert "The cherimoya is ripe." in person.run("read", "fruit", "--all").stdout
     person.run("archive", person.id)
-    assert ["The cherimoya is ripe." in path.read_text() for path in person.conversations()] == [True]
+    assert ["The cherimoya is ripe." in path.read_text() for path in person.conversations()] == [
+        True
+    ]
     [copy] = person.copies.rglob("rollout-*")
-    assert (copy.stat().st_mtime_ns, copy.stat().st_mode & 0o777) == (packed.stat().st_mtime_ns, 0o600)
+    assert (copy.stat().st_mtime_ns, copy.stat().st_mode & 0o777) == (
+        packed.stat().st_mtime_ns,
+        0o600,
+    )
 
 
-def test_one_that_was_stored_before_is_not_stored_twice_nor_when_it_goes_on(person: CodexUser) -> None:
+def test_one_that_was_stored_before_is_not_stored_twice_nor_when_it_goes_on(
+    person: CodexUser,
+) -> None:
     rollout = person.said("one", "first")
     person.run("ingest")
     content = rollout.read_bytes()
@@ -98,7 +108,12 @@ def test_one_that_was_stored_before_is_not_stored_twice_nor_when_it_goes_on(pers
     rollout.write_bytes(content)  # resumed: Codex writes it out again
     packed.unlink()
     with rollout.open("ab") as file:
-        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("two", "second", cwd=WORK)))
+        file.write(
+            b"".join(
+                json.dumps(one).encode() + b"\n"
+                for one in codex_exchange("two", "second", cwd=WORK)
+            )
+        )
     person.run("ingest")
     assert person.stored() == ["one", "first", "two", "second"]
     assert person.statuses() == ["idle"]
@@ -160,7 +175,9 @@ def test_a_bomb_takes_little_memory(bomb: bytes, tmp_path: Path) -> None:
         "sizes = []\ntry:\n    for part in decompressed(os.open(sys.argv[1], os.O_RDONLY)): sizes.append(len(part))\n"
         "except DamagedFileError: print(sum(sizes), *pathlib.Path('/proc/self/status').read_text().split())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "bomb.zst")], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "bomb.zst")], capture_output=True, text=True
+    )
     total, *status = done.stdout.split()
     assert int(total) <= 256 * 1024 * 1024
     assert int(status[status.index("VmHWM:") + 1]) < 80 * 1024  # kilobytes
@@ -172,7 +189,9 @@ def test_what_is_forgotten_is_in_no_copy_either(person: CodexUser) -> None:
     assert person.run("forget", person.id, "--yes").returncode == 0
     assert person.result("search", "cherimoya", code=1)["hits"] == []
     place = person.home / ".session-memory"
-    assert [path for path in place.rglob("*") if path.is_file() and b"cherimoya" in path.read_bytes()] == []
+    assert [
+        path for path in place.rglob("*") if path.is_file() and b"cherimoya" in path.read_bytes()
+    ] == []
     assert packed.exists()
 
 
@@ -183,8 +202,12 @@ def test_without_a_library_for_zstd_they_are_counted(person: CodexUser, tmp_path
     (tmp_path / "none" / "compression.py").write_text("raise ImportError\n")
     bare = {"PYTHONPATH": f"{tmp_path}/none:{person.environment['PYTHONPATH']}"}
     assert person.run_process("ingest", **bare).returncode == 0
-    assert json.loads(person.run_process("health-check", "--json", **bare).stdout)["compressed"] == 1
-    assert "session-memory install --with zstd" in " ".join(person.run_process("health-check", **bare).stdout.split())
+    assert (
+        json.loads(person.run_process("health-check", "--json", **bare).stdout)["compressed"] == 1
+    )
+    assert "session-memory install --with zstd" in " ".join(
+        person.run_process("health-check", **bare).stdout.split()
+    )
     assert person.copied() == []
 
 
@@ -197,18 +220,24 @@ def test_several_frames_and_no_last_line_feed_are_read(person: CodexUser) -> Non
     assert person.stored() == ["one", "first"]
 
 
-def test_one_that_was_archived_is_stored_listed_read_and_written_to_an_archive_of_ours(person: CodexUser) -> None:
+def test_one_that_was_archived_is_stored_listed_read_and_written_to_an_archive_of_ours(
+    person: CodexUser,
+) -> None:
     person.archived(person.said("Is the cherimoya ripe?", "The cherimoya is ripe."))
     assert person.result("ingest")["entries"] == 2
     [listed] = person.result("sessions", "--all")["sessions"]
     assert listed["id"] == person.id
     assert "The cherimoya is ripe." in person.run("read", person.id, "--all").stdout
     person.run("archive", person.id)
-    assert ["The cherimoya is ripe." in path.read_text() for path in person.conversations()] == [True]
+    assert ["The cherimoya is ripe." in path.read_text() for path in person.conversations()] == [
+        True
+    ]
 
 
 def test_one_that_was_archived_and_is_forgotten_stays_so(person: CodexUser) -> None:
-    moved = person.archived(person.compressed(person.said("Is the cherimoya ripe?", "The cherimoya is ripe.")))
+    moved = person.archived(
+        person.compressed(person.said("Is the cherimoya ripe?", "The cherimoya is ripe."))
+    )
     assert person.result("ingest")["entries"] == 2
     assert person.run("forget", person.id, "--yes").returncode == 0
     assert person.run("ingest").returncode == 0
@@ -223,19 +252,29 @@ def test_one_that_is_archived_and_taken_back_stays_the_same_session(person: Code
     assert (person.stored(), person.statuses()) == (["one", "first"], ["idle"])
     moved.rename(rollout)
     with rollout.open("ab") as file:
-        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("two", "second", cwd=WORK)))
+        file.write(
+            b"".join(
+                json.dumps(one).encode() + b"\n"
+                for one in codex_exchange("two", "second", cwd=WORK)
+            )
+        )
     assert person.result("ingest")["entries"] == 2
     assert (person.stored(), person.statuses()) == (["one", "first", "two", "second"], ["idle"])
     assert person.copied() == []
 
 
-def test_without_a_library_for_zstd_what_is_archived_is_read_all_the_same(person: CodexUser, tmp_path: Path) -> None:
+def test_without_a_library_for_zstd_what_is_archived_is_read_all_the_same(
+    person: CodexUser, tmp_path: Path
+) -> None:
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
     person.archived(person.said("one", "first"))
     person.compressed(person.said("two", "second"))
     assert (
-        person.run_process("ingest", PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}").returncode == 0
+        person.run_process(
+            "ingest", PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}"
+        ).returncode
+        == 0
     )
     assert person.stored() == ["one", "first"]
     person.run("ingest")
@@ -258,28 +297,36 @@ def test_those_in_a_backup_are_taken_in_and_are_the_same_sessions(person: CodexU
 
 def test_a_single_one_is_taken_in_and_a_damaged_one_in_a_backup_is_told(
     person: CodexUser, tmp_path: Path
-) -> None:  # fmt: skip
+) -> None:
     packed = person.compressed(person.said("one", "first"))
     backup = shutil.copytree(packed.parent, person.home / "backup")
-    (backup / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl.zst").write_bytes(packed.read_bytes()[:-9])
+    (backup / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl.zst").write_bytes(
+        packed.read_bytes()[:-9]
+    )
     remove_tree(person.home / ".codex")
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
     bare = person.run_process(
         "ingest", "--dir", backup, PYTHONPATH=f"{tmp_path}/none:{person.environment['PYTHONPATH']}"
     )
-    assert (bare.returncode, "session-memory install --with zstd" in " ".join(bare.stdout.split())) == (1, True)
+    assert (
+        bare.returncode,
+        "session-memory install --with zstd" in " ".join(bare.stdout.split()),
+    ) == (1, True)
     assert person.run("ingest", "--file", backup / packed.name).returncode == 0
     assert person.stored() == ["one", "first"]
     done = person.run("ingest", "--dir", backup)
-    assert (done.returncode, "damaged: it ends in the middle" in " ".join(done.stdout.split())) == (1, True)
+    assert (done.returncode, "damaged: it ends in the middle" in " ".join(done.stdout.split())) == (
+        1,
+        True,
+    )
     assert person.id in person.run("conversations", "--json").stdout
 
 
 @pytest.mark.parametrize("first", ["sessions", "archived_sessions"])
 def test_one_that_was_archived_is_one_session_in_whatever_order_its_places_are_taken_in(
     person: CodexUser, first: str
-) -> None:  # fmt: skip
+) -> None:
     rollout = person.said("one", "first")
     folder = person.home / ".codex" / "archived_sessions"
     if first == "sessions":
@@ -292,7 +339,9 @@ def test_one_that_was_archived_is_one_session_in_whatever_order_its_places_are_t
     assert [hit["entry"]["text"] for hit in person.result("search", "first")["hits"]] == ["first"]
 
 
-def test_one_that_is_copied_about_is_one_session_wherever_it_is_taken_in_from(person: CodexUser) -> None:
+def test_one_that_is_copied_about_is_one_session_wherever_it_is_taken_in_from(
+    person: CodexUser,
+) -> None:
     rollout = person.said("one", "first")
     backup = shutil.copytree(rollout.parent, person.home / "some")
     shutil.copytree(backup, backup / "again" / "twice")
@@ -301,13 +350,20 @@ def test_one_that_is_copied_about_is_one_session_wherever_it_is_taken_in_from(pe
         assert person.run("ingest", "--dir", path).returncode == 0
         assert (person.stored(), person.statuses()) == (["one", "first"], ["idle"])
     with (backup / "again" / "twice" / rollout.name).open("ab") as file:
-        file.write(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("two", "second", cwd=WORK)))
+        file.write(
+            b"".join(
+                json.dumps(one).encode() + b"\n"
+                for one in codex_exchange("two", "second", cwd=WORK)
+            )
+        )
     person.run("ingest", "--dir", backup / "again")
     person.run("ingest")
     assert (person.stored(), person.statuses()) == (["one", "first", "two", "second"], ["idle"])
 
 
-def test_one_that_is_forgotten_does_not_come_back_from_where_it_was_archived(person: CodexUser) -> None:
+def test_one_that_is_forgotten_does_not_come_back_from_where_it_was_archived(
+    person: CodexUser,
+) -> None:
     moved = person.archived(person.said("Is the cherimoya ripe?", "The cherimoya is ripe."))
     person.run("ingest", "--dir", moved.parent)
     assert person.run("forget", person.id, "--yes").returncode == 0

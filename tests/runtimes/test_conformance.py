@@ -1,4 +1,5 @@
-"""Every runtime of the table passes the conformance suite that the pack ships (session_memory/testing)."""
+"""Every runtime of the table passes the conformance suite that the pack ships
+(session_memory/testing)."""
 
 from __future__ import annotations
 
@@ -22,17 +23,30 @@ from session_memory.testing.transcripts import (
     TestTitles,
     TestTurns,
     TestUsage,
-)  # fmt: skip
+)
 
 __all__ = [
-    "TestDamage", "TestDelivery", "TestEntries", "TestFilters", "TestForks", "TestHooks", "TestInstall", "TestResults",
-    "TestRewritten", "TestSessions", "TestTitles", "TestTurns", "TestUsage",
-]  # fmt: skip
+    "TestDamage",
+    "TestDelivery",
+    "TestEntries",
+    "TestFilters",
+    "TestForks",
+    "TestHooks",
+    "TestInstall",
+    "TestResults",
+    "TestRewritten",
+    "TestSessions",
+    "TestTitles",
+    "TestTurns",
+    "TestUsage",
+]
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture(params=all_runtimes(), ids=lambda runtime: runtime.name)
-def fixture(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
+def fixture(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Fixture:
     return fixture_of(request.param, FIXTURES / request.param.name, tmp_path, monkeypatch)
 
 
@@ -47,7 +61,9 @@ def test_the_runtime_of_a_transcript_and_of_a_process_is_found(fixture, tmp_path
 
 
 def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runtime():
-    assert sorted(path.name for path in FIXTURES.iterdir()) == sorted(one.name for one in all_runtimes())
+    assert sorted(path.name for path in FIXTURES.iterdir()) == sorted(
+        one.name for one in all_runtimes()
+    )
 
 
 def test_an_unknown_format_is_refused_by_name():

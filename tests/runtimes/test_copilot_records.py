@@ -1,4 +1,5 @@
-"""What is Copilot's own: directories that change, patches, what nobody typed, where its sessions lie."""
+"""What is Copilot's own: directories that change, patches, what nobody typed, where its sessions
+lie."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ def entries(path: Path, *, backward: bool = False) -> list[Entry]:
         os.close(descriptor)
 
 
-def test_a_session_that_goes_on_in_another_directory_is_known_to_in_either_direction(tmp_path: Path) -> None:
+def test_a_session_that_goes_on_in_another_directory_is_known_to_in_either_direction(
+    tmp_path: Path,
+) -> None:
     path = write(
         tmp_path / "events.jsonl",
         copilot_start("a", "/srv/one", at=time.time() - 9),
@@ -66,28 +69,45 @@ def test_of_a_patch_each_file_is_an_edit_and_has_the_result() -> None:
         assert used == [("edit", "/srv/a.py", "call_1"), ("edit", "b.py", "call_1:1")]
     edits = [{"path": "/srv/a.py", "kind": "edit"}, {"path": "/srv/b.py", "kind": "create"}]
     done = event(
-        "tool.execution_complete", toolCallId="call_1", success=True, result={"content": "ok"}, fileEdits=edits
+        "tool.execution_complete",
+        toolCallId="call_1",
+        success=True,
+        result={"content": "ok"},
+        fileEdits=edits,
     )
     found = RECORDS.events(done, 0, RESULTS)
     assert found == [CallResult("call_1", False, "ok"), CallResult("call_1:1", False, "ok")]
 
 
 def test_a_command_that_its_user_had_run_is_the_user_s() -> None:
-    record = event("tool.user_requested", toolCallId="c", toolName="bash", arguments={"command": "git log"})
+    record = event(
+        "tool.user_requested", toolCallId="c", toolName="bash", arguments={"command": "git log"}
+    )
     found = RECORDS.entry(record, 0)
     assert found is not None
-    assert (found.role, [(use.kind, use.argument) for use in found.tools]) == ("user", [("command", "git log")])
+    assert (found.role, [(use.kind, use.argument) for use in found.tools]) == (
+        "user",
+        [("command", "git log")],
+    )
     assert RECORDS.prefilter(json.dumps(record, separators=(",", ":")).encode(), MESSAGES)
 
 
 def test_what_copilot_put_in_as_a_prompt_is_left_out() -> None:
-    put_in: list[dict[str, Any]] = [{"isAutopilotContinuation": True}, {"source": "skill-pdf"}, {"source": "agent-1"}]
-    assert [one for one in put_in if RECORDS.entry(copilot_message("user", "Go on.", **one), 0)] == []
+    put_in: list[dict[str, Any]] = [
+        {"isAutopilotContinuation": True},
+        {"source": "skill-pdf"},
+        {"source": "agent-1"},
+    ]
+    assert [
+        one for one in put_in if RECORDS.entry(copilot_message("user", "Go on.", **one), 0)
+    ] == []
     assert RECORDS.entry(copilot_message("user", "Go on.", source="user"), 0) is not None
 
 
 def test_a_pasted_image_shows_as_one() -> None:
-    found = RECORDS.entry(copilot_message("user", "", attachments=[{"type": "blob", "mimeType": "image/png"}]), 0)
+    found = RECORDS.entry(
+        copilot_message("user", "", attachments=[{"type": "blob", "mimeType": "image/png"}]), 0
+    )
     assert found is not None
     assert found.text == "[image]"
 
@@ -99,10 +119,14 @@ def test_a_name_is_read_however_it_is_quoted(tmp_path: Path) -> None:
         assert COPILOT.given_name(f"{tmp_path}/events.jsonl") == name
 
 
-def test_of_very_many_sessions_the_youngest_may_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_sessions_the_youngest_may_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("session_memory.runtimes.copilot.MOST_SESSIONS", 3)
     for number in range(5):
-        path = write(tmp_path / "session-state" / f"s{number}" / "events.jsonl", *copilot_exchange("a", "b"))
+        path = write(
+            tmp_path / "session-state" / f"s{number}" / "events.jsonl", *copilot_exchange("a", "b")
+        )
         os.utime(path, (number, number))
     (tmp_path / "session-state" / "begun").mkdir()
     found = COPILOT.folders_below(str(tmp_path), "/srv")
@@ -120,7 +144,10 @@ def test_a_sub_agent_of_a_version_that_names_no_agent_is_left_out_too(tmp_path: 
 
 def test_a_session_of_an_older_version_is_a_single_file(tmp_path: Path) -> None:
     session_id = "0b7e4f60-5a3c-4f0e-9d21-6a4a8c1f7e01"
-    path = write(tmp_path / "session-state" / f"{session_id}.jsonl", copilot_start(session_id, "/srv/app", at=1.0))
+    path = write(
+        tmp_path / "session-state" / f"{session_id}.jsonl",
+        copilot_start(session_id, "/srv/app", at=1.0),
+    )
     [found] = COPILOT.sessions_in(str(path.parent))
     assert (found.key, found.path) == (session_id, str(path))
 

@@ -1,5 +1,5 @@
-"""The first screen of the README, done word for word: its picture and its first command, in a fresh home with two real
-clients and their fake models."""
+"""The first screen of the README, done word for word: its picture and its first command, in a fresh
+home with two real clients and their fake models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_SECONDS = 300  # from `git clone` on
 
 
-def test_what_the_first_screen_says_brings_the_line_that_it_shows(tmp_path: Path, npm_place: NpmPlace) -> None:
+def test_what_the_first_screen_says_brings_the_line_that_it_shows(
+    tmp_path: Path, npm_place: NpmPlace
+) -> None:
     origin = copy_repository(tmp_path / "origin")
     git(origin, "init", "-q", "-b", "main")
     git(origin, "add", "-A")
@@ -31,7 +33,9 @@ def test_what_the_first_screen_says_brings_the_line_that_it_shows(tmp_path: Path
     (picture,) = re.findall(r"^!\[.*\]\((.*)\)$", screen, re.M)
     texts = re.findall(r"<text[^>]*>(.*?)</text>", (ROOT / picture).read_text(), re.S)
     shown = " ".join(" ".join(unescape(re.sub("<[^>]+>", "", text)) for text in texts).split())
-    file, prompt = re.findall(r'! (\S+): edited \w+ ago by "([^"]*)" \(Codex\), after you read it', shown)[0]
+    file, prompt = re.findall(
+        r'! (\S+): edited \w+ ago by "([^"]*)" \(Codex\), after you read it', shown
+    )[0]
     command = re.findall(r"^    (git clone .*)$", screen, re.M)[0]
     with ExitStack() as stack:
         users = {}
@@ -53,12 +57,24 @@ def test_what_the_first_screen_says_brings_the_line_that_it_shows(tmp_path: Path
 
         started = time.monotonic()
         script = re.sub(r"https://\S+", str(origin / ".git") + " session-memory", command)
-        environment = {"HOME": str(tmp_path / "home"), "PATH": f"{paths}:/usr/bin:/bin", "LANG": "C.UTF-8"}
-        environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+        environment = {
+            "HOME": str(tmp_path / "home"),
+            "PATH": f"{paths}:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+        }
+        environment |= {
+            name: value for name, value in os.environ.items() if name.startswith("PIP_")
+        }
         done = subprocess.run(
-            ["/bin/sh", "-ec", script], cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, timeout=MOST_SECONDS, check=False,
-        )  # fmt: skip
+            ["/bin/sh", "-ec", script],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=MOST_SECONDS,
+            check=False,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         reader, writer = users[READER], users[WRITER]
         reader.orders("Show me how the cart works.", reader.call(READ, str(path)))

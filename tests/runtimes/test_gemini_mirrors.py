@@ -1,4 +1,5 @@
-"""The mirrors of Gemini's chats: what was said, each once, however Gemini writes it down, and whatever it deletes."""
+"""The mirrors of Gemini's chats: what was said, each once, however Gemini writes it down, and
+whatever it deletes."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ class Gemini:
         self.chat = self.chats / f"session-2026-11-20T10-00-{self.id[:8]}.jsonl"
 
     def begin(self, *records: dict[str, Any]) -> None:
-        self.chat.write_bytes(lines({"sessionId": self.id, "projectHash": "0" * 64, "kind": "main"}, *records))
+        self.chat.write_bytes(
+            lines({"sessionId": self.id, "projectHash": "0" * 64, "kind": "main"}, *records)
+        )
 
     def add(self, *records: dict[str, Any], bare: bytes = b"") -> None:
         with self.chat.open("ab") as file:
@@ -75,7 +78,13 @@ def entries(path: Path) -> list[Entry]:
 
 
 def call(call_id: str, command: str) -> dict[str, Any]:
-    return {"id": call_id, "name": "run_shell_command", "args": {"command": command}, "status": "success", "result": []}
+    return {
+        "id": call_id,
+        "name": "run_shell_command",
+        "args": {"command": command},
+        "status": "success",
+        "result": [],
+    }
 
 
 @pytest.fixture
@@ -100,12 +109,17 @@ def test_the_chats_of_the_fixture_have_the_mirrors_of_the_fixture(gemini: Gemini
 
 
 def test_the_lines_of_a_chat_itself_tell_the_same(gemini: Gemini) -> None:
-    """As where a chat is read that lies in a backup: then only its calls stand apart from what was said with them."""
+    """As where a chat is read that lies in a backup: then only its calls stand apart from what was
+    said with them."""
     [chat] = (FIXTURE / "chats").glob("session-*-01a1fb3f.jsonl")
     found = parse_jsonl_entries(chat.read_bytes().splitlines(), "gemini")
     mirrored = entries(FIXTURE / "conversation.jsonl")
-    assert [entry.text for entry in found if entry.text] == [entry.text for entry in mirrored if entry.text]
-    assert [tool for entry in found for tool in entry.tools] == [tool for entry in mirrored for tool in entry.tools]
+    assert [entry.text for entry in found if entry.text] == [
+        entry.text for entry in mirrored if entry.text
+    ]
+    assert [tool for entry in found for tool in entry.tools] == [
+        tool for entry in mirrored for tool in entry.tools
+    ]
     assert {entry.cwd for entry in found} == {SITE}
 
 
@@ -115,9 +129,16 @@ def test_a_mirror_grows_as_its_chat_does_and_says_nothing_twice(gemini: Gemini) 
     answer = gemini_message("gemini", "I look.")
     gemini.add(gemini_message("user", "three"), answer)
     assert gemini.said() == ["one", "two", "three", "I look."]
-    gemini.add({**answer, "toolCalls": [call("c1", "ls")]}, gemini_message("user", [{"functionResponse": {}}]))
+    gemini.add(
+        {**answer, "toolCalls": [call("c1", "ls")]},
+        gemini_message("user", [{"functionResponse": {}}]),
+    )
     assert gemini.said() == ["one", "two", "three", "I look.", "ls"]
-    gemini.add({**answer, "toolCalls": [call("c1", "ls")]}, gemini_message("gemini", "four"), bare=b'{"id":"torn')
+    gemini.add(
+        {**answer, "toolCalls": [call("c1", "ls")]},
+        gemini_message("gemini", "four"),
+        bare=b'{"id":"torn',
+    )
     assert gemini.said() == ["one", "two", "three", "I look.", "ls", "four"]
     before = (gemini.folder / f"{gemini.id}.jsonl").read_bytes()
     gemini.refresh(everything=True)
@@ -127,7 +148,9 @@ def test_a_mirror_grows_as_its_chat_does_and_says_nothing_twice(gemini: Gemini) 
 def test_what_its_user_went_back_behind_is_taken_back(gemini: Gemini) -> None:
     wrong = gemini_message("user", "wrong")
     answer = gemini_message("gemini", "hm")
-    gemini.begin(*gemini_exchange("one", "two"), wrong, answer, {**answer, "toolCalls": [call("c1", "rm")]})
+    gemini.begin(
+        *gemini_exchange("one", "two"), wrong, answer, {**answer, "toolCalls": [call("c1", "rm")]}
+    )
     assert gemini.said() == ["one", "two", "wrong", "hm"]
     gemini.add({"$rewindTo": wrong["id"]}, *gemini_exchange("right", "three"))
     assert gemini.said() == ["one", "two", "right", "three"]
@@ -136,7 +159,7 @@ def test_what_its_user_went_back_behind_is_taken_back(gemini: Gemini) -> None:
 @pytest.mark.parametrize("is_at_once", [True, False], ids=["at once", "bit by bit"])
 def test_what_is_gone_back_behind_by_the_id_that_a_compression_gave_it_is_taken_back(
     gemini: Gemini, is_at_once: bool
-) -> None:  # fmt: skip
+) -> None:
     kept = gemini_exchange("again", "three")
     gemini.begin(*gemini_exchange("one", "two"), *gemini_exchange("again", "aside"), *kept)
     snapshot = gemini_message("user", "<state_snapshot>\n<overall_goal>bread</overall_goal>")
@@ -185,13 +208,17 @@ def test_the_directory_of_an_older_version_is_known_by_its_checksum(gemini: Gemi
     folder = gemini.config_dir / "tmp" / sha256(SITE.encode()).hexdigest()
     shutil.move(gemini.project, folder)
     (folder / ".project_root").unlink()
-    (gemini.config_dir / "projects.json").write_text(json.dumps({"projects": {SITE: "site", "/srv/other": "other"}}))
+    (gemini.config_dir / "projects.json").write_text(
+        json.dumps({"projects": {SITE: "site", "/srv/other": "other"}})
+    )
     gemini.chat = folder / "chats" / gemini.chat.name
     gemini.begin(*gemini_exchange("one", "two"))
     assert gemini.said() == ["one", "two"]
 
 
-def test_a_chat_whose_directory_nothing_tells_is_kept_as_one_of_an_unknown_one(gemini: Gemini) -> None:
+def test_a_chat_whose_directory_nothing_tells_is_kept_as_one_of_an_unknown_one(
+    gemini: Gemini,
+) -> None:
     (gemini.project / ".project_root").unlink()
     gemini.begin(*gemini_exchange("one", "two"))
     gemini.refresh()
@@ -202,10 +229,13 @@ def test_a_chat_whose_directory_nothing_tells_is_kept_as_one_of_an_unknown_one(g
 def test_files_that_are_no_chats_cost_themselves_only(gemini: Gemini) -> None:
     gemini.begin(*gemini_exchange("one", "two"))
     for name, content in (
-        ("session-a.json", b"[]"), ("session-b.jsonl", b"\xff\xfe\x00"), ("session-c.jsonl", b""),
-        ("session-d.json", b'{"sessionId":"../../x","messages":[]}'), ("session-e.json", b'{"sessionId":"e","messages":7}'),
+        ("session-a.json", b"[]"),
+        ("session-b.jsonl", b"\xff\xfe\x00"),
+        ("session-c.jsonl", b""),
+        ("session-d.json", b'{"sessionId":"../../x","messages":[]}'),
+        ("session-e.json", b'{"sessionId":"e","messages":7}'),
         ("session-f.json", b'[{"sessionId":"f"}]'),
-    ):  # fmt: skip
+    ):
         (gemini.chats / name).write_bytes(content)
     gemini.refresh(everything=True)
     assert gemini.said() == ["one", "two"]
@@ -243,12 +273,21 @@ def test_a_chat_of_last_week_is_left_to_upkeep(gemini: Gemini) -> None:
 
 
 def test_files_that_gemini_read_for_a_prompt_are_not_what_was_typed(gemini: Gemini) -> None:
-    parts = [{"text": "mend @a.py"}, {"text": "\n--- Content from referenced files ---"}, {"text": "import this"}]
+    parts = [
+        {"text": "mend @a.py"},
+        {"text": "\n--- Content from referenced files ---"},
+        {"text": "import this"},
+    ]
     gemini.begin({**gemini_message("user", ""), "content": parts}, gemini_message("gemini", "done"))
     assert gemini.said() == ["mend @a.py", "done"]
     assert "import this" not in (gemini.folder / f"{gemini.id}.jsonl").read_text()
 
 
-def test_what_a_hook_told_at_the_start_before_a_prompt_is_not_what_was_typed(gemini: Gemini) -> None:
-    gemini.begin(gemini_message("user", "<hook_context>told</hook_context>\n\nmend it"), gemini_message("gemini", "ok"))
+def test_what_a_hook_told_at_the_start_before_a_prompt_is_not_what_was_typed(
+    gemini: Gemini,
+) -> None:
+    gemini.begin(
+        gemini_message("user", "<hook_context>told</hook_context>\n\nmend it"),
+        gemini_message("gemini", "ok"),
+    )
     assert gemini.said() == ["mend it", "ok"]

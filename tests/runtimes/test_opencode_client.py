@@ -40,13 +40,20 @@ def claude_has(opencode: OpenCode, question: str, *tools: tuple[str, dict[str, s
     """Claude Code did something in the same project."""
     folder = opencode.home / ".claude" / "projects" / encode_cwd(str(opencode.project))
     fields = {"cwd": str(opencode.project), "at": time.time()}
-    write(folder / f"{new_id()}.jsonl", user(question, **fields), assistant(*tools, "Done.", **fields))
+    write(
+        folder / f"{new_id()}.jsonl", user(question, **fields), assistant(*tools, "Done.", **fields)
+    )
 
 
 def told_in(opencode: OpenCode) -> list[str]:
     """What was told with the prompts in the last request."""
     messages = json.loads(opencode.requests()[-1])["messages"]
-    texts = [part["text"] for one in messages if one["role"] == "user" for part in parts_of(one["content"])]
+    texts = [
+        part["text"]
+        for one in messages
+        if one["role"] == "user"
+        for part in parts_of(one["content"])
+    ]
     return [text for text in texts if MARK in text]
 
 
@@ -75,20 +82,35 @@ def test_a_prompt_is_told_once_and_the_next_one_what_is_new(opencode: OpenCode) 
 
 
 @pytest.mark.slow
-def test_the_result_of_an_edit_says_who_edited_the_file_and_a_command_knows_its_session(opencode: OpenCode) -> None:
+def test_the_result_of_an_edit_says_who_edited_the_file_and_a_command_knows_its_session(
+    opencode: OpenCode,
+) -> None:
     path = opencode.project / "app.py"
     path.write_text("1\n")
     opencode.run("TOOL read " + json.dumps({"filePath": str(path)}))
     path.write_text("2\n")
-    claude_has(opencode, "mend it", ("Edit", {"file_path": str(path), "old_string": "1", "new_string": "2"}))
+    claude_has(
+        opencode,
+        "mend it",
+        ("Edit", {"file_path": str(path), "old_string": "1", "new_string": "2"}),
+    )
     write_it = {"filePath": str(path), "oldString": "2", "newString": "3"}
     opencode.run("--continue", "TOOL edit " + json.dumps(write_it))
     assert "! app.py: edited " in opencode.requests()[-1]
-    opencode.run("--continue", 'TOOL bash {"command": "echo id=$OPENCODE_SESSION_ID; exit 3", "description": "x"}')
-    (session,) = {str(record["id"]) for record in mirrored(opencode) if record["type"] == "opencode_session"}
+    opencode.run(
+        "--continue",
+        'TOOL bash {"command": "echo id=$OPENCODE_SESSION_ID; exit 3", "description": "x"}',
+    )
+    (session,) = {
+        str(record["id"]) for record in mirrored(opencode) if record["type"] == "opencode_session"
+    }
     assert f"id={session}" in opencode.requests()[-1]
     opencode.run("--continue", "done")
-    kinds = {str(data["tool"]): data["state"] for record in mirrored(opencode) if (data := tool_in(record))}
+    kinds = {
+        str(data["tool"]): data["state"]
+        for record in mirrored(opencode)
+        if (data := tool_in(record))
+    }
     assert kinds["bash"]["metadata"] == {"exit": 3}
     assert set(kinds) == {"read", "edit", "bash"}
 
@@ -115,8 +137,12 @@ def test_a_sub_agent_is_told_nothing_and_is_none_of_the_sessions(opencode: OpenC
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", ["#!/bin/sh\nexec sleep 60\n", "#!/bin/sh\nexit 1\n", "#!/bin/sh\necho {\n", ""])
-def test_whatever_becomes_of_a_hook_the_prompt_is_answered(opencode: OpenCode, tmp_path: Path, script: str) -> None:
+@pytest.mark.parametrize(
+    "script", ["#!/bin/sh\nexec sleep 60\n", "#!/bin/sh\nexit 1\n", "#!/bin/sh\necho {\n", ""]
+)
+def test_whatever_becomes_of_a_hook_the_prompt_is_answered(
+    opencode: OpenCode, tmp_path: Path, script: str
+) -> None:
     python = tmp_path / "python"
     if script:
         python.write_text(script)
@@ -128,7 +154,9 @@ def test_whatever_becomes_of_a_hook_the_prompt_is_answered(opencode: OpenCode, t
 
 
 @pytest.mark.slow
-def test_what_is_undone_copied_by_a_fork_or_compacted_is_read_and_told_as_it_is(opencode: OpenCode) -> None:
+def test_what_is_undone_copied_by_a_fork_or_compacted_is_read_and_told_as_it_is(
+    opencode: OpenCode,
+) -> None:
     with OpenCodeServer(opencode) as server:
         session = str(server.post("/session", {"title": "garden"})["id"])
         server.say(session, "plant a pear")
@@ -149,11 +177,20 @@ def test_what_is_undone_copied_by_a_fork_or_compacted_is_read_and_told_as_it_is(
         server.post(f"/session/{session}/summarize", {"providerID": "fake", "modelID": "fake-1"})
         server.say(session, "go home")
         assert conversation(opencode, session) == [*planted, "COMPACTED", "go home", "ECHO"]
-    transcript = opencode.home / ".claude" / "projects" / encode_cwd(str(opencode.project)) / f"{new_id()}.jsonl"
+    transcript = (
+        opencode.home
+        / ".claude"
+        / "projects"
+        / encode_cwd(str(opencode.project))
+        / f"{new_id()}.jsonl"
+    )
     event = {
-        "session_id": transcript.stem, "transcript_path": str(transcript), "cwd": str(opencode.project),
-        "hook_event_name": "UserPromptSubmit", "prompt": "hi",
-    }  # fmt: skip
+        "session_id": transcript.stem,
+        "transcript_path": str(transcript),
+        "cwd": str(opencode.project),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "hi",
+    }
     told = run(event, opencode.home).decode()
     assert "plant a pear" in told
     assert "water them" in told
@@ -161,20 +198,30 @@ def test_what_is_undone_copied_by_a_fork_or_compacted_is_read_and_told_as_it_is(
 
 
 def entries(opencode: OpenCode, session: str) -> list[Entry]:
-    """What counts in a session, by its mirror as upkeep brings it up to date, without where it was compacted."""
+    """What counts in a session, by its mirror as upkeep brings it up to date, without where it was
+    compacted."""
     return [one for one in _read(opencode, session) if one is not None]
 
 
 def conversation(opencode: OpenCode, session: str) -> list[str]:
-    """What was said in it: the prompts, `ECHO` for each answer, and `COMPACTED` where that was done."""
+    """What was said in it: the prompts, `ECHO` for each answer, and `COMPACTED` where that was
+    done."""
     found = _read(opencode, session)
     return ["COMPACTED" if one is None else one.text.partition("[")[0] for one in found]
 
 
 def _read(opencode: OpenCode, session: str) -> list[Entry | None]:
     environment = {**opencode.environment, "PYTHONPATH": str(REPOSITORY)}
-    sessions = [sys.executable, "-c", "import sys; from session_memory.cli import main; main()", "sessions", "--all"]
-    subprocess.run(sessions, env=environment, cwd=opencode.project, stdout=subprocess.DEVNULL, check=True)
+    sessions = [
+        sys.executable,
+        "-c",
+        "import sys; from session_memory.cli import main; main()",
+        "sessions",
+        "--all",
+    ]
+    subprocess.run(
+        sessions, env=environment, cwd=opencode.project, stdout=subprocess.DEVNULL, check=True
+    )
     (mirror,) = (opencode.home / ".session-memory" / "state" / "opencode").rglob(f"{session}.jsonl")
     with mirror.open("rb") as file:
         reader = TranscriptReader(runtime("opencode"), file.readline())

@@ -1,4 +1,5 @@
-"""The mirrors of OpenCode's sessions as files: made anew, taken away, and the database read as it lies there."""
+"""The mirrors of OpenCode's sessions as files: made anew, taken away, and the database read as it
+lies there."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenCodeUser:
 
 
 def settle(directory: Path) -> None:
-    """Has all files in a directory be some time old: an age of less than two seconds proves nothing."""
+    """Has all files in a directory be some time old: an age of less than two seconds proves
+    nothing."""
     for path in directory.iterdir():
         os.utime(path, (1_700_000_000, 1_700_000_000))
 
@@ -80,7 +82,10 @@ class TestFiles:
         for one in (child, below):
             user.database.turn(one, "count", "three")
         user.refresh()
-        assert OPENCODE.sub_agents(str(user.mirror(session))) == [str(user.mirror(child)), str(user.mirror(below))]
+        assert OPENCODE.sub_agents(str(user.mirror(session))) == [
+            str(user.mirror(child)),
+            str(user.mirror(below)),
+        ]
         assert user.said(child) == []
 
     def test_a_directory_with_a_path_longer_than_a_name_may_be_has_a_folder(self, user):
@@ -201,7 +206,8 @@ class TestReading:
             plans = [
                 row[3]
                 for statement in asked
-                if statement.lstrip().startswith("SELECT") and "ORDER BY rowid DESC LIMIT 1" not in statement
+                if statement.lstrip().startswith("SELECT")
+                and "ORDER BY rowid DESC LIMIT 1" not in statement
                 for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")
             ]
         assert len(plans) > 10

@@ -1,4 +1,5 @@
-"""OpenCode's database, which changes its rows, and the mirrors that are made of it, to which lines are added alone."""
+"""OpenCode's database, which changes its rows, and the mirrors that are made of it, to which lines
+are added alone."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from session_memory.system import files as system
 
 FIXTURES = Path(__file__).parent / "fixtures" / "opencode"
 SHARED = Path(__file__).resolve().parents[3] / "shared"
-EXPORTS = sorted((SHARED / "transcripts" / "opencode").rglob("ses_*.jsonl"))  # made by `opencode export`
+# made by `opencode export`
+EXPORTS = sorted((SHARED / "transcripts" / "opencode").rglob("ses_*.jsonl"))
 CAPTURES = SHARED / "captures" / "opencode"
 
 
@@ -36,13 +38,19 @@ def test_real_sessions_are_told_whole_and_in_order(user):
     user.refresh(everything=True)
     for content, session in zip(exports, sessions):
         expected = [
-            (one["info"]["role"], part["text"].strip().strip('"') if part["type"] == "text" else part["tool"])
+            (
+                one["info"]["role"],
+                part["text"].strip().strip('"') if part["type"] == "text" else part["tool"],
+            )
             for one in content["messages"]
             for part in one["parts"]
-            if part["type"] == "tool" or (part["type"] == "text" and part["text"].strip() and not part.get("synthetic"))
+            if part["type"] == "tool"
+            or (part["type"] == "text" and part["text"].strip() and not part.get("synthetic"))
         ]
         found = user.entries(session)
-        assert [(entry.role, entry.text.strip('"') or entry.tools[0].name) for entry in found] == expected
+        assert [
+            (entry.role, entry.text.strip('"') or entry.tools[0].name) for entry in found
+        ] == expected
         assert user.unreadable == 0
         assert all(entry.cwd and entry.timestamp for entry in found)
 
@@ -55,7 +63,11 @@ def test_an_export_with_odd_parts_is_read_without_them():
         for at, parts in enumerate((7, [said, 7]))
     ]
     content = json.dumps({"info": {"id": "ses_1", "time": times}, "messages": messages}).encode()
-    assert [one["type"] for one in OPENCODE.exported_lines(content)] == ["opencode_session", "title", "part"]
+    assert [one["type"] for one in OPENCODE.exported_lines(content)] == [
+        "opencode_session",
+        "title",
+        "part",
+    ]
 
 
 def test_the_captured_sessions_are_told_whole_and_in_order(user):
@@ -82,9 +94,11 @@ def test_the_captured_sessions_are_told_whole_and_in_order(user):
 def test_a_prompt_loses_the_quotes_that_opencode_run_puts_around_it(user):
     session = user.database.session("/srv/site")
     typed = {
-        '"Make the price four times n"': "Make the price four times n", '"say \\"hello\\" twice"': 'say "hello" twice',
-        '"Save" and "Cancel"': '"Save" and "Cancel"', '"': '"',
-    }  # fmt: skip
+        '"Make the price four times n"': "Make the price four times n",
+        '"say \\"hello\\" twice"': 'say "hello" twice',
+        '"Save" and "Cancel"': '"Save" and "Cancel"',
+        '"': '"',
+    }
     for stored in typed:
         user.database.turn(session, stored, '"It is done"')
     user.refresh(everything=True)
@@ -109,9 +123,14 @@ class TestRowsThatChange:
         session = user.database.session("/srv/app")
         prompt = user.database.user(session, "fix it")
         message = user.database.begin(session, prompt)
-        said = user.database.part(session, message, {"type": "text", "text": "", "time": {"start": 1}})
+        said = user.database.part(
+            session, message, {"type": "text", "text": "", "time": {"start": 1}}
+        )
         call = tool("bash", {"command": "make"})
-        begun = {**call, "state": {"status": "running", "input": call["state"]["input"], "time": {"start": 2}}}
+        begun = {
+            **call,
+            "state": {"status": "running", "input": call["state"]["input"], "time": {"start": 2}},
+        }
         ran = user.database.part(session, message, begun)
         assert user.said(session) == ["fix it"]
         user.database.change_part(said, text("I will."))
@@ -149,7 +168,9 @@ class TestRowsThatChange:
         session = user.database.session("/srv/app")
         prompt = user.database.user(session, "one")
         message = user.database.begin(session, prompt)
-        part = user.database.part(session, message, {"type": "text", "text": "", "time": {"start": 1}})
+        part = user.database.part(
+            session, message, {"type": "text", "text": "", "time": {"start": 1}}
+        )
         user.database.user(session, "and two")
         assert user.said(session) == ["one", "and two"]
         user.database.change_part(part, text("first"))
@@ -235,7 +256,10 @@ class TestForks:
         session = user.database.exchange("/srv/app", "one", "first")
         fork = user.database.fork(session, "x (fork #1)")
         user.database.delete(session)
-        assert [(entry.text, entry.is_copy) for entry in user.entries(fork)] == [("one", True), ("first", True)]
+        assert [(entry.text, entry.is_copy) for entry in user.entries(fork)] == [
+            ("one", True),
+            ("first", True),
+        ]
 
     @pytest.mark.parametrize("turns", [30, 120])
     def test_what_copies_of_many_sessions_cost_grows_as_they_do(self, user, monkeypatch, turns):

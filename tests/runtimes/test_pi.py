@@ -1,4 +1,5 @@
-"""The extension in the real Pi: what the model receives, what stays unsaid, and what its package holds."""
+"""The extension in the real Pi: what the model receives, what stays unsaid, and what its package
+holds."""
 
 from __future__ import annotations
 
@@ -9,7 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
-from clients.pi import CUSTOM_TYPE, EXTENSION, INTRODUCTION, REPOSITORY, Pi, activity, records, told_in
+from clients.pi import (
+    CUSTOM_TYPE,
+    EXTENSION,
+    INTRODUCTION,
+    REPOSITORY,
+    Pi,
+    activity,
+    records,
+    told_in,
+)
 from records import PiSession, register
 
 from session_memory import __version__
@@ -46,9 +56,20 @@ class TestPlainUser:
         with pi.rpc() as rpc:
             assert rpc.prompt("what is left to do?").told[0].startswith('- "deploying" (')
             pi.execute(
-                "--session", str(pi.sessions()[0]), "--name", "deployed", "--model", "fake/fake-1", "-p", "thanks"
+                "--session",
+                str(pi.sessions()[0]),
+                "--name",
+                "deployed",
+                "--model",
+                "fake/fake-1",
+                "-p",
+                "thanks",
             )
-            assert rpc.prompt("and then?").told[0].startswith('- "deployed" (just now, 2 messages): last: "ECHO')
+            assert (
+                rpc.prompt("and then?")
+                .told[0]
+                .startswith('- "deployed" (just now, 2 messages): last: "ECHO')
+            )
 
     def test_a_fork_repeats_nothing(self, pi: Pi) -> None:
         pi.run("how do I deploy this?")
@@ -59,7 +80,8 @@ class TestPlainUser:
         with pi.rpc("--session", str(pi.sessions()[0])) as rpc:
             told = rpc.prompt("anything else?").told
         asked = sorted(line.partition(" messages): ")[2].partition("last: ")[0] for line in told)
-        assert asked == ["", '"who writes the changelog?"; ']  # both are named by the request that the fork copied
+        # both are named by the request that the fork copied
+        assert asked == ["", '"who writes the changelog?"; ']
 
     def test_a_compaction_repeats_nothing(self, pi: Pi) -> None:
         pi.configure(compaction={"keepRecentTokens": 1})
@@ -98,7 +120,9 @@ class TestPlainUser:
         assert len(pi.run("what is left to do?", "--no-session").told) == 1
 
     @pytest.mark.parametrize("version", [1, 2])
-    def test_an_old_file_that_pi_writes_anew_is_neither_repeated_nor_lost(self, pi: Pi, version: int) -> None:
+    def test_an_old_file_that_pi_writes_anew_is_neither_repeated_nor_lost(
+        self, pi: Pi, version: int
+    ) -> None:
         session = PiSession(version=version, cwd=str(pi.project), at=time.time() - 60)
         for number in range(3):
             session.exchange(f"question {number}", f"answer {number}", at=time.time() - 50 + number)
@@ -113,31 +137,50 @@ class TestPlainUser:
             (line,) = rpc.prompt("and then?").told
         assert '(just now, 2 messages): "how do I deploy this?"' in line
 
-    @pytest.mark.skipif(not MIGRATION.is_dir(), reason="no captured session files beside the repository")
+    @pytest.mark.skipif(
+        not MIGRATION.is_dir(), reason="no captured session files beside the repository"
+    )
     @pytest.mark.parametrize("name", ["v1", "v2", "v3torn"])
-    def test_captured_old_files_that_pi_writes_anew_are_not_told_again(self, pi: Pi, name: str) -> None:
+    def test_captured_old_files_that_pi_writes_anew_are_not_told_again(
+        self, pi: Pi, name: str
+    ) -> None:
         pi.run("where are we?")
         (pi.home / ".session-memory" / "config.yaml").write_text("first_sight_hours: 48\n")
         path = pi.sessions()[0].parent / f"2025-11-01T10-00-00-000Z_{name}.jsonl"
         yesterday = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 24 * 3600))
-        captured = (MIGRATION / f"{name}.jsonl").read_text().replace("/srv/lab/pi/proj", str(pi.project))
+        captured = (
+            (MIGRATION / f"{name}.jsonl").read_text().replace("/srv/lab/pi/proj", str(pi.project))
+        )
         path.write_text(captured.replace("2025-11-01", yesterday))
         with pi.rpc("--session", str(pi.sessions()[-1])) as rpc:
             assert rpc.prompt("what is left to do?").told == []  # it is over six hours old
-            pi.execute("--session", str(path), "--name", "opened", "--model", "fake/fake-1", "-p", "hello again")
+            pi.execute(
+                "--session",
+                str(path),
+                "--name",
+                "opened",
+                "--model",
+                "fake/fake-1",
+                "-p",
+                "hello again",
+            )
             (line,) = rpc.prompt("and then?").told
         assert line.startswith('- "opened" (just now, 2 messages): "hello again"')
 
 
 class TestNamedSessions:
     @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
-    def test_the_sessions_of_an_agent_home_hear_of_each_other_by_name(self, pi: Pi, memory_dir: str) -> None:
+    def test_the_sessions_of_an_agent_home_hear_of_each_other_by_name(
+        self, pi: Pi, memory_dir: str
+    ) -> None:
         register(pi.project, pi.home)
         sessions_dir = pi.project / memory_dir / "pi-sessions"
         pi.run("how do I deploy this?", "--session-dir", str(sessions_dir / "discord"))
         second = pi.run("what is left to do?", "--session-dir", str(sessions_dir / "main"))
         third = pi.run("and then?", "--session-dir", str(sessions_dir / "main"), "--continue")
-        assert second.told[0].startswith('- discord (just now, 2 messages): "how do I deploy this?"')
+        assert second.told[0].startswith(
+            '- discord (just now, 2 messages): "how do I deploy this?"'
+        )
         assert third.told == []
         (own,) = (sessions_dir / "main").glob("*.jsonl")
         assert len(told_in(own)) == 1
@@ -147,7 +190,9 @@ class TestNamedSessions:
     def test_a_session_directory_may_be_given_relative_to_where_pi_starts(self, pi: Pi) -> None:
         register(pi.project, pi.home)
         pi.run("how do I deploy this?", "--session-dir", ".mind/pi-sessions/discord")
-        assert len(pi.run("what is left to do?", "--session-dir", ".mind/pi-sessions/main").told) == 1
+        assert (
+            len(pi.run("what is left to do?", "--session-dir", ".mind/pi-sessions/main").told) == 1
+        )
 
 
 class TestModes:
@@ -173,12 +218,16 @@ class TestModes:
             "session.dispose();\n"
         )
         pi.configure(packages=[], defaultProvider="fake", defaultModel="fake-1")
-        subprocess.run([pi.command[0], script], cwd=pi.project, env=pi.environment, check=True, timeout=60)
+        subprocess.run(
+            [pi.command[0], script], cwd=pi.project, env=pi.environment, check=True, timeout=60
+        )
         assert len(activity(pi.model.requests[-1])) == 1
 
 
 class TestPackage:
-    def test_its_npm_tarball_holds_what_it_needs_and_loads(self, bare_pi: Pi, tmp_path: Path) -> None:
+    def test_its_npm_tarball_holds_what_it_needs_and_loads(
+        self, bare_pi: Pi, tmp_path: Path
+    ) -> None:
         npm = shutil.which("npm")
         if npm is None:
             pytest.skip("there is no npm here to pack with")

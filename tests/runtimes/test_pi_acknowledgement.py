@@ -1,5 +1,5 @@
-"""What reaches the agent in the real Pi, whatever becomes of a prompt: the next request holds what it had not seen, and
-not what it had."""
+"""What reaches the agent in the real Pi, whatever becomes of a prompt: the next request holds what
+it had not seen, and not what it had."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 def disturbed(pi: Pi) -> Pi:
-    """A user's Pi whose prompt hook is followed by the commands in `next.sh`, once, as soon as it has printed."""
+    """A user's Pi whose prompt hook is followed by the commands in `next.sh`, once, as soon as it
+    has printed."""
     python = pi.home / "python"
     python.write_text(
         f'#!/bin/sh\n"{sys.executable}" "$@"\n'
@@ -38,24 +39,38 @@ def own(disturbed: Pi) -> Path:
 
 
 def times_told(turn: Turn) -> int:
-    """How often all that the model is given tells of the other session: its own replies repeat that."""
+    """How often all that the model is given tells of the other session: its own replies repeat
+    that."""
     assert turn.request is not None
-    given = [text_of(message["content"]) for message in turn.request.messages if message["role"] == "user"]
+    given = [
+        text_of(message["content"])
+        for message in turn.request.messages
+        if message["role"] == "user"
+    ]
     return "\n".join(given).count('- "from elsewhere" (')
 
 
-def test_what_a_prompt_was_told_is_told_again_where_pi_was_killed_before_it_had_it(disturbed: Pi, own: Path) -> None:
+def test_what_a_prompt_was_told_is_told_again_where_pi_was_killed_before_it_had_it(
+    disturbed: Pi, own: Path
+) -> None:
     (disturbed.home / "next.sh").write_text("kill -9 $PPID\n")
     child = subprocess.run(
-        [*disturbed.command, "--model", MODEL, "--session", str(own), "-p", "second"], cwd=disturbed.project,
-        env=disturbed.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS, check=False,
-    )  # fmt: skip
+        [*disturbed.command, "--model", MODEL, "--session", str(own), "-p", "second"],
+        cwd=disturbed.project,
+        env=disturbed.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
     assert child.returncode == -9
     assert times_told(disturbed.run("third", "--session", str(own))) == 1
     assert times_told(disturbed.run("fourth", "--session", str(own))) == 1
 
 
-def test_what_a_hook_told_that_took_too_long_is_told_with_the_next_prompt(disturbed: Pi, own: Path) -> None:
+def test_what_a_hook_told_that_took_too_long_is_told_with_the_next_prompt(
+    disturbed: Pi, own: Path
+) -> None:
     (disturbed.home / "next.sh").write_text("sleep 4\n")
     assert times_told(disturbed.run("second", "--session", str(own))) == 0
     assert times_told(disturbed.run("third", "--session", str(own))) == 1

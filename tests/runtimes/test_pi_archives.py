@@ -51,7 +51,9 @@ def wait_for(condition: Callable[[], object], what: str) -> None:
 
 
 def compactions(pi: Pi) -> int:
-    return [record["type"] for path in pi.sessions() for record in records(path)].count("compaction")
+    return [record["type"] for path in pi.sessions() for record in records(path)].count(
+        "compaction"
+    )
 
 
 def test_a_compaction_keeps_everything_that_was_said_before_it(pi: Pi) -> None:
@@ -76,7 +78,9 @@ def test_a_compaction_keeps_everything_that_was_said_before_it(pi: Pi) -> None:
     assert faults(pi) == []
 
 
-def test_one_archive_holds_what_was_said_before_and_after_a_compaction_until_a_new_session(pi: Pi) -> None:
+def test_one_archive_holds_what_was_said_before_and_after_a_compaction_until_a_new_session(
+    pi: Pi,
+) -> None:
     with pi.rpc() as rpc:
         rpc.prompt("plan the garden")
         rpc.prompt("buy the seeds")
@@ -161,12 +165,15 @@ def test_nothing_is_kept_of_a_session_that_pi_does_not_keep(pi: Pi) -> None:
     with pi.rpc() as rpc:
         rpc.prompt("water the roses")
         rpc.send("new_session")
-        wait_for(lambda: archives(pi), "the archive of what is kept")  # by then, the other would be there too
+        # by then, the other would be there too
+        wait_for(lambda: archives(pi), "the archive of what is kept")
     assert [said(archive)[0] for archive in archives(pi)] == ["water the roses"]
     assert faults(pi) == []
 
 
-def test_the_entry_hears_of_a_compaction_and_of_the_end_and_cannot_cancel_them(pi: Pi, tmp_path: Path) -> None:
+def test_the_entry_hears_of_a_compaction_and_of_the_end_and_cannot_cancel_them(
+    pi: Pi, tmp_path: Path
+) -> None:
     heard = tmp_path / "heard"
     archive = f"import sys\nopen({str(heard)!r}, 'a').write(sys.stdin.read() + '\\n')\nprint('{{\"cancel\": true}}')\n"
     pi.configure(packages=[])
@@ -178,7 +185,10 @@ def test_the_entry_hears_of_a_compaction_and_of_the_end_and_cannot_cancel_them(p
     (path,) = pi.sessions()
     assert compactions(pi) == 1
     events = [json.loads(line) for line in heard.read_text().splitlines()]
-    assert [event["hook_event_name"] for event in events] == ["session_before_compact", "session_shutdown"]
+    assert [event["hook_event_name"] for event in events] == [
+        "session_before_compact",
+        "session_shutdown",
+    ]
     for event in events:
         assert event.pop("reason")
         del event["hook_event_name"]
@@ -194,7 +204,11 @@ def test_the_entry_hears_of_a_compaction_and_of_the_end_and_cannot_cancel_them(p
 def test_what_was_said_goes_into_the_store_when_a_session_ends_and_when_one_starts(pi: Pi) -> None:
     def runs() -> int:
         path = pi.state_dir() / "upkeep.json"
-        return sum(bool(run["ended"]) for run in json.loads(path.read_text())["runs"]) if path.exists() else 0
+        return (
+            sum(bool(run["ended"]) for run in json.loads(path.read_text())["runs"])
+            if path.exists()
+            else 0
+        )
 
     pi.run("plan the garden")
     wait_for(lambda: runs() == 1, "a run of upkeep")

@@ -1,4 +1,5 @@
-"""The entry that the extension starts in the real Pi: which Python runs it, when, and that nothing it does brings pi down."""
+"""The entry that the extension starts in the real Pi: which Python runs it, when, and that nothing
+it does brings pi down."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ FAULTS = {
     "prints an empty object": READ + "print('{}')",
     "prints a list": READ + "print('[1]')",
     "prints a message without content": READ + 'print(\'{"message": {"customType": "x"}}\')',
-    "prints content that is no text": READ + 'print(\'{"message": {"customType": "x", "content": {}}}\')',
+    "prints content that is no text": READ
+    + 'print(\'{"message": {"customType": "x", "content": {}}}\')',
     "prints text before the JSON": READ + f"print('hello'); print('{ANSWER}')",
     "prints what is no UTF-8": READ + "sys.stdout.buffer.write(bytes(range(256)))",
     "prints without end": READ + "while True: print('x' * 9999)",
@@ -46,14 +48,16 @@ class Faulty:
         self._entry = entry
 
     def use(self, source: str | None) -> None:
-        """Puts an entry in place, None for none, and begins a session, for which it is started ahead."""
+        """Puts an entry in place, None for none, and begins a session, for which it is started
+        ahead."""
         self._entry.unlink(missing_ok=True)
         if source is not None:
             self._entry.write_text(source)
         self.rpc.send("new_session")
 
     def assert_goes_on(self, prompt: str = "hello") -> None:
-        """The prompt is answered, with nothing put behind it, whether the entry was started ahead or is only now."""
+        """The prompt is answered, with nothing put behind it, whether the entry was started ahead
+        or is only now."""
         for _ in range(2):
             turn = self.rpc.prompt(prompt)
             assert turn.request is not None
@@ -63,7 +67,9 @@ class Faulty:
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory, npm_place: NpmPlace, fake_llm: FakeLLM) -> Iterator[Faulty]:
+def faulty(
+    tmp_path_factory: pytest.TempPathFactory, npm_place: NpmPlace, fake_llm: FakeLLM
+) -> Iterator[Faulty]:
     npm_place(PACKAGE)
     pi = Pi(tmp_path_factory.mktemp("pi"), fake_llm)
     extension = pi.copy_extension()
@@ -89,11 +95,15 @@ class TestFaults:
         faulty.use(None)
         faulty.assert_goes_on()
 
-    def test_pi_goes_on_when_nobody_reads_a_prompt_that_fills_the_pipe(self, faulty: Faulty) -> None:
+    def test_pi_goes_on_when_nobody_reads_a_prompt_that_fills_the_pipe(
+        self, faulty: Faulty
+    ) -> None:
         faulty.use("import os, time\nos.close(0)\ntime.sleep(0.2)")
         faulty.assert_goes_on("long " * 400_000)
 
-    def test_an_entry_that_hangs_is_killed_with_all_that_it_started(self, faulty: Faulty, tmp_path: Path) -> None:
+    def test_an_entry_that_hangs_is_killed_with_all_that_it_started(
+        self, faulty: Faulty, tmp_path: Path
+    ) -> None:
         pids = tmp_path / "pids"
         faulty.use(
             "import os, signal, time\n"
@@ -108,8 +118,12 @@ class TestFaults:
         assert 2 <= time.monotonic() - begun < 8
         wait_until_gone(pids.read_text().split()[:2])
 
-    def test_an_entry_that_leaves_a_process_behind_does_not_keep_pi_waiting_for_it(self, faulty: Faulty) -> None:
-        faulty.use(READ + f"if os.fork():\n    print('{ANSWER}', flush=True)\nelse:\n    time.sleep(600)\n")
+    def test_an_entry_that_leaves_a_process_behind_does_not_keep_pi_waiting_for_it(
+        self, faulty: Faulty
+    ) -> None:
+        faulty.use(
+            READ + f"if os.fork():\n    print('{ANSWER}', flush=True)\nelse:\n    time.sleep(600)\n"
+        )
         begun = time.monotonic()
         turn = faulty.rpc.prompt("hello")
         assert turn.request is not None
@@ -149,7 +163,9 @@ class TestStartedAhead:
         note = f"import os, sys\nopen({str(pids)!r}, 'a').write(str(os.getpid()) + '\\n')\n"
         return bare_pi.copy_extension(pi_prompt=note + "sys.stdin.read()\n")
 
-    def test_it_waits_for_the_prompt_and_ends_with_pi(self, bare_pi: Pi, pids: Path, extension: Path) -> None:
+    def test_it_waits_for_the_prompt_and_ends_with_pi(
+        self, bare_pi: Pi, pids: Path, extension: Path
+    ) -> None:
         with bare_pi.rpc("--extension", str(extension)) as rpc:
             wait_for_pids(pids, 1)
             rpc.prompt("hello")
@@ -172,7 +188,9 @@ class TestStartedAhead:
     ) -> None:
         heard = tmp_path / "heard"
         note = f"import os, sys\nopen({str(pids)!r}, 'a').write(str(os.getpid()) + '\\n')\n"
-        extension = bare_pi.copy_extension(pi_prompt=f"{note}sys.stdin.read()\nopen({str(heard)!r}, 'w')\n")
+        extension = bare_pi.copy_extension(
+            pi_prompt=f"{note}sys.stdin.read()\nopen({str(heard)!r}, 'w')\n"
+        )
         with bare_pi.rpc("--extension", str(extension)) as rpc:
             (first,) = wait_for_pids(pids, 1)
             rpc.send("new_session")
@@ -185,7 +203,9 @@ class TestStartedAhead:
             rpc.kill()
         wait_until_gone(waiting)
 
-    def test_one_prompt_alone_starts_one_entry(self, bare_pi: Pi, pids: Path, extension: Path) -> None:
+    def test_one_prompt_alone_starts_one_entry(
+        self, bare_pi: Pi, pids: Path, extension: Path
+    ) -> None:
         bare_pi.run("hello", "--extension", str(extension))
         assert len(pids.read_text().split()) == 1
 
@@ -204,7 +224,9 @@ class TestStartedAhead:
         assert turn.request is not None
         assert turn.request.news == "hello\ntold"
 
-    def test_an_entry_that_died_while_it_waited_is_replaced(self, bare_pi: Pi, pids: Path, tmp_path: Path) -> None:
+    def test_an_entry_that_died_while_it_waited_is_replaced(
+        self, bare_pi: Pi, pids: Path, tmp_path: Path
+    ) -> None:
         note = f"import os, sys\nopen({str(pids)!r}, 'a').write(str(os.getpid()) + '\\n')\n"
         extension = bare_pi.copy_extension(pi_prompt=f"{note}sys.stdin.read()\nprint('{ANSWER}')\n")
         with bare_pi.rpc("--extension", str(extension)) as rpc:
@@ -225,7 +247,8 @@ def wait_for_pids(path: Path, count: int) -> list[str]:
 
 
 def wait_until_gone(pids: list[str]) -> None:
-    """Waits until none of these runs any more; one that nobody has waited for yet is gone as well."""
+    """Waits until none of these runs any more; one that nobody has waited for yet is gone as
+    well."""
     deadline = time.monotonic() + 60
     while any(is_running(int(pid)) for pid in pids):
         assert time.monotonic() < deadline, f"still running: {pids}"
@@ -233,12 +256,16 @@ def wait_until_gone(pids: list[str]) -> None:
 
 
 def is_running(pid: int) -> bool:
-    printed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    printed = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
     return bool(printed.strip()) and not printed.strip().startswith("Z")
 
 
 class TestInterpreter:
-    def test_the_one_that_install_wrote_beside_the_extension_is_used(self, bare_pi: Pi, tmp_path: Path) -> None:
+    def test_the_one_that_install_wrote_beside_the_extension_is_used(
+        self, bare_pi: Pi, tmp_path: Path
+    ) -> None:
         """Here that is a program that answers itself."""
         python = tmp_path / "python of ours"
         python.write_text(f"#!/bin/sh\ncat >/dev/null\necho '{ANSWER}'\n")

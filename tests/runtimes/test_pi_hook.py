@@ -1,4 +1,5 @@
-"""The prompt hook as Pi's extension starts it: a process with a clean environment, JSON on stdin and stdout."""
+"""The prompt hook as Pi's extension starts it: a process with a clean environment, JSON on stdin
+and stdout."""
 
 from __future__ import annotations
 
@@ -26,13 +27,23 @@ class Machine:
         self.project_dir.mkdir(parents=True)
         self.own = PiSession()
 
-    def prompt(self, directory: Path | None = None, stdin: bytes | None = None, options=(), environ=None, **fields):
-        """What the hook printed, which pi records; whatever happens it must end well and quietly."""
+    def prompt(
+        self,
+        directory: Path | None = None,
+        stdin: bytes | None = None,
+        options=(),
+        environ=None,
+        **fields,
+    ):
+        """What the hook printed, which pi records; whatever happens it must end well and
+        quietly."""
         event = {
             "hook_event_name": "before_agent_start",
             "runtime": "pi",
             "session_id": self.own.id,
-            "transcript_path": str((directory or self.project_dir) / f"2026-11-20T23-18-26-727Z_{self.own.id}.jsonl"),
+            "transcript_path": str(
+                (directory or self.project_dir) / f"2026-11-20T23-18-26-727Z_{self.own.id}.jsonl"
+            ),
             "session_dir": str(directory or self.project_dir),
             "cwd": "/srv/agent",
             "prompt": "hi",
@@ -41,8 +52,11 @@ class Machine:
         done = subprocess.run(
             [sys.executable, "-I", "-S", ROOT / "hooks" / "pi_prompt.py"],
             input=json.dumps(event).encode() if stdin is None else stdin,
-            env={"HOME": str(self.root), **(environ or {})}, capture_output=True, timeout=30, check=False,
-        )  # fmt: skip
+            env={"HOME": str(self.root), **(environ or {})},
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
         assert (done.returncode, done.stderr) == (0, b"")
         if stdin is None and event["transcript_path"] and done.stdout:
             Path(event["transcript_path"]).parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +69,11 @@ class Machine:
         if not printed:
             return []
         message = json.loads(printed)["message"]
-        assert {**message, "content": ""} == {"customType": "session-update", "content": "", "display": True}
+        assert {**message, "content": ""} == {
+            "customType": "session-update",
+            "content": "",
+            "display": True,
+        }
         assert len(message["content"]) <= 500
         return message["content"].removeprefix(INTRODUCTION).splitlines()
 
@@ -77,7 +95,11 @@ class TestPlainUser:
         machine.own.exchange("my own", "words")
         machine.own.write(machine.project_dir)
         content = '- "how do I deploy this?" (just now, 2 messages): last: "Like this."'
-        message = {"customType": "session-update", "content": INTRODUCTION + content, "display": True}
+        message = {
+            "customType": "session-update",
+            "content": INTRODUCTION + content,
+            "display": True,
+        }
         assert json.loads(machine.prompt()) == {"message": message}
         assert machine.prompt() == b""
         assert machine.log() == []
@@ -85,7 +107,12 @@ class TestPlainUser:
     def test_hears_of_edited_files_as_seen_from_the_other_session_s_directory(self, machine):
         other = PiSession(cwd="/srv/agent")
         other.user("deploy it")
-        call = {"type": "toolCall", "id": "toolu_1", "name": "edit", "arguments": {"path": "/srv/agent/deploy/run.sh"}}
+        call = {
+            "type": "toolCall",
+            "id": "toolu_1",
+            "name": "edit",
+            "arguments": {"path": "/srv/agent/deploy/run.sh"},
+        }
         other.assistant(call)
         other.tool_result()
         other.write(machine.project_dir)
@@ -99,7 +126,8 @@ class TestPlainUser:
         assert machine.told()[0].startswith('- "release" (')
 
     def test_knows_a_session_by_the_last_of_its_names(self, machine):
-        """One name was given at its start, one in the middle, one lately, one between two prompts of ours."""
+        """One name was given at its start, one in the middle, one lately, one between two prompts
+        of ours."""
         other = PiSession()
         other.name("first")
         other.exchange("one", "two" * 12_000)
@@ -165,7 +193,10 @@ class TestPlainUser:
         other.exchange("how do I deploy this?", "Like this.")
         other.write(tmp_path / "flat")
         elsewhere.mkdir()
-        assert len(machine.told(tmp_path / "flat", environ={"PI_CODING_AGENT_DIR": "~/elsewhere"})) == 1
+        assert (
+            len(machine.told(tmp_path / "flat", environ={"PI_CODING_AGENT_DIR": "~/elsewhere"}))
+            == 1
+        )
         (place,) = (machine.root / ".session-memory").iterdir()
         (own,) = place.iterdir()
         assert (place.name, own.name.partition("-")[0]) == ("homes", "elsewhere")
@@ -178,7 +209,9 @@ class TestAgentHome:
         register(tmp_path / "agent", tmp_path)
 
     @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
-    def test_its_named_sessions_hear_of_each_other_wherever_they_work(self, machine, tmp_path, memory_dir):
+    def test_its_named_sessions_hear_of_each_other_wherever_they_work(
+        self, machine, tmp_path, memory_dir
+    ):
         sessions_dir = tmp_path / "agent" / memory_dir / "pi-sessions"
         other = PiSession(cwd="/srv/shop")
         other.exchange("how do I deploy this?", "Like this.")
@@ -200,7 +233,9 @@ class TestAgentHome:
         (line,) = machine.told(sessions_dir / "main")
         assert '"new"' in line
 
-    def test_a_new_file_in_a_session_s_directory_is_news_and_a_copy_in_it_is_not(self, machine, tmp_path):
+    def test_a_new_file_in_a_session_s_directory_is_news_and_a_copy_in_it_is_not(
+        self, machine, tmp_path
+    ):
         sessions_dir = tmp_path / "agent" / ".mind" / "pi-sessions"
         other = PiSession(at=time.time() - 9)
         other.exchange("one", "two", at=time.time() - 8)
@@ -209,7 +244,9 @@ class TestAgentHome:
         fork = other.fork(at=time.time() - 7)
         fork.exchange("three", "four")
         fork.write(sessions_dir / "discord")
-        assert machine.told(sessions_dir / "main") == ['- discord (just now, 2 messages): "three"; last: "four"']
+        assert machine.told(sessions_dir / "main") == [
+            '- discord (just now, 2 messages): "three"; last: "four"'
+        ]
 
     def test_a_host_may_name_home_and_session_in_the_environment(self, machine, tmp_path):
         home = tmp_path / "agent"
@@ -282,7 +319,8 @@ class TestForks:
 
 
 class TestFilesWrittenAnew:
-    """Pi rewrites files of version 1 and 2 in place when it opens them, and gives the records of version 1 ids."""
+    """Pi rewrites files of version 1 and 2 in place when it opens them, and gives the records of
+    version 1 ids."""
 
     @pytest.fixture
     def old(self):
@@ -298,7 +336,9 @@ class TestFilesWrittenAnew:
         return session
 
     @pytest.mark.parametrize("written", [None, 0, 1, 5, 10])
-    def test_what_follows_is_told_and_a_look_before_that_repeats_nothing(self, machine, old, new, written):
+    def test_what_follows_is_told_and_a_look_before_that_repeats_nothing(
+        self, machine, old, new, written
+    ):
         """At the look, so many lines of the file that is written anew are there: all with None."""
         path = old.write(machine.project_dir)
         assert len(machine.told()) == 1
@@ -352,14 +392,20 @@ class TestFilesWrittenAnew:
 class TestFailsOpen:
     """Exit code 0, nothing on stdout, one line in the log."""
 
-    @pytest.mark.parametrize("stdin", [b"", b"{", b"[]", b"\xff", b'{"runtime":"emacs"}', b'{"runtime":[]}', b"{}"])
+    @pytest.mark.parametrize(
+        "stdin", [b"", b"{", b"[]", b"\xff", b'{"runtime":"emacs"}', b'{"runtime":[]}', b"{}"]
+    )
     def test_on_bad_stdin(self, machine, stdin):
         assert machine.prompt(stdin=stdin) == b""
         assert len(machine.log()) == 1
 
     @pytest.mark.parametrize(
         "fields",
-        [{"session_id": None}, {"session_id": "../x"}, {"session_id": 7, "session_dir": 7, "transcript_path": []}],
+        [
+            {"session_id": None},
+            {"session_id": "../x"},
+            {"session_id": 7, "session_dir": 7, "transcript_path": []},
+        ],
     )
     def test_on_an_event_of_no_session(self, machine, fields):
         assert machine.prompt(**fields) == b""
@@ -383,11 +429,16 @@ class TestFailsOpen:
         assert len(machine.told()) == 1
 
 
-@pytest.mark.parametrize(("script", "other"), [("user_prompt_submit", "pi"), ("pi_prompt", "claude")])
+@pytest.mark.parametrize(
+    ("script", "other"), [("user_prompt_submit", "pi"), ("pi_prompt", "claude")]
+)
 def test_a_prompt_does_not_load_the_other_runtime(tmp_path, script, other):
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-X", "importtime", ROOT / "hooks" / f"{script}.py"],
-        input=b"{}", env={"HOME": str(tmp_path)}, capture_output=True, check=True,
-    )  # fmt: skip
+        input=b"{}",
+        env={"HOME": str(tmp_path)},
+        capture_output=True,
+        check=True,
+    )
     assert b"session_memory.runtimes" in done.stderr
     assert f"session_memory.runtimes.{other}".encode() not in done.stderr

@@ -21,7 +21,9 @@ from session_memory.transcripts.log import last_entries
 from session_memory.transcripts.reader import TranscriptReader
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
-REAL_FILES = sorted([*SHARED.glob("transcripts/pi/**/*.jsonl"), *SHARED.glob("captures/pi/**/*.jsonl")])
+REAL_FILES = sorted(
+    [*SHARED.glob("transcripts/pi/**/*.jsonl"), *SHARED.glob("captures/pi/**/*.jsonl")]
+)
 
 PI = runtime("pi")
 
@@ -47,7 +49,10 @@ class TestEntries:
 
     def test_an_image_in_a_prompt_shows_as_a_mark(self, session):
         session.user(
-            [{"type": "text", "text": "what is this?"}, {"type": "image", "data": "", "mimeType": "image/png"}]
+            [
+                {"type": "text", "text": "what is this?"},
+                {"type": "image", "data": "", "mimeType": "image/png"},
+            ]
         )
         assert texts(session) == ["what is this?\n\n[image]"]
 
@@ -70,7 +75,9 @@ class TestEntries:
         session.bash("make test")
         (entry,) = entries(session)
         assert (entry.role, entry.text) == ("user", "")
-        assert [(tool.name, tool.argument, tool.kind) for tool in entry.tools] == [("bash", "make test", "command")]
+        assert [(tool.name, tool.argument, tool.kind) for tool in entry.tools] == [
+            ("bash", "make test", "command")
+        ]
 
     def test_a_command_that_the_user_kept_from_the_agent_is_left_out(self, session):
         session.bash("cat secret", excludeFromContext=True)
@@ -96,9 +103,15 @@ class TestEntries:
         assert [entry.id for entry in entries(old)] == [""]
 
     AS_TYPED = [
-        ('<skill name="sessions" location="/s/SKILL.md">\nDo.\n</skill>\n\nlist them', "/skill:sessions list them"),
+        (
+            '<skill name="sessions" location="/s/SKILL.md">\nDo.\n</skill>\n\nlist them',
+            "/skill:sessions list them",
+        ),
         ('<skill name="sessions" location="/s/SKILL.md">\nDo.\n</skill>', "/skill:sessions"),
-        ('<file name="/a.md">\nlong\n</file>\n<file name="/b.md"></file>\ncompare', "@/a.md @/b.md compare"),
+        (
+            '<file name="/a.md">\nlong\n</file>\n<file name="/b.md"></file>\ncompare',
+            "@/a.md @/b.md compare",
+        ),
         ('<file name="/a.md"> is how it begins', '<file name="/a.md"> is how it begins'),
         ("<b>bold</b>", "<b>bold</b>"),
     ]
@@ -111,20 +124,38 @@ class TestEntries:
 
 class TestLeftOut:
     UNSAID = [
-        ("message", {"message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}}),
+        (
+            "message",
+            {"message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}},
+        ),
         ("message", {"message": {"role": "assistant", "content": [], "stopReason": "aborted"}}),
         (
             "message",
-            {"message": {"role": "assistant", "content": [{"type": "text", "text": "x"}], "stopReason": "error"}},
+            {
+                "message": {
+                    "role": "assistant",
+                    "content": [{"type": "text", "text": "x"}],
+                    "stopReason": "error",
+                }
+            },
         ),
-        ("message", {"message": {"role": "toolResult", "content": [{"type": "text", "text": "the file"}]}}),
+        (
+            "message",
+            {"message": {"role": "toolResult", "content": [{"type": "text", "text": "the file"}]}},
+        ),
         ("message", {"message": {"role": "system", "content": "You are", "sections": {}}}),
         ("message", {"message": {"role": "hookMessage", "content": "injected"}}),
         ("message", {"message": {"role": "custom", "content": "injected"}}),
         ("message", {"message": {"role": "user", "content": None}}),
-        ("message", {"message": {"role": "bashExecution", "command": "x", "excludeFromContext": True}}),
+        (
+            "message",
+            {"message": {"role": "bashExecution", "command": "x", "excludeFromContext": True}},
+        ),
         ("message", {"message": None}),
-        ("custom_message", {"customType": "session-update", "content": "[Session Activity]", "display": True}),
+        (
+            "custom_message",
+            {"customType": "session-update", "content": "[Session Activity]", "display": True},
+        ),
         ("custom", {"customType": "state", "data": {"message": {"role": "user", "content": "x"}}}),
         ("compaction", {"summary": "a summary", "firstKeptEntryId": "x"}),
         ("branch_summary", {"summary": "a summary", "fromId": "x"}),
@@ -224,14 +255,22 @@ class TestBranches:
         session.back_to(session.user("four"))
         session.edit(removed)
         lines = [spaced(line) for line in session.lines]
-        assert [entry.text for entry in parse_jsonl_entries(lines, "pi")] == ["one", "two", "three", "four"]
+        assert [entry.text for entry in parse_jsonl_entries(lines, "pi")] == [
+            "one",
+            "two",
+            "three",
+            "four",
+        ]
 
     def test_records_whose_chain_cannot_be_followed_are_all_kept(self):
-        """Version 1 has no ids; a fork of such a file has a new header, and ids without parents from there on."""
+        """Version 1 has no ids; a fork of such a file has a new header, and ids without parents
+        from there on."""
         session = PiSession(version=1)
         session.exchange("one", "two")
         session.records[0]["version"] = 3
-        session.records.append({"type": "message", "id": "aaaa0001", "message": {"role": "user", "content": "three"}})
+        session.records.append(
+            {"type": "message", "id": "aaaa0001", "message": {"role": "user", "content": "three"}}
+        )
         assert texts(session) == ["one", "two", "three"]
 
     def test_an_unreadable_record_at_the_end_does_not_hide_the_rest(self):
@@ -261,7 +300,8 @@ class TestBranches:
         assert [entry.text for entry in found] == ["one", "two", "three", "four", "five"]
 
     def test_of_a_file_s_end_what_can_be_told_there_is_told(self, tmp_path):
-        """The last 100 KB, in windows, hold a branch that was left and nothing of where it began."""
+        """The last 100 KB, in windows, hold a branch that was left and nothing of where it
+        began."""
         session = PiSession()
         fork = session.exchange("first", "answer")
         session.tool_result("x" * 200_000)
@@ -270,7 +310,12 @@ class TestBranches:
         session.exchange("right way", "good")
         path = str(session.write(tmp_path))
         assert [entry.text for entry in last_entries(PI, path, 2, None)[0]] == ["right way", "good"]
-        assert [entry.text for entry in last_entries(PI, path, 9, None)[0]] == ["first", "answer", "right way", "good"]
+        assert [entry.text for entry in last_entries(PI, path, 9, None)[0]] == [
+            "first",
+            "answer",
+            "right way",
+            "good",
+        ]
 
     def test_what_a_fork_copied_is_marked_as_a_copy(self):
         parent = PiSession()
@@ -302,20 +347,29 @@ def test_the_last_title_is_the_title_and_it_can_be_taken_away(tmp_path):
 def test_a_log_shows_edited_files_as_seen_from_the_session_s_directory(tmp_path):
     session = PiSession(cwd="/srv/agent")
     session.assistant(("edit", {"path": "/srv/agent/home/MEMORY.md"}))
-    assert "[edit home/MEMORY.md]" in read_session_log(jsonl_path=session.write(tmp_path), format="pi")
+    assert "[edit home/MEMORY.md]" in read_session_log(
+        jsonl_path=session.write(tmp_path), format="pi"
+    )
 
 
 def test_a_directory_is_encoded_as_pi_does():
-    encoded = {"/srv/proj": "--srv-proj--", "/srv/my_app.v2": "--srv-my_app.v2--", "/a:b/é": "--a-b-é--"}
+    encoded = {
+        "/srv/proj": "--srv-proj--",
+        "/srv/my_app.v2": "--srv-my_app.v2--",
+        "/a:b/é": "--a-b-é--",
+    }
     assert {directory: encode_cwd(directory) for directory in encoded} == encoded
 
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
 def test_an_independent_walk_through_a_real_session_file_agrees():
-    """By other means: whole records, parents looked up in a table, from the last record to the root."""
+    """By other means: whole records, parents looked up in a table, from the last record to the
+    root."""
     for path in REAL_FILES:
         found = parse_jsonl_entries(path.read_bytes().splitlines(keepends=True), "pi")
-        assert [entry.role for entry in found] == roles_in(_records(path.read_text(errors="replace"))), path.name
+        assert [entry.role for entry in found] == roles_in(
+            _records(path.read_text(errors="replace"))
+        ), path.name
 
 
 def roles_in(records):
@@ -332,7 +386,11 @@ def roles_in(records):
         content = message.get("content", "")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         kinds = {b["type"] for b in blocks if b.get("text", "x").strip()} - {"thinking"}
-        is_said = message.get("role") in ("user", "assistant") and message.get("stopReason") != "error" and kinds
+        is_said = (
+            message.get("role") in ("user", "assistant")
+            and message.get("stopReason") != "error"
+            and kinds
+        )
         if (is_said or message.get("role") == "bashExecution") and record.get("id") not in removed:
             said.append(message["role"].replace("bashExecution", "user"))
     return said
@@ -353,7 +411,8 @@ def _records(content):
 
 
 def nested(form: str, session: PiSession) -> None:
-    """Adds the call of codemode whose script edits a file, runs two commands and fails to write another."""
+    """Adds the call of codemode whose script edits a file, runs two commands and fails to write
+    another."""
     calls = [
         ("edit", {"path": "cm.txt", "oldText": "a", "newText": "a line of the script"}, "ok"),
         ("bash", {"command": "sed -i s/1/2/ more.txt"}, "ok"),
@@ -365,16 +424,33 @@ def nested(form: str, session: PiSession) -> None:
     call_id = session.records[-1]["message"]["content"][0]["id"]
     listed = []
     for number, (name, arguments, status) in enumerate(calls, 1):
-        given = {"arguments": arguments} if form == "nestedCalls" else {"args": json.dumps(arguments)}
-        failed = {"error": "Command exited with code 1" if name == "bash" else "refused"} if status == "error" else {}
-        listed.append({"id": f"{call_id}/{number}", "name": name, "status": status, "durationMs": 3, **given, **failed})
+        given = (
+            {"arguments": arguments} if form == "nestedCalls" else {"args": json.dumps(arguments)}
+        )
+        failed = (
+            {"error": "Command exited with code 1" if name == "bash" else "refused"}
+            if status == "error"
+            else {}
+        )
+        listed.append(
+            {
+                "id": f"{call_id}/{number}",
+                "name": name,
+                "status": status,
+                "durationMs": 3,
+                **given,
+                **failed,
+            }
+        )
     kept = (
         {"nestedCalls": {"calls": listed, "complete": True}}
         if form == "nestedCalls"
         else {"details": {"calls": listed}}
     )
     done = [{"type": "text", "text": "Script completed"}]
-    session.message("toolResult", toolCallId=call_id, toolName="codemode", content=done, isError=False, **kept)
+    session.message(
+        "toolResult", toolCallId=call_id, toolName="codemode", content=done, isError=False, **kept
+    )
 
 
 @pytest.mark.parametrize("form", ["nestedCalls", "details"])
@@ -385,9 +461,11 @@ def test_what_a_script_of_codemode_called_counts_as_called(form, tmp_path):
     found, _ = last_entries(PI, str(path), 10, None)
     [entry] = [one for one in found if any(tool.name == "edit" for tool in one.tools)]
     assert [(tool.name, tool.kind, tool.argument) for tool in entry.tools] == [
-        ("edit", "edit", "cm.txt"), ("bash", "command", "sed -i s/1/2/ more.txt"),
-        ("bash", "command", "sed -i s/1/2/ none.txt"), ("write", "edit", "refused.txt"),
-    ]  # fmt: skip
+        ("edit", "edit", "cm.txt"),
+        ("bash", "command", "sed -i s/1/2/ more.txt"),
+        ("bash", "command", "sed -i s/1/2/ none.txt"),
+        ("write", "edit", "refused.txt"),
+    ]
     record = json.loads(path.read_bytes().splitlines()[-1])
     assert PI.records.edits(record, entry.tools[0].call_id) == [("a", "a line of the script")]
     edits = edits_of(Session(session.id, str(path)), PI, found)

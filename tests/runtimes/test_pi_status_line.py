@@ -29,7 +29,9 @@ def next_line(rpc: Rpc) -> str | None:
 def terminal(pi: Pi) -> Iterator[Terminal]:
     wanted(pi)
     pi.run("how do I deploy this?")
-    found = Terminal([*pi.command, "--model", MODEL], pi.project, {**pi.environment, "TERM": "xterm-256color"})
+    found = Terminal(
+        [*pi.command, "--model", MODEL], pi.project, {**pi.environment, "TERM": "xterm-256color"}
+    )
     yield found
     found.close()
 
@@ -56,7 +58,11 @@ def test_it_names_the_file_of_an_edit_and_goes_when_it_is_switched_off(pi: Pi) -
     (pi.project / "app.txt").write_text("1\n")
     with pi.rpc() as rpc:
         rpc.prompt('TOOL read {"path": "app.txt"}')
-        pi.run('TOOL edit {"path": "app.txt", "edits": [{"oldText": "1", "newText": "2"}]}', "--name", "deploying")
+        pi.run(
+            'TOOL edit {"path": "app.txt", "edits": [{"oldText": "1", "newText": "2"}]}',
+            "--name",
+            "deploying",
+        )
         rpc.prompt("go on")
         lines = []
         while not lines or "app.txt" not in str(lines[-1]):
@@ -69,9 +75,13 @@ def test_it_names_the_file_of_an_edit_and_goes_when_it_is_switched_off(pi: Pi) -
 
 
 @pytest.mark.parametrize("answer", ["", '{"statusLine": true}'])
-def test_nothing_runs_for_it_unless_a_session_s_start_says_that_it_is_wanted(pi: Pi, answer: str) -> None:
+def test_nothing_runs_for_it_unless_a_session_s_start_says_that_it_is_wanted(
+    pi: Pi, answer: str
+) -> None:
     ran = pi.root / "ran"
-    extension = pi.copy_extension(pi_session_start=f"print({answer!r})", status_line=f"open({str(ran)!r}, 'w')")
+    extension = pi.copy_extension(
+        pi_session_start=f"print({answer!r})", status_line=f"open({str(ran)!r}, 'w')"
+    )
     with pi.rpc("--no-extensions", "-e", str(extension)) as rpc:
         rpc.prompt("what is left to do?")
         if answer:

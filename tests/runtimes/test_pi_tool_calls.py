@@ -1,4 +1,5 @@
-"""Sessions of Pi that edit one file: what the hook answers to its extension, and what the real Pi makes of it."""
+"""Sessions of Pi that edit one file: what the hook answers to its extension, and what the real Pi
+makes of it."""
 
 from __future__ import annotations
 
@@ -26,13 +27,16 @@ TOLD = f'{INTRODUCTION}! app: edited just now by "discord", before you edited it
 
 
 class Project:
-    """A user's repository, with the session at hand and one called discord that has just edited the file app."""
+    """A user's repository, with the session at hand and one called discord that has just edited the
+    file app."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.directory = repository(root / "project", app="1\n", db="1\n")
         self.own = PiSession(cwd=str(self.directory))
-        project_dir = root / ".pi" / "agent" / "sessions" / f"-{str(self.directory).replace('/', '-')}--"
+        project_dir = (
+            root / ".pi" / "agent" / "sessions" / f"-{str(self.directory).replace('/', '-')}--"
+        )
         other = PiSession(cwd=str(self.directory))
         other.name("discord")
         other.assistant(("edit", {"path": "app"}))
@@ -43,14 +47,24 @@ class Project:
     def answer(self, tool: str, argument: str, **fields: Any) -> dict[str, Any]:
         """What the hook answers to a tool call; empty for nothing."""
         event = {
-            "hook_event_name": "tool_call", "runtime": "pi", "session_id": self.own.id, "cwd": str(self.directory),
-            "transcript_path": str(self.path), "session_dir": str(self.path.parent), "tool_name": tool,
-            "tool_input": {"command" if tool == "bash" else "path": argument}, "tool_use_id": "toolu_9", **fields,
-        }  # fmt: skip
+            "hook_event_name": "tool_call",
+            "runtime": "pi",
+            "session_id": self.own.id,
+            "cwd": str(self.directory),
+            "transcript_path": str(self.path),
+            "session_dir": str(self.path.parent),
+            "tool_name": tool,
+            "tool_input": {"command" if tool == "bash" else "path": argument},
+            "tool_use_id": "toolu_9",
+            **fields,
+        }
         done = subprocess.run(
             [sys.executable, "-I", "-S", ROOT / "hooks" / "pre_tool_use.py"],
-            input=json.dumps(event).encode(), env={"HOME": str(self.root)}, capture_output=True, check=False,
-        )  # fmt: skip
+            input=json.dumps(event).encode(),
+            env={"HOME": str(self.root)},
+            capture_output=True,
+            check=False,
+        )
         assert (done.returncode, done.stderr) == (0, b"")
         return json.loads(done.stdout) if done.stdout else {}
 
@@ -74,12 +88,17 @@ def test_an_edit_is_told_once_what_another_session_did_to_the_file(project: Proj
     assert project.answer("bash", "git stash", can_ask=True) == {}
 
 
-def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked(project: Project) -> None:
+def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked(
+    project: Project,
+) -> None:
     project.ask_first()
     time.sleep(1.1 - time.time() % 1)  # git's times are whole seconds
     (project.directory / "app").write_text("3\n")
     held = project.answer("bash", "git switch -c fix", can_ask=True)["held"]
-    assert held == 'session-memory: `git switch -c fix` moves the worktree of "discord", active just now'
+    assert (
+        held
+        == 'session-memory: `git switch -c fix` moves the worktree of "discord", active just now'
+    )
     told = project.answer("bash", "git switch -c fix", can_ask=False)
     assert told["message"]["content"] == f"{INTRODUCTION}! {held.removeprefix('session-memory: ')}"
 
@@ -122,10 +141,16 @@ def in_the_middle_of_a_turn(pi: Pi, *after: str) -> Iterator[None]:
 
 def results(pi: Pi) -> list[str]:
     """What the model was told as results of tools, of all that was."""
-    return [json.dumps(request.messages[-1]) for request in pi.model.requests if request.kind == "result"]
+    return [
+        json.dumps(request.messages[-1])
+        for request in pi.model.requests
+        if request.kind == "result"
+    ]
 
 
-def test_the_real_pi_gives_it_to_the_model_with_the_result_of_the_edit_once(pi: Pi, app: Path) -> None:
+def test_the_real_pi_gives_it_to_the_model_with_the_result_of_the_edit_once(
+    pi: Pi, app: Path
+) -> None:
     pi.use_package()
     write = tool("write", path=str(app), content="port = 3\n")
     with in_the_middle_of_a_turn(pi, write, write):
@@ -146,7 +171,9 @@ def test_the_real_pi_blocks_a_call_that_its_user_does_not_allow(pi: Pi, app: Pat
     with pi.rpc() as rpc:
         refuse(rpc, switch)
     assert git(pi.project, "branch", "--show-current") == "main"
-    assert all(part in results(pi)[-1] for part in ("moves the worktree of ", "look around TOOL read"))
+    assert all(
+        part in results(pi)[-1] for part in ("moves the worktree of ", "look around TOOL read")
+    )
     pi.run(switch)
     assert git(pi.project, "branch", "--show-current") == "fix"
     assert "moves the worktree of" in results(pi)[-1]
@@ -173,7 +200,9 @@ def test_the_real_pi_gives_what_its_script_is_told_to_the_model_and_tells_others
         pi.run(f"change the port\n{tool('write', path='app', content='port = 2')}")
     told = [result for result in results(pi) if "! app: edited just now by " in result]
     assert len(told) == 1
-    assert all(part in told[0] for part in ("Script completed", "Successfully wrote", "change the port"))
+    assert all(
+        part in told[0] for part in ("Script completed", "Successfully wrote", "change the port")
+    )
     assert app.read_text() == "port = 3\n"
     reader = next(path for path in pi.sessions() if "look around" in path.read_text())
     lines = pi.run("go on", "--session", str(reader)).told

@@ -1,4 +1,5 @@
-"""The real runtimes: a session that was deleted and restored resumes as if it had never been away."""
+"""The real runtimes: a session that was deleted and restored resumes as if it had never been
+away."""
 
 from __future__ import annotations
 
@@ -19,16 +20,21 @@ from runtimes_scene import SHELL
 from session_memory.runtimes import all_runtimes
 
 # What differs between two runs of the same: times, and ids made anew for each request.
-_NEW_EACH_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-][\d:]+)?|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_NEW_EACH_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-][\d:]+)?|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+)
 
 
 def messages(user: User, prompt: str, *session: str) -> list[Any]:
-    """The list of messages in the longest request that a prompt leads to, without what differs between two runs."""
+    """The list of messages in the longest request that a prompt leads to, without what differs
+    between two runs."""
     before = len(user.model.requests)
     user.program.say(prompt, *session)
     with user.model.lock:
         sent = [request.body for request in user.model.requests[before:]]
-    body = max((one for one in sent if prompt in json.dumps(one)), key=lambda one: len(json.dumps(one)))
+    body = max(
+        (one for one in sent if prompt in json.dumps(one)), key=lambda one: len(json.dumps(one))
+    )
     said = next(body[key] for key in ("messages", "input", "contents") if key in body)
     return list(json.loads(_NEW_EACH_TIME.sub("...", json.dumps(said))))
 
@@ -62,14 +68,19 @@ def test_a_session_that_was_deleted_and_restored_goes_on_as_if_it_had_never_been
         resumed = [word.format(session.session_id) for word in program.BY_ID]
         shutil.copytree(home, tmp_path / "as it was", symlinks=True)
         expected = messages(user, "and once more", *resumed)
-        assert all(text in json.dumps(expected) for text in ("first question here", "the first look"))
+        assert all(
+            text in json.dumps(expected) for text in ("first question here", "the first look")
+        )
         shutil.rmtree(home)
         os.rename(tmp_path / "as it was", home)
         before = sorted(person.stored())
         delete(user, session.session_id, session.config_dir)
         person.keep()
         program_dir = str(Path(program.command[0]).parent) if hasattr(program, "command") else ""
-        environment = {**program.environment, "PATH": f"{program_dir}:{program.environment['PATH']}"}
+        environment = {
+            **program.environment,
+            "PATH": f"{program_dir}:{program.environment['PATH']}",
+        }
         done = person.run("restore", session.session_id, cwd=program.project, **environment)
         assert done.returncode == 0, done.stdout + done.stderr
         person.keep()

@@ -1,4 +1,5 @@
-"""The table of runtimes in docs/inside/runtimes.md says what the code does, and what other tests show."""
+"""The table of runtimes in docs/inside/runtimes.md says what the code does, and what other tests
+show."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ def table() -> dict[str, dict[str, str]]:
     head = next(number for number, line in enumerate(lines) if line.startswith("| | Claude Code"))
     titles = cells_of(lines[head])[1:]
     rows = [
-        cells_of(line) for line in lines[head + 2 :][: next(n for n, one in enumerate(lines[head:]) if not one) - 2]
+        cells_of(line)
+        for line in lines[head + 2 :][
+            : next(n for n, one in enumerate(lines[head:]) if not one) - 2
+        ]
     ]
     return {first: dict(zip(titles, cells)) for first, *cells in rows}
 
@@ -32,12 +36,17 @@ def cells_of(line: str) -> list[str]:
 
 def test_every_runtime_has_a_cell_in_every_line():
     titles = {one.TITLE for one in all_runtimes()}
-    assert [name for name, cells in table().items() if set(cells) != titles or not all(cells.values())] == []
+    assert [
+        name for name, cells in table().items() if set(cells) != titles or not all(cells.values())
+    ] == []
 
 
 def test_every_line_names_the_tests_that_show_it():
     text = (ROOT / "docs" / "inside" / "runtimes.md").read_text()
-    shown = {name: re.findall(r"`(test_\w+\.py)`", said) for name, said in re.findall(r"- \*(.+?)\*: ([^;]*)", text)}
+    shown = {
+        name: re.findall(r"`(test_\w+\.py)`", said)
+        for name, said in re.findall(r"- \*(.+?)\*: ([^;]*)", text)
+    }
     assert set(shown) == {re.sub(r"\[(.+?)\]\(.+?\)", r"\1", name) for name in table()}
     assert all(shown.values())
     there = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
@@ -48,13 +57,20 @@ def test_every_line_names_the_tests_that_show_it():
 def test_what_it_says_of_a_runtime_is_so(one: Runtime):
     cells = {name: row[one.TITLE] for name, row in table().items()}
     expected = json.loads((FIXTURES / one.name / "expected.json").read_text())
-    assert cells["read, stored, archived, listed"] == "yes"  # by the fixture, which the conformance suite runs over
+    # by the fixture, which the conformance suite runs over
+    assert cells["read, stored, archived, listed"] == "yes"
     assert cells["told with a prompt what the others did"] == ("yes" if one.PROMPT_EVENT else "no")
     is_shown = one.SHOWS_WHAT_WAS_TOLD
     assert cells["its transcript acknowledges what it got"] == ("yes" if is_shown else "no")
     kinds = {kind for _, kind, _ in expected["calls"]}
     assert kinds in ({"edit", "command"}, set())
-    assert cells["told of collisions"] == ("prompt, edit, git" if kinds else "prompt" if one.PROMPT_EVENT else "no")
-    wanted = one.install.wanted_hooks(DECLARED, "", "") or one.install.wanted_files(DECLARED, "", "")
+    assert cells["told of collisions"] == (
+        "prompt, edit, git" if kinds else "prompt" if one.PROMPT_EVENT else "no"
+    )
+    wanted = one.install.wanted_hooks(DECLARED, "", "") or one.install.wanted_files(
+        DECLARED, "", ""
+    )
     assert ("install.py" in cells["installed by"]) == bool(wanted)
-    assert ("install.py" in cells["tools of [tools.md](../use/tools.md)"]) == bool(one.install.MCP_KEY)
+    assert ("install.py" in cells["tools of [tools.md](../use/tools.md)"]) == bool(
+        one.install.MCP_KEY
+    )

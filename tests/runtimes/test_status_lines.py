@@ -1,4 +1,5 @@
-"""The status line as an install puts it into the settings, in the terminals of the real Copilot CLI and Qwen Code."""
+"""The status line as an install puts it into the settings, in the terminals of the real Copilot CLI
+and Qwen Code."""
 
 from __future__ import annotations
 
@@ -23,12 +24,17 @@ def test_it_shows_who_else_is_at_work(tmp_path: Path, npm_place: NpmPlace, name:
     with client.model() as model:
         program = client.program(tmp_path, npm_place(client.package), model)
         (tmp_path / "home" / f".{name.partition('-')[0]}").mkdir(exist_ok=True)
-        machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy")).has_environment().has_program()
+        machine = (
+            Machine(tmp_path / "home", copy_repository(tmp_path / "copy"))
+            .has_environment()
+            .has_program()
+        )
         machine.installed()
         (machine.home / ".session-memory").mkdir(exist_ok=True)
         (machine.home / ".session-memory" / "config.yaml").write_text("statusline: true\n")
         home = person_home(machine.environ)
-        assert home.settings().statusline  # compiled here: the environment of this machine has no parser
+        # compiled here: the environment of this machine has no parser
+        assert home.settings().statusline
         switch_status_line(home, machine.environ, is_on=True)
         program.say("how do I deploy this?")
         environment = {**program.environment, "TERM": "xterm-256color"}
@@ -36,6 +42,8 @@ def test_it_shows_who_else_is_at_work(tmp_path: Path, npm_place: NpmPlace, name:
         try:
             terminal.wait(lambda: READY[name] in terminal.text(), "its screen")
             terminal.enter(ASKED)
-            terminal.wait(lambda: "1otheractive(" in "".join(terminal.text().split()), "the status line")
+            terminal.wait(
+                lambda: "1otheractive(" in "".join(terminal.text().split()), "the status line"
+            )
         finally:
             terminal.close()

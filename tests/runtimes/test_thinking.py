@@ -7,9 +7,15 @@ import json
 from session_memory.runtimes import runtime
 
 RECORDS = {
-    "agent-sdk": {"message": {"content": [{"type": "thinking", "thinking": "look"}, {"type": "text", "text": "no"}]}},
+    "agent-sdk": {
+        "message": {
+            "content": [{"type": "thinking", "thinking": "look"}, {"type": "text", "text": "no"}]
+        }
+    },
     "pi": {"message": {"content": [{"type": "thinking", "thinking": "look"}, 1]}},
-    "codex": {"payload": {"type": "reasoning", "summary": [{"type": "summary_text", "text": "look"}]}},
+    "codex": {
+        "payload": {"type": "reasoning", "summary": [{"type": "summary_text", "text": "look"}]}
+    },
     "gemini": {"thoughts": [{"subject": "Plan", "description": "look"}]},
     "qwen": {"message": {"parts": [{"text": "look", "thought": True}, {"text": "no"}]}},
     "opencode": {"data": {"type": "reasoning", "text": "look"}},

@@ -18,7 +18,7 @@ from records import (
     qwen_record,
     record,
     user,
-)  # fmt: skip
+)
 
 from session_memory.runtimes import all_runtimes
 from session_memory.runtimes.records import CALLS, MESSAGES, RESULTS, CallResult
@@ -82,58 +82,192 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 INTERRUPTED = "[Request interrupted by user for tool use]"
 
 CLAUDE = {
-    "skill": (user(skill("plan-work", "make <b>umlauts</b> work")), "/plan-work make <b>umlauts</b> work"),
+    "skill": (
+        user(skill("plan-work", "make <b>umlauts</b> work")),
+        "/plan-work make <b>umlauts</b> work",
+    ),
     "skill of a plugin": (user(skill("garden:dig", "the rose bed")), "/garden:dig the rose bed"),
     "skill without words": (user(skill("commit", "")), "/commit"),
-    "skill that the model called": (user("<command-message>dig</command-message>\n<command-name>dig</command-name>\n<skill-format>true</skill-format>\nBase directory for this skill: /x"), ""),
+    "skill that the model called": (
+        user(
+            "<command-message>dig</command-message>\n<command-name>dig</command-name>\n<skill-format>true</skill-format>\nBase directory for this skill: /x"
+        ),
+        "",
+    ),
     "body of a skill": (user("Base directory for this skill: /x\n\nDig.", isMeta=True), ""),
     "built-in command": (user(built_in("clear")), ""),
     "built-in command in the other order": (user(skill("clear", "")), ""),
     "setting": (user(built_in("model", "sonnet")), ""),
-    "compact with words": (user(built_in("compact", "keep the fruit list")), "/compact keep the fruit list"),
-    "command in a record of the system": (record("system", subtype="local_command", content=built_in("btw", "is the gate shut?")), "/btw is the gate shut?"),
-    "output of a command": (record("system", subtype="local_command", content="<local-command-stdout>Shut.</local-command-stdout>"), ""),
+    "compact with words": (
+        user(built_in("compact", "keep the fruit list")),
+        "/compact keep the fruit list",
+    ),
+    "command in a record of the system": (
+        record("system", subtype="local_command", content=built_in("btw", "is the gate shut?")),
+        "/btw is the gate shut?",
+    ),
+    "output of a command": (
+        record(
+            "system",
+            subtype="local_command",
+            content="<local-command-stdout>Shut.</local-command-stdout>",
+        ),
+        "",
+    ),
     "memory": (user("<user-memory-input>always use tabs</user-memory-input>"), "always use tabs"),
-    "answer in a dialog": (answers({"answers": {"Which fence?": "hazel, not willow"}}), "hazel, not willow"),
-    "note beside an answer": (answers({"answers": {"Which fence?": "hazel"}, "annotations": {"Which fence?": {"notes": "cut in winter"}}}), "hazel\n\ncut in winter"),
-    "answer by its text alone": (result('User has answered your questions: "Which fence?"="hazel", "How "high"?"="two "feet"". You can now continue with the user\'s answers in mind.', kept={}), 'hazel\n\ntwo "feet"'),
-    "answer without a choice": (result('The user answered: "Which fence?"=(no option selected) notes: any that works. Read the answers carefully — they may request changes.', kept={}), "any that works"),
-    "output that looks like an answer": (result('Your questions have been answered: "a"="b"', kept={"stdout": "x", "stderr": ""}), ""),
-    "reason for a refusal": (result(f"{SAID}use the old gate{NOTE}", is_error=True), "use the old gate"),
-    "reason for a refused plan": (result(f"{SAID}plan the hedge first,\nthen the gate", is_error=True), "plan the hedge first,\nthen the gate"),
+    "answer in a dialog": (
+        answers({"answers": {"Which fence?": "hazel, not willow"}}),
+        "hazel, not willow",
+    ),
+    "note beside an answer": (
+        answers(
+            {
+                "answers": {"Which fence?": "hazel"},
+                "annotations": {"Which fence?": {"notes": "cut in winter"}},
+            }
+        ),
+        "hazel\n\ncut in winter",
+    ),
+    "answer by its text alone": (
+        result(
+            'User has answered your questions: "Which fence?"="hazel", "How "high"?"="two "feet"". You can now continue with the user\'s answers in mind.',
+            kept={},
+        ),
+        'hazel\n\ntwo "feet"',
+    ),
+    "answer without a choice": (
+        result(
+            'The user answered: "Which fence?"=(no option selected) notes: any that works. Read the answers carefully — they may request changes.',
+            kept={},
+        ),
+        "any that works",
+    ),
+    "output that looks like an answer": (
+        result('Your questions have been answered: "a"="b"', kept={"stdout": "x", "stderr": ""}),
+        "",
+    ),
+    "reason for a refusal": (
+        result(f"{SAID}use the old gate{NOTE}", is_error=True),
+        "use the old gate",
+    ),
+    "reason for a refused plan": (
+        result(f"{SAID}plan the hedge first,\nthen the gate", is_error=True),
+        "plan the hedge first,\nthen the gate",
+    ),
     "refusal without a reason": (result(STOP, is_error=True), ""),
     "dialog left for a talk": (result(SAID + CLARIFY, is_error=True), "hazel\n\ncut in winter"),
     "file that quotes a refusal": (result(f"1\t{SAID}dig", kept={"file": {"filePath": "/x"}}), ""),
-    "words beside an approval": (user([{"type": "tool_result", "content": "ok", "tool_use_id": "toolu_1"}, {"type": "text", "text": "but keep the moss"}]), "but keep the moss"),
+    "words beside an approval": (
+        user(
+            [
+                {"type": "tool_result", "content": "ok", "tool_use_id": "toolu_1"},
+                {"type": "text", "text": "but keep the moss"},
+            ]
+        ),
+        "but keep the moss",
+    ),
     "queued prompt": (queued("and the shed", origin={"kind": "human"}), "and the shed"),
-    "queued prompt with an image": (queued([{"type": "text", "text": "like this"}, IMAGE]), "like this\n\n[image]"),
-    "channel": (user(channel("water the beans", source="telegram", chat_id="1", user="ann"), isMeta=True, origin={"kind": "channel", "server": "telegram"}), "water the beans"),
-    "queued message of a channel": ({**queued(channel("and the peas", source="telegram", chat_id="1"), origin={"kind": "channel"}, isMeta=True), "isMeta": True}, "and the peas"),
+    "queued prompt with an image": (
+        queued([{"type": "text", "text": "like this"}, IMAGE]),
+        "like this\n\n[image]",
+    ),
+    "channel": (
+        user(
+            channel("water the beans", source="telegram", chat_id="1", user="ann"),
+            isMeta=True,
+            origin={"kind": "channel", "server": "telegram"},
+        ),
+        "water the beans",
+    ),
+    "queued message of a channel": (
+        {
+            **queued(
+                channel("and the peas", source="telegram", chat_id="1"),
+                origin={"kind": "channel"},
+                isMeta=True,
+            ),
+            "isMeta": True,
+        },
+        "and the peas",
+    ),
     "channel in a record of no kind": (
         user([{"type": "text", "text": channel("and the <b>kale</b>", source="slack", user="U1")}]),
         "and the <b>kale</b>",
     ),
-    "event of a channel in a record of no kind": (user(channel("build failed", source="webhook")), ""),
-    "event of a channel": (user(channel("build failed", source="webhook", severity="high"), isMeta=True), ""),
+    "event of a channel in a record of no kind": (
+        user(channel("build failed", source="webhook")),
+        "",
+    ),
+    "event of a channel": (
+        user(channel("build failed", source="webhook", severity="high"), isMeta=True),
+        "",
+    ),
     "block of an editor in the same text": (user(f"{IDE}\nfix the latch"), "fix the latch"),
-    "block of an editor before": (user([{"type": "text", "text": IDE}, {"type": "text", "text": "fix the latch"}]), "fix the latch"),
-    "reminder before": (user("<system-reminder>\nUse tools.\n</system-reminder>\nfix it"), "fix it"),
-    "reminder before a skill": (user(f"<system-reminder>\nUse tools.\n</system-reminder>\n\n{skill('dig', 'the rose bed')}"), "/dig the rose bed"),
-    "interrupted before a skill": (user(f"{INTERRUPTED}\n{skill('dig', 'the rose bed')}"), "/dig the rose bed"),
-    "skill with line feeds and a closing tag": (user(skill("dig", "the </command-args> tag\n\nand the roses\n")), "/dig the </command-args> tag\n\nand the roses"),
-    "question about a tag of the CLI": (user("<bash-stdout> is empty, why?"), "<bash-stdout> is empty, why?"),
-    "question about the tag of a command": (user("<command-name> is a tag: who writes it?"), "<command-name> is a tag: who writes it?"),
-    "question about a notification": (user("<task-notification> comes twice"), "<task-notification> comes twice"),
-    "question about a channel": (user('<channel source="x"> comes twice'), '<channel source="x"> comes twice'),
-    "sentence that begins with an element": (user("<data_table>a</data_table> is not shown"), "<data_table>a</data_table> is not shown"),
-    "sentence that begins with an element of two words": (user("<my_button>a</my_button> is not shown"), "<my_button>a</my_button> is not shown"),
-    "block before words between tags": (user("<rules>\nBe kind.\n</rules>\n<user_query>fix it</user_query>"), "fix it"),
+    "block of an editor before": (
+        user([{"type": "text", "text": IDE}, {"type": "text", "text": "fix the latch"}]),
+        "fix the latch",
+    ),
+    "reminder before": (
+        user("<system-reminder>\nUse tools.\n</system-reminder>\nfix it"),
+        "fix it",
+    ),
+    "reminder before a skill": (
+        user(
+            f"<system-reminder>\nUse tools.\n</system-reminder>\n\n{skill('dig', 'the rose bed')}"
+        ),
+        "/dig the rose bed",
+    ),
+    "interrupted before a skill": (
+        user(f"{INTERRUPTED}\n{skill('dig', 'the rose bed')}"),
+        "/dig the rose bed",
+    ),
+    "skill with line feeds and a closing tag": (
+        user(skill("dig", "the </command-args> tag\n\nand the roses\n")),
+        "/dig the </command-args> tag\n\nand the roses",
+    ),
+    "question about a tag of the CLI": (
+        user("<bash-stdout> is empty, why?"),
+        "<bash-stdout> is empty, why?",
+    ),
+    "question about the tag of a command": (
+        user("<command-name> is a tag: who writes it?"),
+        "<command-name> is a tag: who writes it?",
+    ),
+    "question about a notification": (
+        user("<task-notification> comes twice"),
+        "<task-notification> comes twice",
+    ),
+    "question about a channel": (
+        user('<channel source="x"> comes twice'),
+        '<channel source="x"> comes twice',
+    ),
+    "sentence that begins with an element": (
+        user("<data_table>a</data_table> is not shown"),
+        "<data_table>a</data_table> is not shown",
+    ),
+    "sentence that begins with an element of two words": (
+        user("<my_button>a</my_button> is not shown"),
+        "<my_button>a</my_button> is not shown",
+    ),
+    "block before words between tags": (
+        user("<rules>\nBe kind.\n</rules>\n<user_query>fix it</user_query>"),
+        "fix it",
+    ),
     "block in the line of the words": (user("<ide_selection>a</ide_selection> fix it"), "fix it"),
-    "block of an unknown program": (user("<workflow_phase>\nplan\n</workflow_phase>\nfix it"), "fix it"),
-    "interrupted, and then": (user([{"type": "text", "text": INTERRUPTED}, {"type": "text", "text": "do the gate"}]), "do the gate"),
+    "block of an unknown program": (
+        user("<workflow_phase>\nplan\n</workflow_phase>\nfix it"),
+        "fix it",
+    ),
+    "interrupted, and then": (
+        user([{"type": "text", "text": INTERRUPTED}, {"type": "text", "text": "do the gate"}]),
+        "do the gate",
+    ),
     "interruption": (user([{"type": "text", "text": INTERRUPTED}]), ""),
-    "image with words": (user([IMAGE, {"type": "text", "text": "can we mend this?"}]), "[image]\n\ncan we mend this?"),
-}  # fmt: skip
+    "image with words": (
+        user([IMAGE, {"type": "text", "text": "can we mend this?"}]),
+        "[image]\n\ncan we mend this?",
+    ),
+}
 
 ANSWERED = '{"answers":{"fence":{"answers":["hazel","user_note: cut in winter"]}}}'
 
@@ -155,32 +289,63 @@ def codex_item(text: str) -> dict[str, object]:
 
 
 def codex_output(output: str, *, is_new: bool = False) -> dict[str, object]:
-    return codex_model({"type": "function_call_output", "call_id": "call_1", "output": output}, is_new=is_new)
+    return codex_model(
+        {"type": "function_call_output", "call_id": "call_1", "output": output}, is_new=is_new
+    )
 
 
 CODEX = {
-    "request behind an editor's files": (codex_prompt("# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nfix the latch"), "fix the latch"),
-    "environment in a block of its own": (codex_prompt("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>", "fix it"), "fix it"),
-    "plugins that a program recommends": (codex_prompt("<recommended_plugins>\n- garden\n</recommended_plugins>\n\nfix the latch"), "fix the latch"),
+    "request behind an editor's files": (
+        codex_prompt(
+            "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nfix the latch"
+        ),
+        "fix the latch",
+    ),
+    "environment in a block of its own": (
+        codex_prompt("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>", "fix it"),
+        "fix it",
+    ),
+    "plugins that a program recommends": (
+        codex_prompt("<recommended_plugins>\n- garden\n</recommended_plugins>\n\nfix the latch"),
+        "fix the latch",
+    ),
     "plugins alone": (codex_item("<recommended_plugins>\n- garden\n</recommended_plugins>"), ""),
     "skill with words": (codex_item("$dig the rose bed"), "$dig the rose bed"),
     "body of a skill": (codex_prompt("<skill>\n<name>dig</name>\nDig.\n</skill>"), ""),
     "answer in a dialog": (codex_output(ANSWERED), "hazel\n\ncut in winter"),
-    "answer in a dialog of new versions": (codex_output(ANSWERED, is_new=True), "hazel\n\ncut in winter"),
+    "answer in a dialog of new versions": (
+        codex_output(ANSWERED, is_new=True),
+        "hazel\n\ncut in winter",
+    ),
     "output of a command": (codex_output("Exit code: 0\nOutput:\nhazel"), ""),
     "interruption": (codex_prompt("<turn_aborted>\nThe user interrupted.\n</turn_aborted>"), ""),
     "steering": (codex_item("no, the other gate"), "no, the other gate"),
-}  # fmt: skip
+}
 
 
 def qwen_result(name: str, **response: str) -> dict[str, object]:
     parts = [{"functionResponse": {"id": "call_1", "name": name, "response": response}}]
-    return {**qwen_record("tool_result", ""), "provenance": "tool_result", "message": {"role": "user", "parts": parts}}
+    return {
+        **qwen_record("tool_result", ""),
+        "provenance": "tool_result",
+        "message": {"role": "user", "parts": parts},
+    }
 
 
 def qwen_command(command: str, **payload: object) -> dict[str, object]:
-    said = {"phase": "invocation", "rawCommand": command, "sentToModel": False, "hiddenInvocation": False, **payload}
-    whole = {**qwen_record("system", ""), "provenance": "system", "subtype": "slash_command", "systemPayload": said}
+    said = {
+        "phase": "invocation",
+        "rawCommand": command,
+        "sentToModel": False,
+        "hiddenInvocation": False,
+        **payload,
+    }
+    whole = {
+        **qwen_record("system", ""),
+        "provenance": "system",
+        "subtype": "slash_command",
+        "systemPayload": said,
+    }
     return {key: value for key, value in whole.items() if key != "message"}
 
 
@@ -189,17 +354,46 @@ QWEN = {
     "built-in command": (qwen_command("/compress"), ""),
     "setting": (qwen_command("/model coder"), ""),
     "result of a command": (qwen_command("/plan-work make it", phase="result"), ""),
-    "prompt made of a command": ({**qwen_record("user", "Plan."), "provenance": "slash_command"}, ""),
-    "answer in a dialog": (qwen_result("ask_user_question", output="User has provided the following answers:\n\n**Fence**: hazel\n**Height**: two feet,\nor three"), "hazel\n\ntwo feet,\nor three"),
-    "file that looks like an answer": (qwen_result("read_file", output="User has provided the following answers:\n\n**A**: b"), ""),
-    "message typed meanwhile": ({**qwen_record("user", "the other gate"), "subtype": "mid_turn_user_message"}, "the other gate"),
-    "text of a hook behind": (qwen_record("user", "fix it", systemPayload={"displayText": "fix it", "hookContext": "x"}), "fix it"),
-    "notification": ({**qwen_record("user", "<task-notification>x"), "provenance": "system", "subtype": "notification"}, ""),
-}  # fmt: skip
+    "prompt made of a command": (
+        {**qwen_record("user", "Plan."), "provenance": "slash_command"},
+        "",
+    ),
+    "answer in a dialog": (
+        qwen_result(
+            "ask_user_question",
+            output="User has provided the following answers:\n\n**Fence**: hazel\n**Height**: two feet,\nor three",
+        ),
+        "hazel\n\ntwo feet,\nor three",
+    ),
+    "file that looks like an answer": (
+        qwen_result("read_file", output="User has provided the following answers:\n\n**A**: b"),
+        "",
+    ),
+    "message typed meanwhile": (
+        {**qwen_record("user", "the other gate"), "subtype": "mid_turn_user_message"},
+        "the other gate",
+    ),
+    "text of a hook behind": (
+        qwen_record("user", "fix it", systemPayload={"displayText": "fix it", "hookContext": "x"}),
+        "fix it",
+    ),
+    "notification": (
+        {
+            **qwen_record("user", "<task-notification>x"),
+            "provenance": "system",
+            "subtype": "notification",
+        },
+        "",
+    ),
+}
 
 
 def copilot_result(**data: object) -> dict[str, object]:
-    return {**copilot_message("user", ""), "type": "tool.execution_complete", "data": {"toolCallId": "c1", **data}}
+    return {
+        **copilot_message("user", ""),
+        "type": "tool.execution_complete",
+        "data": {"toolCallId": "c1", **data},
+    }
 
 
 def copilot_said(content: str) -> dict[str, object]:
@@ -209,16 +403,42 @@ def copilot_said(content: str) -> dict[str, object]:
 COPILOT = {
     "chosen answer": (copilot_said("User selected: hazel"), "hazel"),
     "typed answer": (copilot_said("User responded: hazel, cut in winter"), "hazel, cut in winter"),
-    "reason for a refusal": (copilot_result(success=False, error={"message": "The user rejected this tool call. User feedback: use the old gate", "code": "rejected"}), "use the old gate"),
-    "reason for a refused plan": (copilot_said("Plan not approved. User feedback:\n\nplan the hedge first\n\nPlease update the plan based on this feedback and try again."), "plan the hedge first"),
+    "reason for a refusal": (
+        copilot_result(
+            success=False,
+            error={
+                "message": "The user rejected this tool call. User feedback: use the old gate",
+                "code": "rejected",
+            },
+        ),
+        "use the old gate",
+    ),
+    "reason for a refused plan": (
+        copilot_said(
+            "Plan not approved. User feedback:\n\nplan the hedge first\n\nPlease update the plan based on this feedback and try again."
+        ),
+        "plan the hedge first",
+    ),
     "output of a command": (copilot_said("hazel"), ""),
-    "compact with words": ({**copilot_result(success=True, customInstructions="keep the fruit list"), "type": "session.compaction_complete"}, "/compact keep the fruit list"),
+    "compact with words": (
+        {
+            **copilot_result(success=True, customInstructions="keep the fruit list"),
+            "type": "session.compaction_complete",
+        },
+        "/compact keep the fruit list",
+    ),
     "queued prompt": (copilot_message("user", "and the shed", delivery="queued"), "and the shed"),
     "skill's body": (copilot_message("user", "Dig.", source="skill-dig"), ""),
     "skill with words": (copilot_message("user", "/dig the rose bed"), "/dig the rose bed"),
-    "fields of a program": (copilot_message("user", "[[ ## user_query ## ]]\nwhy is the gate shut?"), "why is the gate shut?"),
-    "image with words": (copilot_message("user", "mend this", attachments=[{"mimeType": "image/png"}]), "mend this\n\n[image]"),
-}  # fmt: skip
+    "fields of a program": (
+        copilot_message("user", "[[ ## user_query ## ]]\nwhy is the gate shut?"),
+        "why is the gate shut?",
+    ),
+    "image with words": (
+        copilot_message("user", "mend this", attachments=[{"mimeType": "image/png"}]),
+        "mend this\n\n[image]",
+    ),
+}
 
 
 def opencode_tool(tool: str, **state: object) -> dict[str, object]:
@@ -227,14 +447,47 @@ def opencode_tool(tool: str, **state: object) -> dict[str, object]:
 
 
 OPENCODE = {
-    "answer in a dialog": (opencode_tool("question", status="completed", output='User has answered your questions: "Which fence?"="hazel". You can now continue.', metadata={"answers": [["hazel", "cut in winter"], ["two feet"]]}), "hazel\n\ncut in winter\n\ntwo feet"),
-    "reason for a refusal": (opencode_tool("bash", status="error", error="The user rejected permission to use this specific tool call with the following feedback: use the old gate"), "use the old gate"),
-    "refusal without a reason": (opencode_tool("bash", status="error", error="The user rejected permission to use this specific tool call."), ""),
-    "output that looks like an answer": (opencode_tool("bash", status="completed", output='User has answered your questions: "a"="b"'), ""),
+    "answer in a dialog": (
+        opencode_tool(
+            "question",
+            status="completed",
+            output='User has answered your questions: "Which fence?"="hazel". You can now continue.',
+            metadata={"answers": [["hazel", "cut in winter"], ["two feet"]]},
+        ),
+        "hazel\n\ncut in winter\n\ntwo feet",
+    ),
+    "reason for a refusal": (
+        opencode_tool(
+            "bash",
+            status="error",
+            error="The user rejected permission to use this specific tool call with the following feedback: use the old gate",
+        ),
+        "use the old gate",
+    ),
+    "refusal without a reason": (
+        opencode_tool(
+            "bash",
+            status="error",
+            error="The user rejected permission to use this specific tool call.",
+        ),
+        "",
+    ),
+    "output that looks like an answer": (
+        opencode_tool(
+            "bash", status="completed", output='User has answered your questions: "a"="b"'
+        ),
+        "",
+    ),
     "quotes of run": (opencode_part("user", '"fix the latch"'), "fix the latch"),
-    "block of a program within the quotes": (opencode_part("user", '"<system_instruction>Be kind.</system_instruction> fix the latch"'), "fix the latch"),
-    "text that was put in": (opencode_part("user", "", told="The following tool was executed by the user"), ""),
-}  # fmt: skip
+    "block of a program within the quotes": (
+        opencode_part("user", '"<system_instruction>Be kind.</system_instruction> fix the latch"'),
+        "fix the latch",
+    ),
+    "text that was put in": (
+        opencode_part("user", "", told="The following tool was executed by the user"),
+        "",
+    ),
+}
 
 
 def gemini_calls(name: str, output: str) -> dict[str, object]:
@@ -244,12 +497,27 @@ def gemini_calls(name: str, output: str) -> dict[str, object]:
 
 
 GEMINI = {
-    "answer in a dialog": (gemini_calls("ask_user", '{"answers":{"0":"hazel","1":"two feet"}}'), "hazel\n\ntwo feet"),
-    "reason for a refused plan": (gemini_calls("exit_plan_mode", "Plan rejected. User feedback: the hedge first\n\nThe plan is stored at: /p.md\nRevise the plan."), "the hedge first"),
+    "answer in a dialog": (
+        gemini_calls("ask_user", '{"answers":{"0":"hazel","1":"two feet"}}'),
+        "hazel\n\ntwo feet",
+    ),
+    "reason for a refused plan": (
+        gemini_calls(
+            "exit_plan_mode",
+            "Plan rejected. User feedback: the hedge first\n\nThe plan is stored at: /p.md\nRevise the plan.",
+        ),
+        "the hedge first",
+    ),
     "file that looks like an answer": (gemini_calls("read_file", '{"answers":{"0":"hazel"}}'), ""),
-    "hint typed meanwhile": (gemini_message("user", "User hint:\n<user_input>\nthe other gate\n</user_input>\n\nInternal instruction: Re-evaluate."), "the other gate"),
+    "hint typed meanwhile": (
+        gemini_message(
+            "user",
+            "User hint:\n<user_input>\nthe other gate\n</user_input>\n\nInternal instruction: Re-evaluate.",
+        ),
+        "the other gate",
+    ),
     "text of a hook behind": (gemini_message("user", "fix it", told="x"), "fix it"),
-}  # fmt: skip
+}
 
 SHELL = "I ran the following shell command:\n```sh\nmake gate\n```\n\nThis produced the following result:\n```\nok\n```"
 
@@ -261,26 +529,66 @@ def pi_record(role: str, text: str, **fields: object) -> dict[str, object]:
 
 
 PI = {
-    "skill": (pi_record("user", '<skill name="dig" location="/x">\nDig.\n</skill>\n\nthe rose bed'), "/skill:dig the rose bed"),
+    "skill": (
+        pi_record("user", '<skill name="dig" location="/x">\nDig.\n</skill>\n\nthe rose bed'),
+        "/skill:dig the rose bed",
+    ),
     "file": (pi_record("user", '<file name="/w/a.py">x</file>fix it'), "@/w/a.py fix it"),
-    "answer in an extension's dialog": (pi_record("toolResult", 'User has answered your questions: "Which fence?"="hazel". You can now continue with the user\'s answers in mind.', toolCallId="c1", toolName="ask_user"), "hazel"),
-    "output that looks like an answer": (pi_record("toolResult", 'User has answered your questions: "a"="b"', toolCallId="c1", toolName="bash"), ""),
-    "block of a program": (pi_record("user", "<system_instruction>\nBe kind.\n</system_instruction>\n\nfix it"), "fix it"),
-}  # fmt: skip
+    "answer in an extension's dialog": (
+        pi_record(
+            "toolResult",
+            'User has answered your questions: "Which fence?"="hazel". You can now continue with the user\'s answers in mind.',
+            toolCallId="c1",
+            toolName="ask_user",
+        ),
+        "hazel",
+    ),
+    "output that looks like an answer": (
+        pi_record(
+            "toolResult",
+            'User has answered your questions: "a"="b"',
+            toolCallId="c1",
+            toolName="bash",
+        ),
+        "",
+    ),
+    "block of a program": (
+        pi_record("user", "<system_instruction>\nBe kind.\n</system_instruction>\n\nfix it"),
+        "fix it",
+    ),
+}
 
 ATIF = {
-    "query between tags": ({"type": "step", "id": "1", "number": 1, "source": "user", "message": "<user_info>\nOS\n</user_info>\n<user_query>\nfix the <b>latch</b>\n</user_query>"}, "fix the <b>latch</b>"),
-    "system": ({"type": "step", "id": "1", "number": 1, "source": "system", "message": "Be kind."}, ""),
-}  # fmt: skip
+    "query between tags": (
+        {
+            "type": "step",
+            "id": "1",
+            "number": 1,
+            "source": "user",
+            "message": "<user_info>\nOS\n</user_info>\n<user_query>\nfix the <b>latch</b>\n</user_query>",
+        },
+        "fix the <b>latch</b>",
+    ),
+    "system": (
+        {"type": "step", "id": "1", "number": 1, "source": "system", "message": "Be kind."},
+        "",
+    ),
+}
 
 CELLS = [
     pytest.param(name, value, words, id=f"{name}: {place}")
     for name, cells in {
-        "claude-code": CLAUDE, "codex": CODEX, "qwen-code": QWEN, "copilot": COPILOT, "opencode": OPENCODE,
-        "gemini": GEMINI, "pi": PI, "atif": ATIF,
+        "claude-code": CLAUDE,
+        "codex": CODEX,
+        "qwen-code": QWEN,
+        "copilot": COPILOT,
+        "opencode": OPENCODE,
+        "gemini": GEMINI,
+        "pi": PI,
+        "atif": ATIF,
     }.items()
     for place, (value, words) in cells.items()
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "value", "words"), CELLS)
@@ -290,35 +598,51 @@ def test_the_words_of_a_person_are_theirs_and_no_other_text_is(name, value, word
     for wanted in (MESSAGES, MESSAGES | CALLS, MESSAGES | CALLS | RESULTS):
         read = meaning.prefilter(content, wanted)
         events = meaning.events(json.loads(content), 0, wanted) if read else []
-        said = [event.text for event in events if isinstance(event, Entry) and event.role == "user" and event.text]
+        said = [
+            event.text
+            for event in events
+            if isinstance(event, Entry) and event.role == "user" and event.text
+        ]
         assert said == ([words] if words else [])
     reader = TranscriptReader(RUNTIMES[name], b"")
     both = [*reader.forward([(0, content)], with_results=True), *reader.backward([(0, content)])]
-    said = [entry.text for entry in both if isinstance(entry, Entry) and entry.role == "user" and entry.text]
+    said = [
+        entry.text
+        for entry in both
+        if isinstance(entry, Entry) and entry.role == "user" and entry.text
+    ]
     assert said == ([words, words] if words else [])
 
 
 RAN = {
     "claude-code": user("<bash-input>make gate</bash-input>"),
-    "codex": codex_prompt("<user_shell_command>\n<command>\nmake gate\n</command>\n<result>\nExit code: 0\n</result>\n</user_shell_command>"),
+    "codex": codex_prompt(
+        "<user_shell_command>\n<command>\nmake gate\n</command>\n<result>\nExit code: 0\n</result>\n</user_shell_command>"
+    ),
     "qwen-code": qwen_record("user", SHELL),
     "gemini": gemini_message("user", SHELL),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RAN)
 def test_a_command_that_the_user_ran_is_their_call_and_no_prompt(name):
     entry = RUNTIMES[name].records.entry(json.loads(line(RAN[name])))
     assert (entry.role, entry.text, [(use.argument, use.kind) for use in entry.tools]) == (
-        "user", "", [("make gate", "command")],
-    )  # fmt: skip
+        "user",
+        "",
+        [("make gate", "command")],
+    )
 
 
 def test_a_command_that_the_user_ran_in_claude_code_has_its_output_as_result():
     ran = RAN["claude-code"]
-    printed = user("<bash-stdout>shut</bash-stdout><bash-stderr></bash-stderr>", parentUuid=ran["uuid"])
+    printed = user(
+        "<bash-stdout>shut</bash-stdout><bash-stderr></bash-stderr>", parentUuid=ran["uuid"]
+    )
     content = [(0, line(ran)), (1000, line(printed))]
-    events = list(TranscriptReader(RUNTIMES["claude-code"], b"").forward(content, with_results=True))
+    events = list(
+        TranscriptReader(RUNTIMES["claude-code"], b"").forward(content, with_results=True)
+    )
     [entry, outcome] = events
     assert isinstance(outcome, CallResult)
     assert outcome.call_id == entry.tools[0].call_id == ran["uuid"]
@@ -340,8 +664,13 @@ def test_the_name_of_a_teammate_is_that_of_its_session():
 
 
 def test_every_cell_of_the_page_has_a_record_here():
-    """The page has a table with a row for each place; here each runtime has records for the rows that it keeps."""
+    """The page has a table with a row for each place; here each runtime has records for the rows
+    that it keeps."""
     page = (Path(__file__).resolve().parents[2] / "docs/inside/typed-words.md").read_text()
-    rows = [row.split("|") for row in page.splitlines() if row.startswith("| ") and not row.startswith("| Place")]
+    rows = [
+        row.split("|")
+        for row in page.splitlines()
+        if row.startswith("| ") and not row.startswith("| Place")
+    ]
     assert len(rows) >= 12
     assert all(len(row) == 2 + 1 + len(RUNTIMES) for row in rows)

@@ -1,4 +1,5 @@
-"""What of a config.yaml holds: a wrong key costs that key alone, and what may have excluded something hides it."""
+"""What of a config.yaml holds: a wrong key costs that key alone, and what may have excluded
+something hides it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,11 @@ def config(tmp_path: Path) -> Path:
 
 
 def settings(config: Path, *rules_files: Path) -> Settings:
-    files = str(config), str(config.parent / "state" / "settings.json"), [str(path) for path in rules_files]
+    files = (
+        str(config),
+        str(config.parent / "state" / "settings.json"),
+        [str(path) for path in rules_files],
+    )
     compiled = load(*files) or compile_files(*files)
     again = load(*files)
     assert again is not None
@@ -47,7 +52,10 @@ class TestWrongKeys:
         [
             ("scope: galaxy", "scope is 'galaxy', not project or all"),
             ("first_sight_hours: -1", "first_sight_hours is -1"),
-            ("max_characters: many", "max_characters is 'many', not a whole number from 100 to 500"),
+            (
+                "max_characters: many",
+                "max_characters is 'many', not a whole number from 100 to 500",
+            ),
             ("max_characters: 150.5", "max_characters is 150.5"),
             ("assistant_name: User", "assistant_name is 'User'"),
             ("assistant_name: a*b", "assistant_name is 'a*b'"),
@@ -55,29 +63,51 @@ class TestWrongKeys:
             ("archive_tools: 1", "archive_tools is 1, not true or false"),
             ("recent_conversations: 21", "recent_conversations is 21"),
             ("max_charcters: 300", "unknown key max_charcters, perhaps max_characters"),
-            ("store: {poll_interval: 5}", "unknown key store.poll_interval, perhaps poll_interval_ms"),
-            ("memory: {pollInterval: 5}", "unknown key store.pollInterval, perhaps poll_interval_ms"),
+            (
+                "store: {poll_interval: 5}",
+                "unknown key store.poll_interval, perhaps poll_interval_ms",
+            ),
+            (
+                "memory: {pollInterval: 5}",
+                "unknown key store.pollInterval, perhaps poll_interval_ms",
+            ),
             ("store: 3", "store should be keys and values"),
             ("memory: {conversationGapMinutes: 0}", "store.conversation_gap_minutes is 0"),
-            ("memories: {stratgies: [summary]}", "unknown key memories.stratgies, perhaps strategies"),
+            (
+                "memories: {stratgies: [summary]}",
+                "unknown key memories.stratgies, perhaps strategies",
+            ),
             ("memories: {strategies: summary}", "memories.strategies is 'summary'"),
             ("memories: {strategies: []}", "memories.strategies is []"),
             ("memories: {strategies: [a, a]}", "each id once"),
             ("memories: {attempts: 0}", "memories.attempts is 0"),
             ("memories: {watch: true}", "memories.watch: `upkeep: watch` lets"),
-            ("memories: {chunking: {strategy: lines}}", "memories.chunking.strategy is 'lines', not exchange"),
+            (
+                "memories: {chunking: {strategy: lines}}",
+                "memories.chunking.strategy is 'lines', not exchange",
+            ),
             ("memories: {chunking: {size: 1}}", "unknown key memories.chunking.size"),
-            ("memories: {filtering: {omit_tool_outputs: false}}", "memories.filtering.omit_tool_outputs is False"),
+            (
+                "memories: {filtering: {omit_tool_outputs: false}}",
+                "memories.filtering.omit_tool_outputs is False",
+            ),
             ("memories: {prices: {m: {input: -1}}}", "memories.prices is"),
             ("memories: {prices: {m: {in: 1}}}", "memories.prices is"),
             ("homes: {~/anna: [[team]]}", "homes is {'~/anna': [['team']]}, not a list of paths"),
             ("memories: {summary: haiku}", "memories.summary should be keys and values"),
-            ("memories: {summary: {max_input_tokens: 7}}", "memories.summary.max_input_tokens is 7"),
+            (
+                "memories: {summary: {max_input_tokens: 7}}",
+                "memories.summary.max_input_tokens is 7",
+            ),
             ("first_sight_hours: 1\nfirst_sight_hours: 2", "first_sight_hours is set twice"),
         ],
     )
-    def test_a_wrong_key_costs_that_key_alone_and_is_told(self, config: Path, text: str, said: str) -> None:
-        config.write_text(f"# mine\n{text}\nassistant_name: Ada\n" if "assistant" not in text else text + "\n")
+    def test_a_wrong_key_costs_that_key_alone_and_is_told(
+        self, config: Path, text: str, said: str
+    ) -> None:
+        config.write_text(
+            f"# mine\n{text}\nassistant_name: Ada\n" if "assistant" not in text else text + "\n"
+        )
         found = settings(config)
         (fault,) = found.faults
         assert said in fault
@@ -136,7 +166,9 @@ class TestWrongKeys:
         assert (settings(config).faults, settings(config).has_rules) == ([], False)
 
     def test_a_section_that_stands_there_twice_is_read_as_one(self, config: Path) -> None:
-        config.write_text("sessions:\n  a: {ignore: true}\nscope: all\nsessions:\n  b: {ignore: true}\n")
+        config.write_text(
+            "sessions:\n  a: {ignore: true}\nscope: all\nsessions:\n  b: {ignore: true}\n"
+        )
         assert hidden(settings(config), "a", "b", "c") == ["a", "b"]
 
     def test_the_keys_of_the_seeds_are_taken(self, config: Path) -> None:
@@ -148,7 +180,10 @@ class TestWrongKeys:
         found = settings(config)
         assert found.faults == []
         assert store_settings(found.store, "") == StoreSettings(
-            watch_path=["/srv"], conversation_gap_minutes=30, poll_interval_ms=500, min_conversation_messages=2
+            watch_path=["/srv"],
+            conversation_gap_minutes=30,
+            poll_interval_ms=500,
+            min_conversation_messages=2,
         )
         assert memory_settings(found.memories).filtering.max_output_summary_chars == 100
         assert memory_settings(found.memories).chunking.max_chunk_tokens == 500
@@ -156,21 +191,50 @@ class TestWrongKeys:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("memory: {enabled: true}", "store.enabled: transcripts are stored where `session-memory ingest` or"),
-            ("memory: {config: {watchPath: /srv}}", "store.config: its keys stand in `store` itself"),
-            ("session_tracking: {enabled: true, indexing: {frequency: batch}}",
-             "session_tracking: its chunking and filtering stand in `memories`; `session-memory watch` indexes"),
-            ("indexing: {frequency: realtime, batch_interval_minutes: 5}", "indexing: `session-memory watch` indexes"),
-            ("memories: {indexing: {frequency: batch}}", "memories.indexing: `session-memory watch` indexes"),
-            ("omit_tool_outputs: true", "omit_tool_outputs, perhaps memories.filtering.omit_tool_outputs"),
-            ("memories: {max_chunk_tokens: 800}", "memories.max_chunk_tokens, perhaps memories.chunking.max_chunk_t"),
-            ("conversationGapMinutes: 30", "conversationGapMinutes, perhaps store.conversation_gap_minutes"),
+            (
+                "memory: {enabled: true}",
+                "store.enabled: transcripts are stored where `session-memory ingest` or",
+            ),
+            (
+                "memory: {config: {watchPath: /srv}}",
+                "store.config: its keys stand in `store` itself",
+            ),
+            (
+                "session_tracking: {enabled: true, indexing: {frequency: batch}}",
+                "session_tracking: its chunking and filtering stand in `memories`; `session-memory watch` indexes",
+            ),
+            (
+                "indexing: {frequency: realtime, batch_interval_minutes: 5}",
+                "indexing: `session-memory watch` indexes",
+            ),
+            (
+                "memories: {indexing: {frequency: batch}}",
+                "memories.indexing: `session-memory watch` indexes",
+            ),
+            (
+                "omit_tool_outputs: true",
+                "omit_tool_outputs, perhaps memories.filtering.omit_tool_outputs",
+            ),
+            (
+                "memories: {max_chunk_tokens: 800}",
+                "memories.max_chunk_tokens, perhaps memories.chunking.max_chunk_t",
+            ),
+            (
+                "conversationGapMinutes: 30",
+                "conversationGapMinutes, perhaps store.conversation_gap_minutes",
+            ),
             ("global: {track_session_logs: true}", "global: transcripts are stored where"),
             ("version: '2.0'", "version: the file has none"),
-            ("projects: {/a: {project_root: /a}}", "project_root: `projects` maps the directory itself to its rule"),
-            ("projects: {/a: {session_tracking_enabled: true}}", "a rule in `projects` excludes a directory"),
+            (
+                "projects: {/a: {project_root: /a}}",
+                "project_root: `projects` maps the directory itself to its rule",
+            ),
+            (
+                "projects: {/a: {session_tracking_enabled: true}}",
+                "a rule in `projects` excludes a directory",
+            ),
         ],
-    )  # fmt: skip
+    )
     def test_keys_of_the_seeds_that_are_not_taken_are_told_with_what_takes_their_place(
         self, config: Path, text: str, said: str
     ) -> None:
@@ -202,7 +266,9 @@ class TestRules:
             "privacy: {sessions: {email: {ignore: true}}}",
         ],
     )
-    def test_what_may_have_been_meant_to_exclude_a_session_hides_it_alone(self, config: Path, text: str) -> None:
+    def test_what_may_have_been_meant_to_exclude_a_session_hides_it_alone(
+        self, config: Path, text: str
+    ) -> None:
         config.write_text(f"scope: all\n{text}\n")
         found = settings(config)
         assert hidden(found, "email", "main") == ["email"]
@@ -222,19 +288,27 @@ class TestRules:
             "project: [{}]",
         ],
     )
-    def test_what_names_neither_session_nor_directory_hides_all(self, config: Path, text: str) -> None:
+    def test_what_names_neither_session_nor_directory_hides_all(
+        self, config: Path, text: str
+    ) -> None:
         config.write_text(text)
         assert hidden(settings(config), "email", "main") == ["email", "main"]
 
-    @pytest.mark.parametrize("text", ["ignore: false", "text: true", "sessions_at_once: 3", "web: {colour: red}"])
+    @pytest.mark.parametrize(
+        "text", ["ignore: false", "text: true", "sessions_at_once: 3", "web: {colour: red}"]
+    )
     def test_what_surely_excludes_nothing_hides_nothing(self, config: Path, text: str) -> None:
         config.write_text(text)
         found = settings(config)
         assert not found.has_rules
         assert len(found.faults) == 1
 
-    def test_a_wrong_word_of_a_rule_costs_that_word_and_is_taken_for_the_strictest(self, config: Path) -> None:
-        config.write_text('sessions: {email: {text: "no", untrusted: no}, web: {untrusted: sure}}\n')
+    def test_a_wrong_word_of_a_rule_costs_that_word_and_is_taken_for_the_strictest(
+        self, config: Path
+    ) -> None:
+        config.write_text(
+            'sessions: {email: {text: "no", untrusted: no}, web: {untrusted: sure}}\n'
+        )
         found = settings(config)
         assert [(found.rule(name).ignore, found.rule(name).quote) for name in ("email", "web")] == [
             (False, False),
@@ -251,31 +325,55 @@ class TestRules:
     def test_a_star_may_stand_at_the_end_alone(self, config: Path) -> None:
         config.write_text('sessions: {"public-*": {ignore: true}, "team-*-a": {ignore: true}}\n')
         found = settings(config)
-        assert hidden(found, "public-chat", "team-b-a", "team", "main") == ["public-chat", "team-b-a"]
+        assert hidden(found, "public-chat", "team-b-a", "team", "main") == [
+            "public-chat",
+            "team-b-a",
+        ]
         assert len(found.faults) == 1
 
     def test_of_several_rules_the_strictest_of_each_word_holds(self, config: Path) -> None:
-        config.write_text('sessions: {"a*": {text: false, ignore: false}, ab: {untrusted: true, text: true}}\n')
+        config.write_text(
+            'sessions: {"a*": {text: false, ignore: false}, ab: {untrusted: true, text: true}}\n'
+        )
         rule = settings(config).rule("other", "ab")
         assert (rule.ignore, rule.quote, rule.isolate_memories) == (False, False, True)
 
 
 class TestProjects:
-    def test_a_rule_is_for_a_directory_and_all_below_it(self, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_rule_is_for_a_directory_and_all_below_it(
+        self, config: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("HOME", "/home/ada")
         config.write_text(
             "projects: {~/private: {ignore: true}, /srv/app/: {text: false}, '/work/client-*': {untrusted: true}}\n"
         )
         found = settings(config)
         assert found.faults == []
-        directories = ("/home/ada/private", "/home/ada/private/a/b", "/home/ada/private2", "/home/ada", "")
-        assert [found.rule_for_directory(one).ignore for one in directories] == [True, True, False, False, False]
-        assert [found.rule_for_directory(one).quote for one in ("/srv/app", "/srv/app/x", "/srv")] == [
+        directories = (
+            "/home/ada/private",
+            "/home/ada/private/a/b",
+            "/home/ada/private2",
+            "/home/ada",
+            "",
+        )
+        assert [found.rule_for_directory(one).ignore for one in directories] == [
+            True,
+            True,
+            False,
+            False,
+            False,
+        ]
+        assert [
+            found.rule_for_directory(one).quote for one in ("/srv/app", "/srv/app/x", "/srv")
+        ] == [
             False,
             False,
             True,
         ]
-        assert [found.rule_for_directory(f"/work/{one}").isolate_memories for one in ("client-a/x", "client")] == [
+        assert [
+            found.rule_for_directory(f"/work/{one}").isolate_memories
+            for one in ("client-a/x", "client")
+        ] == [
             True,
             False,
         ]
@@ -289,9 +387,13 @@ class TestProjects:
     def test_a_link_to_a_directory_means_where_it_leads(self, config: Path, tmp_path: Path) -> None:
         (tmp_path / "there").mkdir()
         (tmp_path / "link").symlink_to("there")
-        config.write_text(f"projects: {{{tmp_path}/link: {{ignore: true}}, {tmp_path}/li*: {{text: false}}}}\n")
+        config.write_text(
+            f"projects: {{{tmp_path}/link: {{ignore: true}}, {tmp_path}/li*: {{text: false}}}}\n"
+        )
         found = settings(config)
-        assert [found.rule_for_directory(f"{tmp_path}/{one}").ignore for one in ("link/x", "there/x")] == [True, True]
+        assert [
+            found.rule_for_directory(f"{tmp_path}/{one}").ignore for one in ("link/x", "there/x")
+        ] == [True, True]
 
     @pytest.mark.parametrize(
         "text",
@@ -313,7 +415,9 @@ class TestProjects:
             "ignore: [/home/ada/private]",
         ],
     )
-    def test_what_may_have_been_meant_to_exclude_a_directory_hides_it_alone(self, config: Path, text: str) -> None:
+    def test_what_may_have_been_meant_to_exclude_a_directory_hides_it_alone(
+        self, config: Path, text: str
+    ) -> None:
         config.write_text(f"scope: all\n{text}\n")
         found = settings(config)
         directories = ("/home/ada/private/x", "/home/ada/public")
@@ -331,7 +435,9 @@ class TestProjects:
 class TestRulesOfOthers:
     def test_rules_add_up_and_nothing_else_is_inherited(self, config: Path, tmp_path: Path) -> None:
         person = tmp_path / "person.yaml"
-        person.write_text("scope: all\nsessions: {email: {ignore: true}, web: {text: false}}\nmemory: {x: 1}\n")
+        person.write_text(
+            "scope: all\nsessions: {email: {ignore: true}, web: {text: false}}\nmemory: {x: 1}\n"
+        )
         config.write_text("sessions: {email: {ignore: false}, web: {untrusted: true}}\n")
         found = settings(config, person)
         assert hidden(found, "email", "web") == ["email"]
@@ -354,12 +460,21 @@ class TestUnreadable:
     @pytest.mark.parametrize(
         "content",
         [
-            b"a: b: c\n", b"[", b"- a\n", b"just text\n", b"a: &x 1\nb: *x\n", b"scope: !!python/object:os.system x\n",
-            b"a: 1\n---\nb: 2\n", b"[" * 5000, b"# x\nscope: all\n" + b"#" * 70_000,
+            b"a: b: c\n",
+            b"[",
+            b"- a\n",
+            b"just text\n",
+            b"a: &x 1\nb: *x\n",
+            b"scope: !!python/object:os.system x\n",
+            b"a: 1\n---\nb: 2\n",
+            b"[" * 5000,
+            b"# x\nscope: all\n" + b"#" * 70_000,
             b"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n",
         ],
-    )  # fmt: skip
-    def test_a_file_that_cannot_be_read_hides_everything_and_says_so(self, config: Path, content: bytes) -> None:
+    )
+    def test_a_file_that_cannot_be_read_hides_everything_and_says_so(
+        self, config: Path, content: bytes
+    ) -> None:
         config.write_bytes(content)
         found = settings(config)
         assert hidden(found, "any", "other") == ["any", "other"]
@@ -398,14 +513,20 @@ def test_former_names_of_keys_mean_the_same_as_those_of_today(config: Path) -> N
     then = settings(config)
     assert (then.faults, vars(then)) == ([], vars(now))
     assert then.store["watch_path"] == "/srv"
-    assert (now.rule("a").quote, now.rule("b").isolate_memories, now.rule_for_directory("/p/q").quote) == (
+    assert (
+        now.rule("a").quote,
+        now.rule("b").isolate_memories,
+        now.rule_for_directory("/p/q").quote,
+    ) == (
         False,
         True,
         False,
     )
 
 
-def test_a_key_under_its_former_and_its_present_name_counts_once_and_the_stricter_rule_holds(config: Path) -> None:
+def test_a_key_under_its_former_and_its_present_name_counts_once_and_the_stricter_rule_holds(
+    config: Path,
+) -> None:
     config.write_text("memory: {pollIntervalMs: 500}\nstore: {min_conversation_messages: 2}\n")
     assert settings(config).store == {"poll_interval_ms": 500, "min_conversation_messages": 2}
     config.write_text("memory: {pollIntervalMs: 500}\nstore: {poll_interval_ms: 600}\n")

@@ -58,7 +58,12 @@ class TestShowing:
         shown = person.shown("--home", "agent")
         assert shown["values"]["scope"] == {"value": "project", "source": None}
         assert shown["rules"] == [
-            {"section": "sessions", "pattern": "email", "rule": {"quote": False}, "source": str(person.config)}
+            {
+                "section": "sessions",
+                "pattern": "email",
+                "rule": {"quote": False},
+                "source": str(person.config),
+            }
         ]
 
     def test_what_is_not_understood_is_said_and_fails(self, person: Person) -> None:
@@ -78,7 +83,9 @@ class TestShowing:
 
 class TestSetting:
     def test_a_key_under_its_former_name_in_the_file_is_changed_there(self, person):
-        person.config.write_text("memory:\n  pollIntervalMs: 100  # mine\nsessions:\n  a:\n    text: false\n")
+        person.config.write_text(
+            "memory:\n  pollIntervalMs: 100  # mine\nsessions:\n  a:\n    text: false\n"
+        )
         person.run("store.poll_interval_ms", "500")
         person.run("memory.minConversationMessages", "3")
         person.run("sessions.a.text", "true")
@@ -101,17 +108,25 @@ class TestSetting:
 
     def test_in_the_sample_a_key_goes_below_its_comment(self, person: Person) -> None:
         person.config.write_text(sample())
-        for key, value in (("scope", "all"), ("store.poll_interval_ms", "500"), ("memories.summary.model", "opus")):
+        for key, value in (
+            ("scope", "all"),
+            ("store.poll_interval_ms", "500"),
+            ("memories.summary.model", "opus"),
+        ):
             assert person.run(key, value).returncode == 0
         text = person.config.read_text()
         assert "# scope: project\nscope: all\n" in text
         assert yaml.safe_load(text) == {
-            "scope": "all", "store": {"poll_interval_ms": 500}, "memories": {"summary": {"model": "opus"}},
-        }  # fmt: skip
+            "scope": "all",
+            "store": {"poll_interval_ms": 500},
+            "memories": {"summary": {"model": "opus"}},
+        }
         kept = [line for line in text.splitlines() if line.startswith("#") or not line]
         assert "\n".join(kept) + "\n" == sample()
 
-    def test_a_section_that_is_there_is_gone_on_with_as_it_is_indented(self, person: Person) -> None:
+    def test_a_section_that_is_there_is_gone_on_with_as_it_is_indented(
+        self, person: Person
+    ) -> None:
         person.config.write_text("memories:\n    attempts: 3\n    # later\n\nscope: all\n")
         person.run("memories.filtering.keep_user_messages", "false")
         assert person.config.read_text() == (
@@ -129,18 +144,30 @@ class TestSetting:
 
     def test_and_by_the_path_of_a_directory(self, person: Person) -> None:
         assert person.run("projects.~/private.ignore", "true").returncode == 0
-        assert yaml.safe_load(person.config.read_text())["projects"] == {"~/private": {"ignore": True}}
+        assert yaml.safe_load(person.config.read_text())["projects"] == {
+            "~/private": {"ignore": True}
+        }
         shown = person.run("projects").stdout
-        assert shown.startswith(f"{person.home}/private: {{ignore: true}}  (~/.session-memory/config.yaml)")
+        assert shown.startswith(
+            f"{person.home}/private: {{ignore: true}}  (~/.session-memory/config.yaml)"
+        )
 
     @pytest.mark.parametrize(
         "words",
         [
-            ("scope", "galaxy"), ("scoop", "all"), ("max_characters", "7"), ("sessions.email.text", "maybe"),
-            ("sessions.email", "true"), ("sessions", "{}"), ("projects.private.ignore", "true"), ("memories.graphiti.key_env", "sk-my key"),
+            ("scope", "galaxy"),
+            ("scoop", "all"),
+            ("max_characters", "7"),
+            ("sessions.email.text", "maybe"),
+            ("sessions.email", "true"),
+            ("sessions", "{}"),
+            ("projects.private.ignore", "true"),
+            ("memories.graphiti.key_env", "sk-my key"),
         ],
-    )  # fmt: skip
-    def test_what_is_wrong_is_refused_and_changes_nothing(self, person: Person, words: tuple[str, str]) -> None:
+    )
+    def test_what_is_wrong_is_refused_and_changes_nothing(
+        self, person: Person, words: tuple[str, str]
+    ) -> None:
         person.config.write_text("max_characters: 300\n")
         done = person.run(*words)
         assert done.returncode == 2
@@ -155,7 +182,9 @@ class TestSetting:
             ("{scope: all}\n", "max_characters"),
         ],
     )
-    def test_where_other_lines_would_change_it_is_left_to_people(self, tmp_path: Path, text: str, key: str) -> None:
+    def test_where_other_lines_would_change_it_is_left_to_people(
+        self, tmp_path: Path, text: str, key: str
+    ) -> None:
         path = tmp_path / "config.yaml"
         path.write_text(text)
         with pytest.raises(ConfigError):
@@ -173,13 +202,23 @@ class TestSetting:
     ("key", "before", "after"),
     [
         ("scope", "# mine\nscope: all  # why\nupkeep: off\n", "# mine\nupkeep: off\n"),
-        ("memories.summary.model", "memories:\n  summary:\n    model: opus\n  attempts: 3\n", "memories:\n  attempts: 3\n"),
+        (
+            "memories.summary.model",
+            "memories:\n  summary:\n    model: opus\n  attempts: 3\n",
+            "memories:\n  attempts: 3\n",
+        ),
         ("memories.summary.model", "memories:\n  summary:\n    model: opus\n", ""),
-        ("sessions.mail.ignore", "sessions:\n  mail:\n    ignore: true\n    quote: false\n", "sessions:\n  mail:\n    quote: false\n"),
+        (
+            "sessions.mail.ignore",
+            "sessions:\n  mail:\n    ignore: true\n    quote: false\n",
+            "sessions:\n  mail:\n    quote: false\n",
+        ),
         ("scope", "upkeep: off\n", "upkeep: off\n"),
     ],
-)  # fmt: skip
-def test_a_key_is_unset_and_nothing_else_is_changed(person: Person, key: str, before: str, after: str) -> None:
+)
+def test_a_key_is_unset_and_nothing_else_is_changed(
+    person: Person, key: str, before: str, after: str
+) -> None:
     person.config.write_text(before)
     done = person.run(key, "--unset")
     assert (done.returncode, done.stderr) == (0, "")
@@ -188,7 +227,8 @@ def test_a_key_is_unset_and_nothing_else_is_changed(person: Person, key: str, be
 
 
 @pytest.mark.parametrize(
-    "words", [["--unset"], ["scope", "all", "--unset"], ["scpoe", "--unset"], ["sessions", "--unset"]]
+    "words",
+    [["--unset"], ["scope", "all", "--unset"], ["scpoe", "--unset"], ["sessions", "--unset"]],
 )
 def test_unset_takes_one_key(person: Person, words: list[str]) -> None:
     assert person.run(*words).returncode == 2
@@ -203,12 +243,18 @@ def test_a_key_on_a_line_with_others_is_left_to_its_person(person: Person) -> No
 
 def test_every_key_stands_in_its_group_with_a_sentence(person: Person) -> None:
     said = person.run().stdout
-    assert "\n  scope                       project       Which sessions without names count" in said
+    assert (
+        "\n  scope                       project       Which sessions without names count" in said
+    )
     assert "\nstore: The store of all sessions" in said
-    keys = [line for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")]
+    keys = [
+        line for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")
+    ]
     assert len(keys) == len({key.name for key in KEYS if key.about and key.name not in SECTIONS})
 
 
 def test_who_switches_the_coin_on_learns_for_how_many_prompts(person: Person) -> None:
-    assert "a tenth needs some 7,300 prompts" in " ".join(person.run("proof.withhold", "0.1").stdout.split())
+    assert "a tenth needs some 7,300 prompts" in " ".join(
+        person.run("proof.withhold", "0.1").stdout.split()
+    )
     assert "7,300" not in person.run("proof.withhold", "0").stdout

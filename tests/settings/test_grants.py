@@ -24,7 +24,10 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def settings(tmp_path: Path, text: str, grants: str = "") -> Checked:
     """What counts in an agent home with this file, whose person grants it this."""
     home = home_at(str(tmp_path / "anna"), {"HOME": str(tmp_path)})
-    for path, content in ((home.config_file, text), (home.rules_files[0], f"homes: {{~/anna: [{grants}]}}\n")):
+    for path, content in (
+        (home.config_file, text),
+        (home.rules_files[0], f"homes: {{~/anna: [{grants}]}}\n"),
+    ):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(content)
     checked = read((home.config_file, *home.rules_files), home.root)
@@ -59,7 +62,10 @@ def test_a_home_s_own_file_sends_spends_and_reads_nothing_without_a_grant(
 
 
 def test_a_grant_allows_what_it_names_and_nothing_else(tmp_path: Path) -> None:
-    text = TEAM + "memories: {strategies: [summary, graphiti], summary: {model: opus}, graphiti: {key_env: AWS_KEY}}\n"
+    text = (
+        TEAM
+        + "memories: {strategies: [summary, graphiti], summary: {model: opus}, graphiti: {key_env: AWS_KEY}}\n"
+    )
     found = settings(tmp_path, text, "summary")
     assert found.values["memories"]["strategies"] == ["summary"]
     assert found.values["memories"]["summary"] == {"model": "opus"}
@@ -76,7 +82,9 @@ def test_what_a_home_has_inside_it_may_be_watched(tmp_path: Path) -> None:
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna/link").symlink_to("/etc")
     inside, outside = f"{tmp_path}/anna/transcripts", f"{tmp_path}/anna/link"
-    found = settings(tmp_path, f"memory: {{watchPath: ['{inside}', '{outside}', '{tmp_path}/anna/../bert']}}\n")
+    found = settings(
+        tmp_path, f"memory: {{watchPath: ['{inside}', '{outside}', '{tmp_path}/anna/../bert']}}\n"
+    )
     assert found.values["store"]["watch_path"] == [inside]
 
 
@@ -91,11 +99,19 @@ def test_setting_such_a_key_says_that_it_does_not_count(tmp_path: Path) -> None:
     (anna / ".session-memory/sessions").mkdir(parents=True)
     register(anna, tmp_path)
     environment = plain_environment(tmp_path)
-    done = run_here(["config", "memories.strategies", "[summary]", "--home", str(anna)], environment, tmp_path)
+    done = run_here(
+        ["config", "memories.strategies", "[summary]", "--home", str(anna)], environment, tmp_path
+    )
     assert done.returncode == 0
     assert "memories.strategies counts from your own settings only" in " ".join(done.stdout.split())
     done = run_here(["config", "max_characters", "300", "--home", str(anna)], environment, tmp_path)
     assert (done.returncode, "counts from" in done.stdout) == (0, False)
-    run_here(["config", "homes", f"{{{anna}: [summary]}}", "--home", str(tmp_path)], environment, tmp_path)
-    done = run_here(["config", "memories.strategies", "[summary]", "--home", str(anna)], environment, tmp_path)
+    run_here(
+        ["config", "homes", f"{{{anna}: [summary]}}", "--home", str(tmp_path)],
+        environment,
+        tmp_path,
+    )
+    done = run_here(
+        ["config", "memories.strategies", "[summary]", "--home", str(anna)], environment, tmp_path
+    )
     assert (done.returncode, "counts from" in done.stdout) == (0, False)

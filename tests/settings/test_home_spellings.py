@@ -1,4 +1,5 @@
-"""HOME in any spelling names one home: prompts, ingest, search and doctor agree. One function asks for it."""
+"""HOME in any spelling names one home: prompts, ingest, search and doctor agree. One function asks
+for it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,11 @@ SPELLINGS = {
 
 def test_one_function_asks_for_home():
     strays = []
-    for path in [*(ROOT / "session_memory").rglob("*.py"), *(ROOT / "hooks").glob("*.py"), ROOT / "install.py"]:
+    for path in [
+        *(ROOT / "session_memory").rglob("*.py"),
+        *(ROOT / "hooks").glob("*.py"),
+        ROOT / "install.py",
+    ]:
         name = path.relative_to(ROOT).as_posix().removeprefix("session_memory/")
         if name in ("system/files.py", "hooks/old_python.py") or name.startswith("testing/"):
             continue
@@ -38,7 +43,10 @@ def test_one_function_asks_for_home():
             is_get = called.endswith((".get", "getenv")) and any(
                 isinstance(value, ast.Constant) and value.value == "HOME" for value in node.args
             )
-            is_item = isinstance(node, ast.Subscript) and "HOME" in ast.unparse(node.slice).strip("'\"").split("_")[:1]
+            is_item = (
+                isinstance(node, ast.Subscript)
+                and "HOME" in ast.unparse(node.slice).strip("'\"").split("_")[:1]
+            )
             if (
                 is_get
                 or called.endswith("expanduser")
@@ -53,7 +61,10 @@ def test_one_function_asks_for_home():
 def person(tmp_path: Path) -> StoreUser:
     user = StoreUser(tmp_path / "anna")
     (tmp_path / "link").symlink_to(user.home)
-    write(user.projects / "-srv-agent" / "0000000a-0000-4000-8000-00000000000a.jsonl", *exchange("look", SAID))
+    write(
+        user.projects / "-srv-agent" / "0000000a-0000-4000-8000-00000000000a.jsonl",
+        *exchange("look", SAID),
+    )
     return user
 
 
@@ -76,7 +87,9 @@ def test_a_relative_home_is_refused_by_name_and_nothing_is_written(person):
     assert 'HOME is "some/home", which is relative' in done.stderr
     assert "set HOME to an absolute path" in done.stderr
     assert "Traceback" not in done.stderr
-    hook = person.run_command("python3", "-I", "-S", str(ROOT / "hooks" / "user_prompt_submit.py"), HOME="some/home")
+    hook = person.run_command(
+        "python3", "-I", "-S", str(ROOT / "hooks" / "user_prompt_submit.py"), HOME="some/home"
+    )
     assert (hook.returncode, hook.stdout) == (0, "")
     assert sorted(person.home.rglob("*")) == before
 

@@ -31,32 +31,53 @@ class TestPerson:
 
     def test_a_variable_moves_it(self, tmp_path: Path) -> None:
         environ = {"HOME": str(tmp_path), "SESSION_MEMORY_DIR": f"{tmp_path}/elsewhere/"}
-        assert place_of(runtime_home(f"{tmp_path}/.claude", ".claude", environ)) == f"{tmp_path}/elsewhere"
-        assert place_of(person_home({**environ, "SESSION_MEMORY_DIR": "~/here"})) == f"{tmp_path}/here"
+        assert (
+            place_of(runtime_home(f"{tmp_path}/.claude", ".claude", environ))
+            == f"{tmp_path}/elsewhere"
+        )
+        assert (
+            place_of(person_home({**environ, "SESSION_MEMORY_DIR": "~/here"})) == f"{tmp_path}/here"
+        )
 
-    def test_a_directory_that_is_not_the_usual_one_has_a_place_of_its_own_below(self, tmp_path: Path) -> None:
+    def test_a_directory_that_is_not_the_usual_one_has_a_place_of_its_own_below(
+        self, tmp_path: Path
+    ) -> None:
         environ = {"HOME": str(tmp_path)}
-        work, play = (runtime_home(f"{tmp_path}/{name}/.claude", ".claude", environ) for name in ("work", "play"))
+        work, play = (
+            runtime_home(f"{tmp_path}/{name}/.claude", ".claude", environ)
+            for name in ("work", "play")
+        )
         assert work.memory_dir.startswith(f"{tmp_path}/.session-memory/homes/claude-")
         assert work.memory_dir != play.memory_dir
         assert work.conversations_dir == f"{work.memory_dir}/conversations"
         assert work.rules_files == (f"{tmp_path}/.session-memory/config.yaml",)
-        assert runtime_home(f"{tmp_path}/work/.claude/", ".claude", environ).memory_dir == work.memory_dir
+        assert (
+            runtime_home(f"{tmp_path}/work/.claude/", ".claude", environ).memory_dir
+            == work.memory_dir
+        )
 
     def test_a_link_to_the_usual_directory_is_the_usual_one(self, tmp_path: Path) -> None:
         (tmp_path / ".claude").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / ".claude")
         environ = {"HOME": str(tmp_path)}
-        assert place_of(runtime_home(f"{tmp_path}/link", ".claude", environ)) == f"{tmp_path}/.session-memory"
+        assert (
+            place_of(runtime_home(f"{tmp_path}/link", ".claude", environ))
+            == f"{tmp_path}/.session-memory"
+        )
 
 
 class TestAgent:
-    def test_its_place_is_in_its_home_and_the_rules_of_the_person_count(self, tmp_path: Path) -> None:
+    def test_its_place_is_in_its_home_and_the_rules_of_the_person_count(
+        self, tmp_path: Path
+    ) -> None:
         (tmp_path / "agent/.mind/sessions").mkdir(parents=True)
         environ = {"HOME": "/home/ada", "SESSION_MEMORY_HOME": f"{tmp_path}/agent"}
         home = agent_home(f"{tmp_path}/agent/src", environ)
         assert home is not None
-        assert (home.root, home.sessions_dir) == (f"{tmp_path}/agent", f"{tmp_path}/agent/.mind/sessions")
+        assert (home.root, home.sessions_dir) == (
+            f"{tmp_path}/agent",
+            f"{tmp_path}/agent/.mind/sessions",
+        )
         assert home.memory_dir == f"{tmp_path}/agent/.session-memory"
         assert home.conversations_dir == f"{tmp_path}/agent/conversations"
         assert home.rules_files == ("/home/ada/.session-memory/config.yaml",)
@@ -91,11 +112,16 @@ class TestStores:
         assert person.database == f"{tmp_path}/.session-memory/store/memory.db"
         assert [one.root for one in work.watched] == [f"{tmp_path}/work/.claude/projects"]
         assert f"{tmp_path}/work/.claude/projects" not in [one.root for one in person.watched]
-        chosen = find_location(None, {**environ, "CLAUDE_CONFIG_DIR": str(tmp_path / "work/.claude")})
+        chosen = find_location(
+            None, {**environ, "CLAUDE_CONFIG_DIR": str(tmp_path / "work/.claude")}
+        )
         assert chosen.database == work.database
         asked_in_pi = {"CLAUDE_CONFIG_DIR": str(tmp_path / "work/.claude"), "PI_SESSION_ID": "x"}
         assert find_location(str(tmp_path / ".claude"), environ).database == person.database
-        assert find_location(str(tmp_path / ".session-memory"), {**environ, **asked_in_pi}).database == person.database
+        assert (
+            find_location(str(tmp_path / ".session-memory"), {**environ, **asked_in_pi}).database
+            == person.database
+        )
 
     def test_any_other_directory_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "x").mkdir()

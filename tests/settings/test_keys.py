@@ -17,7 +17,9 @@ WRITE_ANEW = "run: python -m session_memory.settings.keys"
 def uncommented(sample: str) -> str:
     """The sample as somebody has it who takes the # from every line with a key."""
     lines = [line.removeprefix("# ") for line in sample.splitlines()]
-    return "\n".join(line for line in lines if line.split("#")[0].strip().partition(":")[0].isidentifier())
+    return "\n".join(
+        line for line in lines if line.split("#")[0].strip().partition(":")[0].isidentifier()
+    )
 
 
 def test_the_sample_shows_every_key_with_its_default(tmp_path: Path) -> None:
@@ -40,14 +42,21 @@ def test_the_sample_is_all_comments_and_no_line_is_long() -> None:
 
 
 def test_the_templates_and_the_documentation_are_as_the_table_says() -> None:
-    assert (ROOT / "templates/_base/.session-memory/config.yaml").read_text() == keys.sample(), WRITE_ANEW
+    assert (ROOT / "templates/_base/.session-memory/config.yaml").read_text() == keys.sample(), (
+        WRITE_ANEW
+    )
     page = (ROOT / "docs/use/configuration.md").read_text()
     assert keys.with_reference(page) == page, WRITE_ANEW
 
 
 def test_the_example_in_the_documentation_is_right(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text((ROOT / "docs/use/configuration.md").read_text().partition("```yaml\n")[2].partition("```")[0])
+    path.write_text(
+        (ROOT / "docs/use/configuration.md")
+        .read_text()
+        .partition("```yaml\n")[2]
+        .partition("```")[0]
+    )
     checked = FileCheck(str(path))
     assert checked.faults == []
     assert (len(checked.rules), len(checked.projects)) == (3, 1)

@@ -1,4 +1,5 @@
-"""A config.yaml that is anything but settings: it is refused at once, with its line, and hides every session meanwhile."""
+"""A config.yaml that is anything but settings: it is refused at once, with its line, and hides
+every session meanwhile."""
 
 from __future__ import annotations
 
@@ -12,17 +13,25 @@ from records import exchange
 
 from session_memory.settings.check import FileCheck
 
-BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi"))
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi")
+)
 CONTENTS = {
     "an alias bomb": (BOMB, ":2: aliases"),
     "a recursive one": ("a: &a\n  - *a\n", ":2: aliases"),
     "deep brackets": ("scope: all\na: " + "[" * 30_000, ":2: it is nested too deeply"),
     "deep braces": ("a: " + "{a: " * 15_000, ":1: it is nested too deeply"),
-    "deep indentation": ("".join(" " * n + "a:\n" for n in range(300)), ":20: it is nested too deeply"),
+    "deep indentation": (
+        "".join(" " * n + "a:\n" for n in range(300)),
+        ":20: it is nested too deeply",
+    ),
     "not UTF-8": (b"scope: all\nsessions: {caf\xe9: {ignore: true}}\n", ":2: it is not UTF-8"),
     "UTF-16": ("scope: all\n".encode("utf-16"), ":1: it is not UTF-8"),
     "a control character": ("scope: all\na: \x01\n", ":2: "),
-    "half of a surrogate pair": ('scope: all\nmemory: {watchPath: "/\\ud800"}\n', ":2: a character"),
+    "half of a surrogate pair": (
+        'scope: all\nmemory: {watchPath: "/\\ud800"}\n',
+        ":2: a character",
+    ),
     "NUL": ('scope: all\nmemory: {watchPath: "/\\0"}\n', ":2: a character"),
     "20 MB": ("a: b\n" * 4_000_000, ": more than 64 KB"),
 }
@@ -61,7 +70,13 @@ def test_a_number_beyond_all_bounds_costs_its_key_alone(tmp_path, number):
     assert check.values["scope"] == "all"
 
 
-COMMANDS = [("config",), ("config", "scope"), ("config", "scope", "all"), ("search", "hello"), ("doctor",)]
+COMMANDS = [
+    ("config",),
+    ("config", "scope"),
+    ("config", "scope", "all"),
+    ("search", "hello"),
+    ("doctor",),
+]
 IN_ALL_COMMANDS = ("an alias bomb", "zeros")  # the others in one
 
 

@@ -1,4 +1,5 @@
-"""Which rules count for a session: the person's, those of whoever asks, those of the agent home it was started in."""
+"""Which rules count for a session: the person's, those of whoever asks, those of the agent home it
+was started in."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def agent(tmp_path: Path) -> Path:
     return tmp_path / "agent"
 
 
-def test_many_rules_cost_each_of_many_sessions_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rules_cost_each_of_many_sessions_no_more_than_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     settings = Settings({}, [(f"session-{number}", {"ignore": True}) for number in range(200)])
     folds: list[str] = []
     fold = module.folded
@@ -56,21 +59,25 @@ def test_the_person_s_rules_are_by_any_name_of_a_session(tmp_path: Path, name: s
     assert Privacy({"HOME": str(tmp_path)}).rule("", "x", name).ignore
 
 
-def test_the_rules_of_the_agent_home_count_for_what_was_started_in_it(tmp_path: Path, agent: Path) -> None:
+def test_the_rules_of_the_agent_home_count_for_what_was_started_in_it(
+    tmp_path: Path, agent: Path
+) -> None:
     rules(agent, IGNORE_EMAIL)
     privacy = Privacy({"HOME": str(tmp_path)})
-    assert [privacy.rule(str(tmp_path / one), "email").ignore for one in ("agent", "agent/src/x", "other")] == [
-        True, True, False,
-    ]  # fmt: skip
+    assert [
+        privacy.rule(str(tmp_path / one), "email").ignore
+        for one in ("agent", "agent/src/x", "other")
+    ] == [True, True, False]
 
 
 def test_of_the_person_s_and_the_home_s_the_stricter_holds(tmp_path: Path, agent: Path) -> None:
     rules(agent, "sessions: {email: {ignore: false, text: false}, web: {ignore: false}}\n")
     rules(tmp_path, "sessions: {email: {text: true}, web: {ignore: true}}\n")
     privacy = Privacy({"HOME": str(tmp_path)})
-    assert [(rule.ignore, rule.quote) for rule in (privacy.rule(str(agent), one) for one in ("email", "web"))] == [
-        (False, False), (True, True),
-    ]  # fmt: skip
+    assert [
+        (rule.ignore, rule.quote)
+        for rule in (privacy.rule(str(agent), one) for one in ("email", "web"))
+    ] == [(False, False), (True, True)]
 
 
 def test_those_of_whoever_asks_count_for_all(tmp_path: Path, agent: Path) -> None:
@@ -79,7 +86,9 @@ def test_those_of_whoever_asks_count_for_all(tmp_path: Path, agent: Path) -> Non
     assert Privacy(environ, home_at(str(agent), environ)).rule("/elsewhere", "email").ignore
 
 
-def test_what_is_said_in_an_excluded_directory_is_excluded_by_the_home_s_rules_too(tmp_path: Path, agent: Path) -> None:
+def test_what_is_said_in_an_excluded_directory_is_excluded_by_the_home_s_rules_too(
+    tmp_path: Path, agent: Path
+) -> None:
     rules(tmp_path, "projects: {~/private: {ignore: true}}\n".replace("~", str(tmp_path)))
     rules(agent, "projects: {/srv/client: {text: false}}\n")
     privacy = Privacy({"HOME": str(tmp_path)})
@@ -123,7 +132,9 @@ def test_an_agent_of_a_group_cannot_loosen_what_its_host_says(tmp_path: Path) ->
     assert not home_at(str(group), environ, host=str(host)).compiled_file.startswith(str(group))
 
 
-def test_the_files_whose_rules_count_are_known_whether_they_are_there_or_not(tmp_path: Path, agent: Path) -> None:
+def test_the_files_whose_rules_count_are_known_whether_they_are_there_or_not(
+    tmp_path: Path, agent: Path
+) -> None:
     privacy = Privacy({"HOME": str(tmp_path)})
     person, own = (f"{place}/.session-memory" for place in (tmp_path, agent))
     settings, forgotten = "config.yaml", "store/memory.db.forgotten.jsonl"
@@ -133,9 +144,16 @@ def test_the_files_whose_rules_count_are_known_whether_they_are_there_or_not(tmp
     }
 
 
-@pytest.mark.parametrize(("written", "name"), [
-    ("Email", "email"), ("email", "EMAIL"), ("Caf\u00e9", "cafe\u0301"), ("cafe\u0301-*", "CAF\u00c9-7"), ("STRASSE", "stra\u00dfe"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("Email", "email"),
+        ("email", "EMAIL"),
+        ("Caf\u00e9", "cafe\u0301"),
+        ("cafe\u0301-*", "CAF\u00c9-7"),
+        ("STRASSE", "stra\u00dfe"),
+    ],
+)
 def test_a_name_is_excluded_however_it_is_spelled(tmp_path: Path, written: str, name: str) -> None:
     rules(tmp_path, f'sessions: {{"{written}": {{ignore: true}}}}\n')
     assert Privacy({"HOME": str(tmp_path)}).rule("", name).ignore
@@ -143,7 +161,10 @@ def test_a_name_is_excluded_however_it_is_spelled(tmp_path: Path, written: str, 
 
 def test_a_directory_is_excluded_by_a_link_that_was_made_after_the_rule(tmp_path: Path) -> None:
     (tmp_path / "secret/sub").mkdir(parents=True)
-    rules(tmp_path, f"projects: {{{tmp_path}/alias: {{ignore: true}}, {tmp_path}/cli*: {{ignore: true}}}}\n")
+    rules(
+        tmp_path,
+        f"projects: {{{tmp_path}/alias: {{ignore: true}}, {tmp_path}/cli*: {{ignore: true}}}}\n",
+    )
     assert not Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "secret/sub")).ignore
     (tmp_path / "alias").symlink_to(tmp_path / "secret")
     assert Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "secret/sub")).ignore
@@ -157,13 +178,21 @@ def test_a_directory_that_is_gone_is_excluded_in_either_form_of_unicode(tmp_path
     assert Privacy({"HOME": str(tmp_path)}).of_directory("/gone/cafe\u0301/x").ignore
 
 
-def test_another_case_is_another_directory_unless_the_disk_takes_both_for_one(tmp_path: Path) -> None:
+def test_another_case_is_another_directory_unless_the_disk_takes_both_for_one(
+    tmp_path: Path,
+) -> None:
     """A link stands for a disk that ignores case: both spellings lead to one inode."""
     for name in ("Client", "client"):
         (tmp_path / name).mkdir()
-    rules(tmp_path, f"projects: {{{tmp_path}/client: {{ignore: true}}, {tmp_path}/cl*: {{ignore: true}}}}\n")
+    rules(
+        tmp_path,
+        f"projects: {{{tmp_path}/client: {{ignore: true}}, {tmp_path}/cl*: {{ignore: true}}}}\n",
+    )
     privacy = Privacy({"HOME": str(tmp_path)})
-    assert [privacy.of_directory(str(tmp_path / one)).ignore for one in ("client", "Client")] == [True, False]
+    assert [privacy.of_directory(str(tmp_path / one)).ignore for one in ("client", "Client")] == [
+        True,
+        False,
+    ]
     (tmp_path / "Client").rmdir()
     (tmp_path / "Client").symlink_to(tmp_path / "client")  # one directory under both spellings
     assert Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "Client")).ignore

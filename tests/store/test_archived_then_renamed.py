@@ -1,4 +1,5 @@
-"""A session that was archived, and whose transcript is renamed before it is ingested: each message is there once."""
+"""A session that was archived, and whose transcript is renamed before it is ingested: each message
+is there once."""
 
 from __future__ import annotations
 

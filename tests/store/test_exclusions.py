@@ -1,4 +1,5 @@
-"""What rules exclude of a store, below the commands: parts of sessions, forks, groups, the queue, readers and writers."""
+"""What rules exclude of a store, below the commands: parts of sessions, forks, groups, the queue,
+readers and writers."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ def test_what_is_said_while_in_an_excluded_directory_is_excluded_and_no_more(sce
     assert found(scene, "plum") == ["plum after", "plum before"]
     assert scene.texts() == ["plum before", "plum after"]
     assert [one.entry_count for one in scene.conversations()] == [2]
-    assert [(one.conversations, one.messages) for one in work_hours(scene.store, EVERYTHING)] == [(1, 2)]
+    assert [(one.conversations, one.messages) for one in work_hours(scene.store, EVERYTHING)] == [
+        (1, 2)
+    ]
     rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
     assert [one.entry_count for one in scene.conversations()] == [4]  # tool uses count, too
     assert [place.directory for place in work_places(scene.store)] == [AGENT]
@@ -80,7 +83,9 @@ def test_a_conversation_that_was_all_there_is_not_listed(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("first", ["original", "fork"])
-def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(scene: Scene, first: str) -> None:
+def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(
+    scene: Scene, first: str
+) -> None:
     shared = [said("plum shared", key="k")]
     for name in (first, "fork" if first == "original" else "original"):
         put(scene, None, state(name), *shared, said(f"plum of the {name}", 1))
@@ -89,7 +94,9 @@ def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(scene: 
     assert scene.texts() == ["plum of the fork"]
 
 
-@pytest.mark.parametrize("rule", ["sessions: {original: {ignore: true}}", f"projects: {{{PRIVATE}: {{ignore: true}}}}"])
+@pytest.mark.parametrize(
+    "rule", ["sessions: {original: {ignore: true}}", f"projects: {{{PRIVATE}: {{ignore: true}}}}"]
+)
 def test_what_a_fork_copied_of_an_excluded_session_stays_excluded_when_the_store_drops_that(
     scene: Scene, rule: str
 ) -> None:
@@ -97,13 +104,16 @@ def test_what_a_fork_copied_of_an_excluded_session_stays_excluded_when_the_store
         own = said(f"plum of the {name}", 1, cwd=cwd)
         put(scene, None, state(name, cwd=cwd), said("plum shared", key="k", cwd=PRIVATE), own)
     rules(scene, rule)
-    scene.store.forget("", "-srv-agent/original.jsonl")  # as with `keep: none`, once its transcript is gone
+    # as with `keep: none`, once its transcript is gone
+    scene.store.forget("", "-srv-agent/original.jsonl")
     assert found(scene, "plum") == ["plum of the fork"]
     rules(scene, "")
     assert found(scene, "plum") == ["plum of the fork", "plum shared"]
 
 
-def test_a_rule_that_is_written_while_the_rules_are_read_is_read_next(scene: Scene, tmp_path: Path) -> None:
+def test_a_rule_that_is_written_while_the_rules_are_read_is_read_next(
+    scene: Scene, tmp_path: Path
+) -> None:
     put(scene, None, state("a"), said("plum"))
     rules(scene, "sessions: {b: {ignore: true}}\n")
     environ = {"HOME": str(tmp_path / "home")}
@@ -115,7 +125,9 @@ def test_a_rule_that_is_written_while_the_rules_are_read_is_read_next(scene: Sce
             rules(scene, "sessions: {a: {ignore: true}}\n")
         return person_home(environ)
 
-    with closing(SqliteStore(str(scene.database), rules=partial(ReadRules, home_for, environ))) as store:
+    with closing(
+        SqliteStore(str(scene.database), rules=partial(ReadRules, home_for, environ))
+    ) as store:
         store.apply_rules()
     assert found(scene, "plum") == []
 
@@ -152,11 +164,15 @@ def test_a_session_keeps_the_name_that_it_was_archived_with(scene: Scene) -> Non
     folder.mkdir(parents=True)
     rules(scene, "sessions: {mail: {ignore: true}}\n")
     assert found(scene, "plum") == ["plum"]
-    (folder / "one.md").write_text(render_trailer({"session": "a", "name": "mail", "title": "Plums"}))
+    (folder / "one.md").write_text(
+        render_trailer({"session": "a", "name": "mail", "title": "Plums"})
+    )
     assert found(scene, "plum") == []
 
 
-def test_a_conversation_waits_in_the_queue_as_long_as_anything_of_it_is_excluded(scene: Scene) -> None:
+def test_a_conversation_waits_in_the_queue_as_long_as_anything_of_it_is_excluded(
+    scene: Scene,
+) -> None:
     put(scene, None, state(), said("plum"), said("there", 1, cwd=PRIVATE))
     put(scene, None, state("b"), said("pear"))
     scene.store.connection.execute("UPDATE memory_conversations SET status = 'ready'")
@@ -164,7 +180,10 @@ def test_a_conversation_waits_in_the_queue_as_long_as_anything_of_it_is_excluded
     with closing(StoredQueue(str(scene.database), scene.options["rules"])) as queue:
         assert [part.conversation.session_id for part in queue.waiting("x", START * 2)] == ["b"]
         rules(scene, "")
-        assert [part.conversation.session_id for part in queue.waiting("x", START * 2)] == ["b", "a"]
+        assert [part.conversation.session_id for part in queue.waiting("x", START * 2)] == [
+            "b",
+            "a",
+        ]
 
 
 def test_what_is_taken_in_under_a_rule_is_excluded_with_the_same_transaction(scene: Scene) -> None:
@@ -194,9 +213,13 @@ def test_a_title_that_is_given_later_counts_from_then_on(scene: Scene) -> None:
     assert found(scene, "plum") == []
 
 
-def test_a_session_without_a_title_is_excluded_by_its_first_words_as_sessions_shows_them(tmp_path: Path) -> None:
+def test_a_session_without_a_title_is_excluded_by_its_first_words_as_sessions_shows_them(
+    tmp_path: Path,
+) -> None:
     user = StoreUser(tmp_path)
-    user.session("plan", *exchange("Let people choose a time", "The harbour opens at nine.", at=MONDAY))
+    user.session(
+        "plan", *exchange("Let people choose a time", "The harbour opens at nine.", at=MONDAY)
+    )
     assert "opens at nine" in user.run("search", "harbour").stdout
     user.config("sessions: {Let people*: {ignore: true}}\n")
     assert "opens at nine" not in user.run("search", "harbour").stdout

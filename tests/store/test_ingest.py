@@ -1,4 +1,5 @@
-"""Transcripts go into the store: whatever becomes of a file, nothing is lost and nothing is there twice."""
+"""Transcripts go into the store: whatever becomes of a file, nothing is lost and nothing is there
+twice."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def test_a_record_that_is_being_written_waits_until_it_is_whole(scene):
 def test_a_record_behind_one_that_was_torn_anywhere_is_stored(scene):
     torn, whole = line(assistant("torn", ("Bash", {"command": "ls"}))), line(user("whole"))
     for number, cut in enumerate(range(1, len(torn) - 1, 7)):
-        scene.file(f"s{number}").write_bytes(line(user("one")) + torn[:cut] + whole + line(assistant("two")))
+        scene.file(f"s{number}").write_bytes(
+            line(user("one")) + torn[:cut] + whole + line(assistant("two"))
+        )
     report = scene.ingest()
     assert report.unreadable == number + 1
     assert scene.texts() == ["one", "whole", "two"] * (number + 1)
@@ -149,14 +152,23 @@ def test_a_tool_use_has_its_outcome_and_the_size_of_its_result(scene):
     scene.write("a", user("build it"), use, failed)
     scene.ingest()
     [_, item] = scene.items(scene.conversations()[0])
-    assert (item.tool, item.text, item.outcome, item.error) == ("Bash", "make", "error", "Exit code 2: make: no rule")
+    assert (item.tool, item.text, item.outcome, item.error) == (
+        "Bash",
+        "make",
+        "error",
+        "Exit code 2: make: no rule",
+    )
     assert (item.result_size, item.result_lines) == (len(block["content"]), 3)
 
 
 def test_a_result_that_comes_with_a_later_run_finds_its_tool_use(scene):
     use = assistant(("Bash", {"command": "make"}))
     call = use["message"]["content"][0]["id"]
-    block = {"tool_use_id": call, "type": "tool_result", "content": [{"type": "text", "text": "ok"}]}
+    block = {
+        "tool_use_id": call,
+        "type": "tool_result",
+        "content": [{"type": "text", "text": "ok"}],
+    }
     scene.write("a", user("build it"), use)
     scene.ingest()
     scene.append("a", user([block]))
@@ -174,16 +186,31 @@ def test_call_ids_that_repeat_in_a_session_each_get_their_own_result(scene, batc
     def result(text, **fields):
         return user([{"tool_use_id": "call_0", "type": "tool_result", "content": text, **fields}])
 
-    scene.write("a", user("go"), call("ls"), result("a"), call("sleep"), call("cat"), result("none", is_error=True))
+    scene.write(
+        "a",
+        user("go"),
+        call("ls"),
+        result("a"),
+        call("sleep"),
+        call("cat"),
+        result("none", is_error=True),
+    )
     scene.ingest(batch_bytes=batch_bytes)
     scene.append("a", call("pwd"), result("/srv/agent"), call("date"))
     scene.ingest(batch_bytes=batch_bytes)
     scene.append("a", result("noon"))
     scene.ingest(batch_bytes=batch_bytes)
-    tools = [(item.text, item.outcome, item.result_size) for item in scene.items(scene.conversations()[0])][1:]
+    tools = [
+        (item.text, item.outcome, item.result_size)
+        for item in scene.items(scene.conversations()[0])
+    ][1:]
     assert tools == [
-        ("ls", "ok", 1), ("sleep", "", None), ("cat", "error", 4), ("pwd", "ok", 10), ("date", "ok", 4),
-    ]  # fmt: skip
+        ("ls", "ok", 1),
+        ("sleep", "", None),
+        ("cat", "error", 4),
+        ("pwd", "ok", 10),
+        ("date", "ok", 4),
+    ]
 
 
 def test_of_a_tree_the_store_has_what_the_archive_has_whatever_was_stored_before(scene):
@@ -212,9 +239,18 @@ def test_of_a_tree_the_store_has_what_the_archive_has_whatever_was_stored_before
 def test_secrets_are_not_written(scene):
     use = assistant(("Bash", {"command": f"curl -H 'Authorization: {SECRET}'"}))
     call = use["message"]["content"][0]["id"]
-    block = {"tool_use_id": call, "type": "tool_result", "content": f"bad token {SECRET}", "is_error": True}
+    block = {
+        "tool_use_id": call,
+        "type": "tool_result",
+        "content": f"bad token {SECRET}",
+        "is_error": True,
+    }
     scene.write(
-        "a", user(f"my token is {SECRET}"), use, user([block]), record("custom-title", customTitle=f"Use {SECRET}")
+        "a",
+        user(f"my token is {SECRET}"),
+        use,
+        user([block]),
+        record("custom-title", customTitle=f"Use {SECRET}"),
     )
     scene.ingest()
     scene.store.close()
@@ -246,7 +282,9 @@ def test_a_lone_surrogate_does_not_stop_the_file(scene):
 
 
 def test_a_file_larger_than_a_batch_goes_in_piece_by_piece(scene):
-    records = [one for number in range(200) for one in exchange(f"question {number}", f"answer {number}")]
+    records = [
+        one for number in range(200) for one in exchange(f"question {number}", f"answer {number}")
+    ]
     scene.write("a", *records)
     scene.ingest(batch_bytes=4096)
     assert len(scene.texts()) == 400
@@ -309,20 +347,31 @@ def test_pi_sessions_are_read_as_they_are(scene):
     time = "2026-02-21T03:00:00.000Z"
     call = {"type": "toolCall", "id": "call_0", "name": "bash", "arguments": {"command": "ls"}}
     told = {"toolCallId": "call_0", "isError": False, "content": [{"type": "text", "text": "a\nb"}]}
-    records = [{"type": "session", "version": 3, "id": "01a1", "timestamp": time, "cwd": "/work/proj"}]
+    records = [
+        {"type": "session", "version": 3, "id": "01a1", "timestamp": time, "cwd": "/work/proj"}
+    ]
     for id, parent, role, message in (
         ("c9abe0e4", None, "user", {"content": "list it"}),
         ("4b8d5bf0", "c9abe0e4", "assistant", {"content": [call]}),
         ("f26575c7", "4b8d5bf0", "toolResult", told),
     ):
-        said = {"type": "message", "id": id, "parentId": parent, "timestamp": time.replace("00.000", "01.000")}
+        said = {
+            "type": "message",
+            "id": id,
+            "parentId": parent,
+            "timestamp": time.replace("00.000", "01.000"),
+        }
         records.append({**said, "message": {"role": role, **message}})
     path = scene.root / "--work-proj--" / "2026-02-21T03-00-00-000Z_01a1.jsonl"
     path.parent.mkdir()
     path.write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in records))
     scene.ingest()
     [conversation] = scene.conversations()
-    assert (conversation.runtime, conversation.session_id, conversation.cwd) == ("pi", "01a1", "/work/proj")
+    assert (conversation.runtime, conversation.session_id, conversation.cwd) == (
+        "pi",
+        "01a1",
+        "/work/proj",
+    )
     assert [(item.tool, item.text, item.outcome) for item in scene.items(conversation)] == [
         ("", "list it", ""),
         ("bash", "ls", "ok"),

@@ -34,8 +34,11 @@ def test_two_sessions_that_have_one_id_and_time_for_different_texts_keep_both(sc
         )
         scene.write("b", first, other, other_use, user("x" * 9))  # is read again from its beginning
         scene.write("b", first, other, other_use)
-    rows = scene.store.connection.execute("SELECT content FROM memory_transcript_entries ORDER BY content").fetchall()
-    assert [text for (text,) in rows] == ["another two", "one", "three", "two"]  # what a fork copied is there once
+    rows = scene.store.connection.execute(
+        "SELECT content FROM memory_transcript_entries ORDER BY content"
+    ).fetchall()
+    # what a fork copied is there once
+    assert [text for (text,) in rows] == ["another two", "one", "three", "two"]
 
 
 def test_a_backup_and_the_live_file_are_one_file_in_whatever_order_they_come(scene):
@@ -80,7 +83,8 @@ def test_a_fork_with_new_ids_is_known_by_the_ids_of_its_origin(scene):
     records = exchange("one", "two")
     scene.write("a", *records)
     copies = [
-        {**one, "uuid": new_id(), "forkedFrom": {"sessionId": "a", "messageUuid": one["uuid"]}} for one in records
+        {**one, "uuid": new_id(), "forkedFrom": {"sessionId": "a", "messageUuid": one["uuid"]}}
+        for one in records
     ]
     scene.write("b", *copies, user("another way"))
     scene.ingest()
@@ -99,17 +103,29 @@ def test_a_search_in_a_fork_says_where_what_it_copied_is_found(scene):
     assert scene.store.search("plum", Filter()).notice == ""
 
 
-def test_a_session_of_pi_counts_once_beside_the_transcript_of_claude_code_that_earlier_versions_made_of_it(scene):
+def test_a_session_of_pi_counts_once_beside_the_transcript_of_claude_code_that_earlier_versions_made_of_it(
+    scene,
+):
     session = PiSession()
     session.exchange("plan a trip", "Gladly.")
     (scene.root / "pi").mkdir()
     session.write(scene.root / "pi")
     asked, answered = [
-        {"sessionId": session.id, "timestamp": one["timestamp"],
-         "forkedFrom": {"sessionId": session.id, "messageUuid": one["id"]}}
+        {
+            "sessionId": session.id,
+            "timestamp": one["timestamp"],
+            "forkedFrom": {"sessionId": session.id, "messageUuid": one["id"]},
+        }
         for one in session.records[1:]
-    ]  # fmt: skip
-    scene.write(session.id, user("plan a trip", entrypoint="pi-converted", **asked), assistant("Gladly.", **answered))
+    ]
+    scene.write(
+        session.id,
+        user("plan a trip", entrypoint="pi-converted", **asked),
+        assistant("Gladly.", **answered),
+    )
     scene.ingest()
     assert scene.store.counts().entries == 2
-    assert sorted(state.source for state in scene.store.file_states("").values()) == ["pi", "pi-converted"]
+    assert sorted(state.source for state in scene.store.file_states("").values()) == [
+        "pi",
+        "pi-converted",
+    ]

@@ -31,7 +31,12 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
-COMMANDS = (["search", "harbour"], ["ingest", "--reimport"], ["conversations"], ["search", '"plan 5 of the harbour"'])
+COMMANDS = (
+    ["search", "harbour"],
+    ["ingest", "--reimport"],
+    ["conversations"],
+    ["search", '"plan 5 of the harbour"'],
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +49,9 @@ def is_interruptible() -> Iterator[None]:
 
 def test_an_interrupt_while_orjson_is_imported_waits_until_it_is(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED_IMPORT]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=WAIT_SECONDS, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, timeout=WAIT_SECONDS, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
@@ -52,7 +59,11 @@ def test_an_interrupt_while_orjson_is_imported_waits_until_it_is(tmp_path: Path)
 def test_commands_that_are_interrupted_end_and_the_store_stays_whole(tmp_path: Path) -> None:
     user = StoreUser(tmp_path)
     for number in range(20):
-        said = [one for plan in range(20) for one in exchange(f"plan {plan} of the harbour", "Fine.", at=MONDAY + plan)]
+        said = [
+            one
+            for plan in range(20)
+            for one in exchange(f"plan {plan} of the harbour", "Fine.", at=MONDAY + plan)
+        ]
         user.session(f"s{number}", *said)
     assert user.run("ingest").returncode == 0
     seed = random.randrange(1 << 32)
@@ -60,9 +71,13 @@ def test_commands_that_are_interrupted_end_and_the_store_stays_whole(tmp_path: P
     for _ in range(some(40, 8)):
         words = chance.choice(COMMANDS)
         process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, cwd=user.home, env=user.environment,
-        )  # fmt: skip
+            [sys.executable, "-c", COMMAND, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=user.home,
+            env=user.environment,
+        )
         time.sleep(chance.uniform(0.05, 0.8))
         for pause in chance.choice(((0.0,), (0.0, 0.01))):  # some press it twice
             time.sleep(pause)

@@ -1,4 +1,5 @@
-"""Statements that a connection keeps for their next use hold no list of ids: it would stay in memory."""
+"""Statements that a connection keeps for their next use hold no list of ids: it would stay in
+memory."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from store_scene import Scene
 from session_memory.store.values import Filter
 
 
-def test_a_connection_keeps_no_statement_with_ids_after_an_ingest_and_a_search(tmp_path: Path) -> None:
+def test_a_connection_keeps_no_statement_with_ids_after_an_ingest_and_a_search(
+    tmp_path: Path,
+) -> None:
     scene = Scene(tmp_path)
     scene.write("a", *exchange("eat the plum", "Eaten."))
     scene.ingest()

@@ -1,5 +1,5 @@
-"""Another program reads and writes our databases with a plain connection while the page, the watcher, upkeep and the host
-are at work."""
+"""Another program reads and writes our databases with a plain connection while the page, the
+watcher, upkeep and the host are at work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from page_scene import ServedPage
 from records import append, exchange
 from store_scene import ROOT, StoreUser
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="which files are deleted is read from /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="which files are deleted is read from /proc"
+)
 
 AUDITED = f"{ROOT}{os.pathsep}{ROOT / 'tests' / 'audit'}"
 SEEN = "opens the database"  # by the audit hook
@@ -41,11 +43,15 @@ class AuditedUser(StoreUser):
 
 
 def use(database: str | Path) -> None:
-    """Read and write a database as another program, with Python's SQLite and with the `sqlite3` tool if it is there."""
+    """Read and write a database as another program, with Python's SQLite and with the `sqlite3`
+    tool if it is there."""
     subprocess.run([sys.executable, "-c", PROGRAM, str(database), SQL], check=True, timeout=60)
     if tool := shutil.which("sqlite3"):
         subprocess.run(
-            [tool, "-cmd", ".timeout 20000", str(database), SQL], check=True, timeout=60, capture_output=True
+            [tool, "-cmd", ".timeout 20000", str(database), SQL],
+            check=True,
+            timeout=60,
+            capture_output=True,
         )
 
 
@@ -83,7 +89,9 @@ def check(database: str | Path) -> None:
     database = Path(database)
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    quarantined = [file.name for file in database.parent.iterdir() if file.name.startswith(f"{database.name}.")]
+    quarantined = [
+        file.name for file in database.parent.iterdir() if file.name.startswith(f"{database.name}.")
+    ]
     assert [
         name
         for name in quarantined
@@ -92,10 +100,13 @@ def check(database: str | Path) -> None:
 
 
 def use_a_store(home: Path, rounds: int) -> None:
-    """Each round is done with the page alone, whose locks nobody else has, with the watcher alone, and with both."""
+    """Each round is done with the page alone, whose locks nobody else has, with the watcher alone,
+    and with both."""
     user = AuditedUser(home)
     path = user.session("one", *exchange("hello", "hi", at=time.time() - 9999))
-    for number, (has_page, has_watcher) in enumerate([(True, False), (False, True), (True, True)] * rounds):
+    for number, (has_page, has_watcher) in enumerate(
+        [(True, False), (False, True), (True, True)] * rounds
+    ):
         with ExitStack() as stack:
             together = stack.enter_context(ThreadPoolExecutor(4))
             page = stack.enter_context(ServedPage(user)) if has_page else None  # type: ignore[arg-type]
@@ -111,11 +122,17 @@ def use_a_store(home: Path, rounds: int) -> None:
             assert [view.result().status for view in shown] == [200] * len(shown)
             use(user.database)
             done = user.run("search", f"answer {number}")
-            assert (done.returncode, f"**answer** **{number}**" in done.stdout, done.stderr) == (0, True, ""), done
+            assert (done.returncode, f"**answer** **{number}**" in done.stdout, done.stderr) == (
+                0,
+                True,
+                "",
+            ), done
             use(user.database)
             assert watcher is None or SEEN not in watcher.said
     assert user.run("process").returncode == 0
-    said = [text for number in range(3 * rounds) for text in (f"question {number}", f"answer {number}")]
+    said = [
+        text for number in range(3 * rounds) for text in (f"question {number}", f"answer {number}")
+    ]
     assert user.stored() == ["hello", "hi", *said]
     check(user.database)
 
@@ -143,7 +160,9 @@ def use_a_host(rounds: int) -> None:
         check(host.layout.database)
 
 
-def test_a_store_survives_other_programs_while_the_page_the_watcher_and_commands_use_it(tmp_path: Path) -> None:
+def test_a_store_survives_other_programs_while_the_page_the_watcher_and_commands_use_it(
+    tmp_path: Path,
+) -> None:
     use_a_store(tmp_path, 1)
 
 
@@ -153,5 +172,7 @@ def test_so_it_does_for_many_rounds(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_host_answers_every_message_while_other_programs_use_its_database(bundled_cli: None) -> None:
+def test_a_host_answers_every_message_while_other_programs_use_its_database(
+    bundled_cli: None,
+) -> None:
     use_a_host(6)

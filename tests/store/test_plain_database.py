@@ -1,4 +1,5 @@
-"""The store as a plain database: what anybody reads in it with SQLite alone, and what becomes of one of an earlier commit."""
+"""The store as a plain database: what anybody reads in it with SQLite alone, and what becomes of
+one of an earlier commit."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ from session_memory.system.sqlite import CorruptDatabaseError, Database
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "store"
-LONG = "Please look into why the deployment of the billing service fails since yesterday evening. " * 3
+LONG = (
+    "Please look into why the deployment of the billing service fails since yesterday evening. " * 3
+)
 FAILED = ToolOutcome("error", f"Error: {LONG}"[:300], 900, 9)
 VIEWS = ("sessions", "conversations", "entries", "tool_uses")
 
@@ -31,9 +34,16 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def fill(scene: Scene) -> None:
-    """A session with a tool use that failed and one without a result, a fork of it, and a session of another group."""
+    """A session with a tool use that failed and one without a result, a fork of it, and a session
+    of another group."""
     shared = (said(LONG), said("I look", 1, "assistant", tools=(tool("kubectl get pods", FAILED),)))
-    put(scene, None, state("a", title="Billing"), *shared, said("", 2, "assistant", tools=(tool("sleep 99"),)))
+    put(
+        scene,
+        None,
+        state("a", title="Billing"),
+        *shared,
+        said("", 2, "assistant", tools=(tool("sleep 99"),)),
+    )
     put(scene, None, state("b"), *shared, said("other way", 200, cwd="/elsewhere"))
     put(scene, None, state("a", home="red"), said("deployment of the red group", key="red"))
 
@@ -46,14 +56,23 @@ def read(scene: Scene, sql: str) -> list[tuple[object, ...]]:
 
 class TestViews:
     def test_sessions_have_their_runtime_title_directory_and_times(self, scene):
-        first = state("a", title="Billing", first_entry_timestamp=START, last_entry_timestamp=START + 61_042)
+        first = state(
+            "a", title="Billing", first_entry_timestamp=START, last_entry_timestamp=START + 61_042
+        )
         put(scene, None, first, said("hello"))
         assert read(scene, "SELECT * FROM sessions") == [
             (
-                "a", "claude-code", "", "Billing", "/srv/agent", "2026-05-28T20:26:40.000Z",
-                "2026-05-28T20:27:41.042Z", "/root/-srv-agent/a.jsonl", "idle",
-            ),
-        ]  # fmt: skip
+                "a",
+                "claude-code",
+                "",
+                "Billing",
+                "/srv/agent",
+                "2026-05-28T20:26:40.000Z",
+                "2026-05-28T20:27:41.042Z",
+                "/root/-srv-agent/a.jsonl",
+                "idle",
+            )
+        ]
 
     def test_conversations_have_their_session_and_what_the_store_tells_of_them(self, scene):
         fill(scene)
@@ -66,7 +85,10 @@ class TestViews:
     def test_entries_are_text_each_once_in_its_conversation(self, scene):
         fill(scene)
         ids = {talk.session_id: talk.id for talk in scene.conversations(homes=("",))}
-        found = read(scene, "SELECT conversation_id, session_id, role, text, time, directory FROM entries ORDER BY id")
+        found = read(
+            scene,
+            "SELECT conversation_id, session_id, role, text, time, directory FROM entries ORDER BY id",
+        )
         assert found[:3] == [
             (ids["a"], "a", "user", LONG, "2026-05-28T20:26:40.000Z", "/srv/agent"),
             (ids["a"], "a", "assistant", "I look", "2026-05-28T20:27:40.000Z", "/srv/agent"),
@@ -78,7 +100,9 @@ class TestViews:
 
     def test_tool_uses_have_their_argument_and_how_they_ended(self, scene):
         fill(scene)
-        columns = "session_id, tool, kind, argument, outcome, error, result_characters, result_lines"
+        columns = (
+            "session_id, tool, kind, argument, outcome, error, result_characters, result_lines"
+        )
         assert read(scene, f"SELECT {columns} FROM tool_uses ORDER BY time") == [
             ("a", "Bash", "command", "kubectl get pods", "error", FAILED.error, 900, 9),
             ("a", "Bash", "command", "sleep 99", None, None, None, None),
@@ -91,7 +115,9 @@ class TestViews:
         sql = "SELECT id, role, text FROM entries UNION ALL SELECT id, 'tool', argument FROM tool_uses ORDER BY 1"
         assert read(scene, sql) == [(item.id, item.role, item.text) for item in items]
 
-    def test_their_columns_are_those_that_are_documented_each_with_a_type_for_programs_that_ask_for_one(self, scene):
+    def test_their_columns_are_those_that_are_documented_each_with_a_type_for_programs_that_ask_for_one(
+        self, scene
+    ):
         page = (ROOT / "docs" / "inside" / "store.md").read_text()
         for view in VIEWS:
             columns = scene.store.connection.execute(f"PRAGMA table_info({view})").fetchall()
@@ -109,30 +135,50 @@ class TestViews:
     def test_entries_of_a_session_or_a_conversation_are_found_by_indexes(self, scene):
         fill(scene)
         for condition in ("session_id = 'a'", "conversation_id = 1"):
-            plan = [row[3] for row in read(scene, f"EXPLAIN QUERY PLAN SELECT * FROM entries WHERE {condition}")]
+            plan = [
+                row[3]
+                for row in read(
+                    scene, f"EXPLAIN QUERY PLAN SELECT * FROM entries WHERE {condition}"
+                )
+            ]
             assert "SEARCH entry USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plan
             assert sum("SCAN" in step for step in plan) <= 1
 
 
 def test_the_documented_queries_run_and_find_something(scene):
     fill(scene)
-    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "inside" / "store.md").read_text(), re.DOTALL)
+    queries = re.findall(
+        r"```sql\n(.*?)```", (ROOT / "docs" / "inside" / "store.md").read_text(), re.DOTALL
+    )
     assert len(queries) == 5
     for query in queries:
         assert read(scene, query), query
 
 
 def test_the_tables_are_what_schema_sql_says(scene):
-    tables = read(scene, "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE%' AND name NOT LIKE '%search_%'")
+    tables = read(
+        scene,
+        "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE%' AND name NOT LIKE '%search_%'",
+    )
     written = Path(schema.__file__).with_name("schema.sql").read_text()
-    created = set(re.findall(r"^CREATE (?:VIRTUAL )?(?:TABLE|VIEW|INDEX|TRIGGER) (\w+)", written, re.MULTILINE))
+    created = set(
+        re.findall(
+            r"^CREATE (?:VIRTUAL )?(?:TABLE|VIEW|INDEX|TRIGGER) (\w+)", written, re.MULTILINE
+        )
+    )
     assert {name for (name,) in tables} - {"migrations", "sqlite_sequence"} == created
     assert written.count(f"tokenize = '{schema.TOKENIZER}'") == 2
 
 
 class TestTexts:
     def test_all_that_is_told_of_a_long_text(self, scene):
-        put(scene, None, state(), said(f"{LONG} 🎉 kumquat"), said("", 1, "assistant", tools=(tool(LONG * 2, FAILED),)))
+        put(
+            scene,
+            None,
+            state(),
+            said(f"{LONG} 🎉 kumquat"),
+            said("", 1, "assistant", tools=(tool(LONG * 2, FAILED),)),
+        )
         [conversation] = scene.conversations()
         title = "Please look into why the deployment of the billing service fails since…"
         assert conversation.title == title
@@ -145,7 +191,12 @@ class TestTexts:
     def test_an_error_that_comes_later(self, scene):
         first = put(scene, None, state(), said("", tools=(tool("ls", call="1"),)))
         use = tool("ls", call="1")
-        put(scene, first, first._replace(offset=5), outcomes=[(use.call, ToolOutcome("error", LONG[:250], 300, 3))])
+        put(
+            scene,
+            first,
+            first._replace(offset=5),
+            outcomes=[(use.call, ToolOutcome("error", LONG[:250], 300, 3))],
+        )
         [item] = scene.items(scene.conversations()[0])
         assert item.error == LONG[:250]
 
@@ -183,7 +234,9 @@ class TestEarlierCommit:
         path = tmp_path / "memory.db"
 
         def create_tables(connection: apsw.Connection) -> None:
-            connection.execute("CREATE TABLE memory_file_states (id INTEGER PRIMARY KEY, content BLOB)")
+            connection.execute(
+                "CREATE TABLE memory_file_states (id INTEGER PRIMARY KEY, content BLOB)"
+            )
 
         Database(str(path), [create_tables]).close()
         before = path.read_bytes()
@@ -215,7 +268,10 @@ def test_no_file_gets_the_id_of_one_that_was_deleted_nor_a_store_that_of_another
     scene.store.forget("", "-srv-agent/b.jsonl")
     assert put(scene, None, state("b"), said("a lion")).id > before
     with closing(Scene(tmp_path / "other").store) as other:
-        ids = [one.connection.execute("SELECT id FROM memory_store").get for one in (scene.store, other)]
+        ids = [
+            one.connection.execute("SELECT id FROM memory_store").get
+            for one in (scene.store, other)
+        ]
     assert len(set(ids)) == 2
 
 
@@ -246,14 +302,32 @@ def of_0_2_0(scene: Scene) -> Scene:
 def test_a_store_of_0_2_0_is_migrated_with_all_that_is_in_it(of_0_2_0):
     scene = of_0_2_0
     assert scene.texts() == [
-        "plan a trip to <b>Japan</b>", "Gladly. The cherry blossom is in April.", "Bash npm test", "The tests fail.",
-        "never mind", "As you like.", "paint the boat green", "It is green.", "and the oars", "They are white.",
-        "paint the boat green", "It is green.", "another colour", "Blue, then.", "later, the sail", "It is red.",
-    ]  # fmt: skip
+        "plan a trip to <b>Japan</b>",
+        "Gladly. The cherry blossom is in April.",
+        "Bash npm test",
+        "The tests fail.",
+        "never mind",
+        "As you like.",
+        "paint the boat green",
+        "It is green.",
+        "and the oars",
+        "They are white.",
+        "paint the boat green",
+        "It is green.",
+        "another colour",
+        "Blue, then.",
+        "later, the sail",
+        "It is red.",
+    ]
     assert sorted((one.id, one.status) for one in scene.conversations()) == [
-        (1, "archived"), (2, "skipped"), (3, "skipped"), (4, "skipped"),
-    ]  # fmt: skip
-    assert [hit.conversation.session_id[-1] for hit in scene.store.search("boat", EVERYTHING)] == ["2"]
+        (1, "archived"),
+        (2, "skipped"),
+        (3, "skipped"),
+        (4, "skipped"),
+    ]
+    assert [hit.conversation.session_id[-1] for hit in scene.store.search("boat", EVERYTHING)] == [
+        "2"
+    ]
     with closing(StoredQueue(str(scene.database))) as queue:
         assert queue.waiting("summary", 1 << 62, None, ("archived",)) == []
         assert queue.accounts.of_day(1_790_003_600_000) == 780
@@ -261,7 +335,10 @@ def test_a_store_of_0_2_0_is_migrated_with_all_that_is_in_it(of_0_2_0):
 
 def test_a_store_of_0_2_0_is_as_one_that_is_made_now_and_goes_on(of_0_2_0, tmp_path):
     scene = of_0_2_0
-    assert (schema.differences(scene.store.connection), schema.complete(scene.store.connection, "")) == ([], [])
+    assert (
+        schema.differences(scene.store.connection),
+        schema.complete(scene.store.connection, ""),
+    ) == ([], [])
     with closing(Scene(tmp_path / "new").store) as new:
         for sql in (
             'SELECT s.type, s.name, c.name, c.type, c."notnull", c.pk FROM sqlite_schema AS s, '
@@ -275,4 +352,7 @@ def test_a_store_of_0_2_0_is_as_one_that_is_made_now_and_goes_on(of_0_2_0, tmp_p
     assert put(scene, None, state("new"), said("an owl")).id == 4
     scene.store.forget("", "-srv-agent/new.jsonl")
     assert put(scene, None, state("newer"), said("an owl")).id == 5, "no id is used again"
-    assert {hit.entry.text for hit in scene.store.search("zebra owl", EVERYTHING)} == {"a zebra", "an owl"}
+    assert {hit.entry.text for hit in scene.store.search("zebra owl", EVERYTHING)} == {
+        "a zebra",
+        "an owl",
+    }

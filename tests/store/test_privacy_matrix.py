@@ -1,4 +1,5 @@
-"""What a rule excludes is in nothing that is read of the store: every surface by every way of naming what is excluded."""
+"""What a rule excludes is in nothing that is read of the store: every surface by every way of
+naming what is excluded."""
 
 from __future__ import annotations
 
@@ -23,14 +24,16 @@ HOUR = 3600
 
 
 class Machine(StoreUser):
-    """A person with a session in an agent home, where it is called diary, and another one. Each has a conversation that
-    memories were made of, and one that waits."""
+    """A person with a session in an agent home, where it is called diary, and another one. Each has
+    a conversation that memories were made of, and one that waits."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.agent = path / "work" / SECRET
         (self.agent / ".session-memory" / "sessions").mkdir(parents=True)
-        (self.agent / ".session-memory" / "sessions" / "diary.json").write_text(json.dumps({"sessionId": ID}))
+        (self.agent / ".session-memory" / "sessions" / "diary.json").write_text(
+            json.dumps({"sessionId": ID})
+        )
         self.talk(ID, SECRET, self.agent, "My Diary", MONDAY)
         self.talk(OTHER_ID, OTHER, path / OTHER, "Garden", MONDAY)
         self.run("process")
@@ -41,12 +44,22 @@ class Machine(StoreUser):
     def talk(self, id: str, word: str, cwd: Path, title: str, at: float) -> None:
         records: list[dict[str, Any]] = []
         for number in range(3):
-            command = {"type": "tool_use", "id": f"t{at}{number}", "name": "Bash", "input": {"command": f"make {word}"}}
+            command = {
+                "type": "tool_use",
+                "id": f"t{at}{number}",
+                "name": "Bash",
+                "input": {"command": f"make {word}"},
+            }
             result = {"tool_use_id": f"t{at}{number}", "type": "tool_result", "is_error": True}
             result["content"] = f"no rule for {word}"
             records += [
-                user(f"Please remember that {word} number {number} is ripe in May", at=at + 60 * number),
-                assistant(f"I decided to keep {word} number {number}.", command, at=at + 60 * number + 5),
+                user(
+                    f"Please remember that {word} number {number} is ripe in May",
+                    at=at + 60 * number,
+                ),
+                assistant(
+                    f"I decided to keep {word} number {number}.", command, at=at + 60 * number + 5
+                ),
                 user([result], at=at + 60 * number + 6),
             ]
         records.append({"type": "custom-title", "customTitle": title, "sessionId": id})
@@ -61,7 +74,11 @@ class Machine(StoreUser):
         for one in places.values():
             (one / ".session-memory" / "config.yaml").unlink(missing_ok=True)
         if text:
-            filled = text.replace("AGENT", str(self.agent)).replace("WORK", str(self.home / "work")).replace("ID", ID)
+            filled = (
+                text.replace("AGENT", str(self.agent))
+                .replace("WORK", str(self.home / "work"))
+                .replace("ID", ID)
+            )
             (places[place] / ".session-memory" / "config.yaml").write_text(filled)
 
     def said(self, *words: object) -> str:
@@ -90,7 +107,9 @@ class Machine(StoreUser):
     def readable(self) -> dict[str, str]:
         """The archives and pages that lie open, by path."""
         place = self.home / ".session-memory"
-        found = [path for name in ("conversations", "memories") for path in (place / name).rglob("*.md")]
+        found = [
+            path for name in ("conversations", "memories") for path in (place / name).rglob("*.md")
+        ]
         return {str(path.relative_to(place)): path.read_text() for path in found}
 
 
@@ -113,15 +132,21 @@ SURFACES = {
     "search of tools": lambda machine: machine.said("search", "--role", "tool", "make"),
     "search_sessions": asked_of_tool,
     "conversations": lambda machine: machine.said("conversations", "--json"),
-    "show": lambda machine: "".join(machine.said("show", machine.conversation_of(id)) for id in (ID, OTHER_ID)),
+    "show": lambda machine: "".join(
+        machine.said("show", machine.conversation_of(id)) for id in (ID, OTHER_ID)
+    ),
     "export": lambda machine: machine.said("export", "--all", "--full"),
     "errors": lambda machine: machine.said("errors", "no rule for cherimoya or persimmon"[:11]),
     "patterns": lambda machine: machine.said("patterns"),
     "process": lambda machine: machine.said("process", "--dry-run", "--json"),
     "memories": lambda machine: machine.said("memories", "--limit", 1000),
-    "memories search": lambda machine: machine.said("memories", "search", "ripe May", "--limit", 1000),
+    "memories search": lambda machine: machine.said(
+        "memories", "search", "ripe May", "--limit", 1000
+    ),
     "memories of a prompt": told_to_prompt,
-    "pages of memories": lambda machine: machine.said("memories")[:0] + "".join(map(Path.read_text, machine.pages())),
+    "pages of memories": lambda machine: (
+        machine.said("memories")[:0] + "".join(map(Path.read_text, machine.pages()))
+    ),
     "export for a model": lambda machine: machine.said("export", "--all", "--format", "filtered"),
     "view sessions": lambda machine: machine.view("sessions"),
     "view conversations": lambda machine: machine.view("conversations"),
@@ -139,9 +164,10 @@ RULES = {
     "the home's rule for a name": ("home", "sessions: {diary: RULE}"),
     "the home's rule for its directory": ("home", "projects: {AGENT: RULE}"),
     "the home's rule for a title, and a looser one of its name": (
-        "home", "sessions: {diary: {ignore: false, text: true}, My Diary: RULE}",
+        "home",
+        "sessions: {diary: {ignore: false, text: true}, My Diary: RULE}",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -177,25 +203,37 @@ JSON: dict[str, list[object]] = {
     "archive": ["archive", "--all"],
 }
 TOOLS: dict[str, dict[str, Any]] = {
-    "list_sessions": {}, "read_session": {"session": ID}, "search_sessions": {"query": f"{SECRET} ripe May"}
-}  # fmt: skip
+    "list_sessions": {},
+    "read_session": {"session": ID},
+    "search_sessions": {"query": f"{SECRET} ripe May"},
+}
 
 
-def test_no_field_of_any_json_nor_any_tool_holds_a_word_of_a_session_without_text(machine: Machine) -> None:
+def test_no_field_of_any_json_nor_any_tool_holds_a_word_of_a_session_without_text(
+    machine: Machine,
+) -> None:
     machine.rules("", "person")
-    memory = json.loads(machine.run("memories", "search", SECRET, "--json").stdout)["memories"][0]["id"]
+    memory = json.loads(machine.run("memories", "search", SECRET, "--json").stdout)["memories"][0][
+        "id"
+    ]
     machine.rules("projects: {AGENT: {text: false}}", "person")
     known = {"CONVERSATION": machine.conversation_of(ID), "MEMORY": memory}
     for named, words in JSON.items():
         done = machine.run(*[known.get(str(word), word) for word in words], "--json")
         assert (done.returncode, done.stdout) == (1, "") or json.loads(done.stdout), named
         assert SECRET not in done.stdout.replace(f'"query": "{SECRET}"', ""), named
-        assert SECRET not in done.stderr.replace(SECRET, "", 1 if named == "search by its word" else 0), named
+        assert SECRET not in done.stderr.replace(
+            SECRET, "", 1 if named == "search by its word" else 0
+        ), named
     for tool, arguments in TOOLS.items():
-        assert SECRET not in asked_of(machine, tool, arguments).replace(arguments.get("query", ""), ""), tool
+        assert SECRET not in asked_of(machine, tool, arguments).replace(
+            arguments.get("query", ""), ""
+        ), tool
 
 
-def test_memories_of_sessions_that_the_store_does_not_know_go_by_what_their_pages_say(tmp_path: Path) -> None:
+def test_memories_of_sessions_that_the_store_does_not_know_go_by_what_their_pages_say(
+    tmp_path: Path,
+) -> None:
     machine = Machine(tmp_path)
     machine.lose_store()
     assert both_in(machine.said("memories", "--limit", 1000)) == (True, True)
@@ -208,12 +246,17 @@ def test_memories_of_sessions_that_the_store_does_not_know_go_by_what_their_page
     assert both_in(machine.said("memories", "--limit", 1000)) == (True, True)
 
 
-def test_pages_of_an_earlier_version_which_name_no_directory_go_by_the_session(tmp_path: Path) -> None:
+def test_pages_of_an_earlier_version_which_name_no_directory_go_by_the_session(
+    tmp_path: Path,
+) -> None:
     machine = Machine(tmp_path)
     for page in machine.pages():
         page.write_text(re.sub(r", in \S+\*$", "*", page.read_text(), flags=re.M))
     machine.lose_store()
-    for rule, is_shown in (("projects: {AGENT: {ignore: true}}", True), ("sessions: {ID: {text: false}}", False)):
+    for rule, is_shown in (
+        ("projects: {AGENT: {ignore: true}}", True),
+        ("sessions: {ID: {text: false}}", False),
+    ):
         machine.rules(rule, "person")
         assert both_in(machine.said("memories", "--limit", 1000)) == (is_shown, True)
 
@@ -224,10 +267,17 @@ def both_in(text: str) -> tuple[bool, bool]:
 
 
 @pytest.mark.sample(4)
-@pytest.mark.parametrize(("named", "rule"), [
-    *[(named, "{ignore: true}") for named in RULES],
-    *[(named, "{text: false}") for named in RULES if named.startswith(("a name", "a project", "the home's rule for a t"))],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("named", "rule"),
+    [
+        *[(named, "{ignore: true}") for named in RULES],
+        *[
+            (named, "{text: false}")
+            for named in RULES
+            if named.startswith(("a name", "a project", "the home's rule for a t"))
+        ],
+    ],
+)
 def test_what_is_excluded_is_nowhere_at_once_and_nothing_else_is_missing(
     machine: Machine, named: str, rule: str
 ) -> None:
@@ -248,9 +298,13 @@ def test_without_the_rule_there_is_something_of_both_sessions_everywhere(machine
 def test_of_a_session_without_text_is_told_who_when_and_how_much(machine: Machine) -> None:
     machine.rules("sessions: {diary: {text: false}}", "person")
     listed = json.loads(machine.said("conversations", "--json"))["conversations"]
-    shown = [(one["title"], one["entry_count"], one["cwd"]) for one in listed if one["session_id"] == ID]
+    shown = [
+        (one["title"], one["entry_count"], one["cwd"]) for one in listed if one["session_id"] == ID
+    ]
     assert shown == [("My Diary", 6, ""), ("My Diary", 6, "")]
-    assert "the rules in config.yaml hide the text" in machine.said("show", machine.conversation_of(ID))
+    assert "the rules in config.yaml hide the text" in machine.said(
+        "show", machine.conversation_of(ID)
+    )
     machine.rules("sessions: {diary: {ignore: true}}", "person")
     assert ID not in machine.said("conversations", "--json")
 
@@ -274,7 +328,14 @@ def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command:
 
 
 @pytest.mark.parametrize(
-    "words", [["search", "number ripe May"], ["show", "1"], ["conversations"], ["export", "--all"], ["memories"]]
+    "words",
+    [
+        ["search", "number ripe May"],
+        ["show", "1"],
+        ["conversations"],
+        ["export", "--all"],
+        ["memories"],
+    ],
 )
 def test_an_agent_does_not_get_it_that_way(machine: Machine, words: list[str]) -> None:
     for variable in ("CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID"):
@@ -303,9 +364,17 @@ def test_no_file_that_agents_read_tells_of_it_once_a_rule_is_set_or_the_store_br
 
 def test_a_session_has_its_own_text(machine: Machine) -> None:
     machine.rules("sessions: {diary: {text: false}}", "person")
-    own = machine.run("search", "number ripe May", CLAUDE_CODE_SESSION_ID=ID, SESSION_MEMORY_HOME=str(machine.home))
+    own = machine.run(
+        "search",
+        "number ripe May",
+        CLAUDE_CODE_SESSION_ID=ID,
+        SESSION_MEMORY_HOME=str(machine.home),
+    )
     other = machine.run(
-        "search", "number ripe May", CLAUDE_CODE_SESSION_ID=OTHER_ID, SESSION_MEMORY_HOME=str(machine.home)
+        "search",
+        "number ripe May",
+        CLAUDE_CODE_SESSION_ID=OTHER_ID,
+        SESSION_MEMORY_HOME=str(machine.home),
     )
     assert (both_in(own.stdout)[0], both_in(other.stdout)[0]) == (True, False)
 
@@ -321,9 +390,13 @@ def test_a_check_of_the_store_counts_it_and_does_not_name_it(machine: Machine) -
     assert excluding["entries"] == everything["entries"]
 
 
-def test_the_index_of_memories_tells_a_prompt_nothing_until_it_is_made_anew(machine: Machine) -> None:
+def test_the_index_of_memories_tells_a_prompt_nothing_until_it_is_made_anew(
+    machine: Machine,
+) -> None:
     machine.rules("", "person")
     directory = str(machine.home / ".session-memory" / "memories")
     assert both_in(told_to_prompt(machine)) == (True, True)
     machine.rules("sessions: {diary: {ignore: true}}", "person")
-    assert told_with_prompt(directory, f"remember that {SECRET} number 0 is ripe in May", 5000) == ""
+    assert (
+        told_with_prompt(directory, f"remember that {SECRET} number 0 is ripe in May", 5000) == ""
+    )

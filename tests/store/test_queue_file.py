@@ -1,5 +1,5 @@
-"""The queue and the token accounts lie in a file of their own: a store that is rebuilt does not cost them, and one that
-cannot be read is neither replaced nor taken for an empty one."""
+"""The queue and the token accounts lie in a file of their own: a store that is rebuilt does not
+cost them, and one that cannot be read is neither replaced nor taken for an empty one."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Paying(Scripted):
 
 
 def fill(machine: QueueScene) -> None:
-    """A conversation for each of NAMES, in the state that the name tells. 200 tokens are spent today."""
+    """A conversation for each of NAMES, in the state that the name tells. 200 tokens are spent
+    today."""
     for number, name in enumerate(NAMES[:4]):
         machine.stored.add(*talk(name), name=name, at=START + number * HOUR)
     machine.run(Paying("scripted"), limit=1)
@@ -115,7 +116,10 @@ def path(tmp_path: Path) -> Path:
 
 
 def statuses(machine: QueueScene) -> dict[str, str]:
-    return {talk.session_id: talk.status for talk in machine.stored.store.conversations(Filter(limit=99))}
+    return {
+        talk.session_id: talk.status
+        for talk in machine.stored.store.conversations(Filter(limit=99))
+    }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -141,7 +145,9 @@ def test_failures_and_their_pauses_count(path, damage):
         machine.later = 24 * HOUR
         machine.run(Scripted("scripted", StrategyError("529", is_temporary=True)), attempts=2)
         reasons = [
-            one.reason for one in machine.stored.store.conversations(Filter(limit=99)) if one.status == "skipped"
+            one.reason
+            for one in machine.stored.store.conversations(Filter(limit=99))
+            if one.status == "skipped"
         ]
         assert [reason for reason in reasons if "529" in reason] == ["failed 2 times: 529"]
 
@@ -168,7 +174,8 @@ def test_an_older_store_that_is_put_back_gets_no_conversation_marked_as_done_tha
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     path.write_bytes(backup)
     with closing(QueueScene(path)) as machine:
-        machine.stored.add(*talk("third"), name="third", at=START + 2 * HOUR)  # with the ids that the second had
+        # with the ids that the second had
+        machine.stored.add(*talk("third"), name="third", at=START + 2 * HOUR)
         machine.stored.add(*talk("second"), name="second", at=START + HOUR)
         strategy = Scripted("scripted")
         machine.run(strategy)
@@ -182,8 +189,13 @@ def test_where_a_transcript_is_gone_its_archive_is_not_paid_for_again(path):
     deleted(path)
     with closing(Stored(path)) as stored:
         end = START + 4 * 60_000
-        state = FileState("", "conversations/a.md", "/root", "archive", "archived", last_entry_timestamp=end)
-        said = [NewEntry(10**6 + n, 0, n, "user", f"said {n}", end - 1 if n == 4 else None, "/srv") for n in range(5)]
+        state = FileState(
+            "", "conversations/a.md", "/root", "archive", "archived", last_entry_timestamp=end
+        )
+        said = [
+            NewEntry(10**6 + n, 0, n, "user", f"said {n}", end - 1 if n == 4 else None, "/srv")
+            for n in range(5)
+        ]
         stored.store.write([Batch(None, state, said, [])])
         stored.store.mark_ready(START + 99 * HOUR)
     with closing(QueueScene(path)) as machine:
@@ -228,9 +240,16 @@ def as_fifo(path: Path) -> None:
 
 
 UNREADABLE = [
-    zeroed, without_header, no_database, without("memory_work"), without("memory_spending"), without("migrations"),
-    with_another_column, of_another_program, as_fifo,
-]  # fmt: skip
+    zeroed,
+    without_header,
+    no_database,
+    without("memory_work"),
+    without("memory_spending"),
+    without("migrations"),
+    with_another_column,
+    of_another_program,
+    as_fifo,
+]
 
 
 def use(path: Path) -> None:
@@ -247,13 +266,19 @@ def test_an_unreadable_queue_spends_nothing_is_reported_and_never_replaced(path,
     before = queue.stat().st_ino
     with closing(Stored(path)) as stored:
         stored.add(*talk("more"), name="more", at=START + 9 * HOUR)
-        with pytest.raises(UnreadableQueueError, match="so that today's token budget counts as spent") as raised:
+        with pytest.raises(
+            UnreadableQueueError, match="so that today's token budget counts as spent"
+        ) as raised:
             use(path)
         assert str(raised.value).startswith(f"{queue}: damaged (")
         assert raised.value.hint.startswith("restore it from a backup, or move it away")
         assert len(stored.store.conversations(Filter(limit=99))) == 6
     assert queue.stat().st_ino == before
-    assert [file.name for file in path.parent.iterdir() if "corrupt" in file.name or "foreign" in file.name] == []
+    assert [
+        file.name
+        for file in path.parent.iterdir()
+        if "corrupt" in file.name or "foreign" in file.name
+    ] == []
 
 
 def test_a_damaged_store_is_not_taken_for_a_damaged_queue(path):
@@ -276,7 +301,11 @@ def test_a_queue_that_a_person_moves_away_costs_no_conversation_that_is_done(pat
 def test_a_conversation_that_is_forgotten_leaves_no_byte_in_the_queue(path):
     queue = Path(path_of(str(path)))
     with closing(QueueScene(path)) as machine:
-        [paid] = [one for one in machine.stored.store.conversations(Filter(limit=9)) if one.session_id == "paid"]
+        [paid] = [
+            one
+            for one in machine.stored.store.conversations(Filter(limit=9))
+            if one.session_id == "paid"
+        ]
         assert f"about {paid.id}".encode() in queue.read_bytes() + Path(f"{queue}-wal").read_bytes()
         machine.stored.store.forget_conversations([paid])
         machine.stored.store.drop_free_pages()
@@ -284,7 +313,8 @@ def test_a_conversation_that_is_forgotten_leaves_no_byte_in_the_queue(path):
     assert f"about {paid.id}".encode() not in queue.read_bytes()
 
 
-# The queue of 0.2.0, in the store and beside it ------------------------------------------------------------------------
+# The queue of 0.2.0, in the store and beside it
+# ------------------------------------------------------------------------
 
 IN_STORE = """
     CREATE TABLE memory_work (
@@ -317,8 +347,12 @@ def earlier(path: Path) -> Path:
         connection.executescript(IN_STORE)
         connection.execute("ATTACH ? AS queue", (str(queue),))
         for table in ("memory_work", "memory_spending"):
-            columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
-            connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM queue.{table}")
+            columns = ", ".join(
+                row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")
+            )
+            connection.execute(
+                f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM queue.{table}"
+            )
         connection.commit()
         connection.execute("DETACH queue")
     Path(f"{path}.queue.jsonl").write_text('["memory_work", {}]\n')
@@ -341,7 +375,9 @@ def test_the_queue_and_the_budget_of_an_earlier_version_move(earlier):
     assert tables.isdisjoint({"memory_work", "memory_spending", "memory_work_forgets"})
 
 
-def test_a_process_that_dies_before_the_store_lets_go_of_its_queue_costs_nothing(earlier, monkeypatch):
+def test_a_process_that_dies_before_the_store_lets_go_of_its_queue_costs_nothing(
+    earlier, monkeypatch
+):
     spent = _spent_in(earlier)
     with monkeypatch.context() as patched:
         patched.setattr("session_memory.store.sqlite.queue_file.drop_queue", fail)
@@ -356,5 +392,7 @@ def fail(_: object) -> None:
 
 def _spent_in(path: Path) -> int:
     with closing(sqlite3.connect(path)) as connection:
-        [(spent,)] = connection.execute("SELECT sum(input_tokens + output_tokens + cached_tokens) FROM memory_spending")
+        [(spent,)] = connection.execute(
+            "SELECT sum(input_tokens + output_tokens + cached_tokens) FROM memory_spending"
+        )
         return int(spent)

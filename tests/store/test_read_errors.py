@@ -1,5 +1,5 @@
-"""A read that the disk refuses says nothing of what is on the disk: the store stays where it is, and nothing of it is
-lost."""
+"""A read that the disk refuses says nothing of what is on the disk: the store stays where it is,
+and nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,15 @@ def refusing(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs a C compiler and /proc")
     place = tmp_path_factory.mktemp("refusing")
     (place / "refusing.c").write_text(REFUSING)
-    command = [compiler, "-shared", "-fPIC", "-o", str(place / "refusing.so"), str(place / "refusing.c"), "-ldl"]
+    command = [
+        compiler,
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(place / "refusing.so"),
+        str(place / "refusing.c"),
+        "-ldl",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"the compiler cannot make a library: {done.stderr[-200:]}")
@@ -75,7 +83,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
         records = [
             one
             for turn in range(6)
-            for one in exchange(f"cherry {number} {turn} " + "please " * 200, "gladly " * 300, at=MONDAY + turn)
+            for one in exchange(
+                f"cherry {number} {turn} " + "please " * 200, "gladly " * 300, at=MONDAY + turn
+            )
         ]
         user.session(f"session-{number}", *records)
     assert user.run("ingest").returncode == 0

@@ -1,4 +1,5 @@
-"""Much that is new is read by other processes: what comes into the store is the same, whatever becomes of these."""
+"""Much that is new is read by other processes: what comes into the store is the same, whatever
+becomes of these."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from session_memory.store.ingest.sources import SourceDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = 7
-# Both are run as programs of their own: what runs the tests may have several threads, and then nothing is forked.
+# Both are run as programs of their own: what runs the tests may have several threads, and then
+# nothing is forked.
 HOLDS_THE_POOL = f"""
 import sys, threading, time
 sys.path[:0] = [{str(ROOT)!r}]
@@ -59,13 +61,25 @@ store.close()
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """Files of several extracts each, one of which brings the result of a call in the one before."""
+    """Files of several extracts each, one of which brings the result of a call in the one
+    before."""
     scene = Scene(tmp_path)
     for number in range(FILES):
         call = assistant(("Bash", {"command": f"make {number}"}))
         call_id = call["message"]["content"][0]["id"]
-        said = [record for turn in range(40) for record in exchange(f"question {number}.{turn}", "an answer " * 9)]
-        told = [{"type": "tool_result", "tool_use_id": call_id, "content": "Exit code 2\nno rule", "is_error": True}]
+        said = [
+            record
+            for turn in range(40)
+            for record in exchange(f"question {number}.{turn}", "an answer " * 9)
+        ]
+        told = [
+            {
+                "type": "tool_result",
+                "tool_use_id": call_id,
+                "content": "Exit code 2\nno rule",
+                "is_error": True,
+            }
+        ]
         scene.write(f"session-{number}", user("begin"), call, *said, user(told), user("end"))
     return scene
 
@@ -78,7 +92,11 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def everything(scene: Scene) -> list[object]:
-    return [item._replace(id=0) for conversation in scene.conversations() for item in scene.items(conversation)]
+    return [
+        item._replace(id=0)
+        for conversation in scene.conversations()
+        for item in scene.items(conversation)
+    ]
 
 
 def take_in(scene: Scene, name: str, workers: int, batch_bytes: int = 4000) -> list[object]:
@@ -90,7 +108,9 @@ def take_in(scene: Scene, name: str, workers: int, batch_bytes: int = 4000) -> l
     return everything(scene)
 
 
-@pytest.mark.parametrize(("batch_bytes", "task_bytes"), [(4000, 0), (4000, 10_000), (1 << 20, 1 << 20)])
+@pytest.mark.parametrize(
+    ("batch_bytes", "task_bytes"), [(4000, 0), (4000, 10_000), (1 << 20, 1 << 20)]
+)
 def test_what_is_stored_is_the_same(scene, always, monkeypatch, batch_bytes, task_bytes):
     monkeypatch.setattr(read_ahead, "TASK_BYTES", task_bytes)
     one, several = take_in(scene, "one", 0, batch_bytes), take_in(scene, "several", 3, batch_bytes)
@@ -99,9 +119,12 @@ def test_what_is_stored_is_the_same(scene, always, monkeypatch, batch_bytes, tas
 
 
 @pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="readers are forked on Linux only, elsewhere started anew"
+    not sys.platform.startswith("linux"),
+    reason="readers are forked on Linux only, elsewhere started anew",
 )
-def test_what_forks_read_is_stored_as_well_and_a_caller_s_script_without_a_guard_is_not_run_anew(scene):
+def test_what_forks_read_is_stored_as_well_and_a_caller_s_script_without_a_guard_is_not_run_anew(
+    scene,
+):
     """The database is open when they are forked, and must bear that."""
     one = take_in(scene, "one", 0)
     script = scene.path / "script.py"
@@ -147,7 +170,9 @@ def test_where_no_process_can_be_started_everything_is_read_here(scene, always, 
     assert take_in(scene, "several", 2) == one
 
 
-def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(scene, always, monkeypatch):
+def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(
+    scene, always, monkeypatch
+):
     one = take_in(scene, "one", 0)
     for number in range(1, FILES):
         scene.file(f"session-{number}").unlink()
@@ -193,8 +218,12 @@ def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
         [whole] = read_spans([Span(str(path), 0, 0)], "")
         for limit in limits:
             ends = [start + limit if start + limit < size else 0 for start in range(0, size, limit)]
-            parts = read_spans([Span(str(path), at * limit, end) for at, end in enumerate(ends)], "")
-            assert [entry.offset for part in parts for entry in part.entries] == [one.offset for one in whole.entries]
+            parts = read_spans(
+                [Span(str(path), at * limit, end) for at, end in enumerate(ends)], ""
+            )
+            assert [entry.offset for part in parts for entry in part.entries] == [
+                one.offset for one in whole.entries
+            ]
             assert parts[-1].reached == size
 
 
@@ -242,5 +271,10 @@ def test_of_a_usual_line_of_results_only_these_are_decoded():
     assert CLAUDE.records.results_in(usual, decode) == [CallResult("t1", False, "x")]
     assert decoded == [b'[{"tool_use_id":"t1","type":"tool_result","content":"x"}]']
     glued = usual + usual
-    for other in (glued, usual.replace(b"false", b"true"), usual.replace(b'"uuid"', b'"id"'), lines(tool_result())):
+    for other in (
+        glued,
+        usual.replace(b"false", b"true"),
+        usual.replace(b'"uuid"', b'"id"'),
+        lines(tool_result()),
+    ):
         assert CLAUDE.records.results_in(other, decode) is None

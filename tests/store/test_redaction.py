@@ -1,4 +1,5 @@
-"""What was stored before secrets were found as well as now is redacted in place, a bit at a time."""
+"""What was stored before secrets were found as well as now is redacted in place, a bit at a
+time."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ def test_all_that_is_kept_is_redacted_and_no_byte_is_left(scene: Scene) -> None:
     assert TOKEN.encode() not in content
     assert TOKEN[4:20].lower().encode() not in content.lower()  # nor a term of the index
     (first, second) = scene.conversations()
-    told = str([list(scene.store.entries(first.id)), list(scene.store.entries(second.id)), first, second])
+    told = str(
+        [list(scene.store.entries(first.id)), list(scene.store.entries(second.id)), first, second]
+    )
     assert told.count("use [redacted") == 2
     assert "/srv/plums" in told
     assert "About [redacted" in told
@@ -68,12 +71,20 @@ def test_the_index_and_the_sizes_follow_the_texts(scene: Scene) -> None:
     assert len(scene.store.search("redacted -pears", EVERYTHING)) == 3
     assert scene.store.search(TOKEN[4:], EVERYTHING) == []
     sizes = scene.store.connection.execute("SELECT text_bytes FROM memory_conversations").fetchall()
-    again = [sum(len(entry.text) for entry in scene.store.entries(one.id)) for one in scene.conversations()]
+    again = [
+        sum(len(entry.text) for entry in scene.store.entries(one.id))
+        for one in scene.conversations()
+    ]
     assert sorted(size for (size,) in sizes) == sorted(again)
 
 
 def test_it_goes_on_where_it_was_killed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(scene, None, state("a"), *[said(f"{number} {TOKEN}", number, key=f"k{number}") for number in range(50)])
+    put(
+        scene,
+        None,
+        state("a"),
+        *[said(f"{number} {TOKEN}", number, key=f"k{number}") for number in range(50)],
+    )
     stored_by_earlier_rules(scene.store)
     scene.store.close()
     monkeypatch.setattr(redaction, "BATCH_ITEMS", 10)
@@ -119,18 +130,27 @@ def test_redacting_what_is_redacted_changes_nothing(scene: Scene) -> None:
     before = [list(scene.store.entries(one.id)) for one in scene.store.conversations(EVERYTHING)]
     stored_by_earlier_rules(scene.store)
     scene.store.redact_again(60)
-    assert [list(scene.store.entries(one.id)) for one in scene.store.conversations(EVERYTHING)] == before
+    assert [
+        list(scene.store.entries(one.id)) for one in scene.store.conversations(EVERYTHING)
+    ] == before
 
 
-def test_a_person_hears_how_far_it_is_and_ingest_does_it_though_nothing_is_new(tmp_path: Path) -> None:
+def test_a_person_hears_how_far_it_is_and_ingest_does_it_though_nothing_is_new(
+    tmp_path: Path,
+) -> None:
     user = StoreUser(tmp_path)
     user.session("one", *trip())
     user.run("ingest")
     with closing(sqlite3.connect(user.database)) as connection, connection:
-        connection.execute("UPDATE memory_transcript_entries SET content = 'the cherry ' || ?", (TOKEN,))
+        connection.execute(
+            "UPDATE memory_transcript_entries SET content = 'the cherry ' || ?", (TOKEN,)
+        )
         connection.execute("DELETE FROM memory_redaction")
     said = " ".join(user.run("health-check").stdout.split())
-    assert "0% of the texts of earlier versions was redacted again: session-memory ingest continues" in said
+    assert (
+        "0% of the texts of earlier versions was redacted again: session-memory ingest continues"
+        in said
+    )
     assert user.result("health-check")["redacted"] == 0
     assert user.run("ingest").returncode == 0
     assert "secrets" not in user.run("health-check").stdout

@@ -1,4 +1,5 @@
-"""Opening a store and bringing it up to date, as commands and tools do it: what it has to say comes as calls."""
+"""Opening a store and bringing it up to date, as commands and tools do it: what it has to say comes
+as calls."""
 
 from __future__ import annotations
 
@@ -105,7 +106,11 @@ def test_work_is_done_again_with_a_store_that_was_made_anew(machine):
     refreshed(machine, [])
     machine.database.write_bytes(b"no database at all" * 100)
     notes = []
-    seen = use_store(place_of(machine), lambda store, is_rebuilt: (store.counts().entries, is_rebuilt), notes.append)
+    seen = use_store(
+        place_of(machine),
+        lambda store, is_rebuilt: (store.counts().entries, is_rebuilt),
+        notes.append,
+    )
     assert seen == (2, True)
     [note] = notes
     assert note.startswith(f"the store was corrupt: it is {machine.database}.corrupt-")
@@ -113,7 +118,9 @@ def test_work_is_done_again_with_a_store_that_was_made_anew(machine):
 
 def test_to_a_newer_store_nothing_is_added(machine):
     refreshed(machine, [])
-    sqlite3.connect(machine.database, isolation_level=None).execute("INSERT INTO migrations VALUES ('of_tomorrow', '')")
+    sqlite3.connect(machine.database, isolation_level=None).execute(
+        "INSERT INTO migrations VALUES ('of_tomorrow', '')"
+    )
     machine.session("two", user("more", at=MONDAY))
     notes = []
     location = place_of(machine)
@@ -157,4 +164,8 @@ class TestUnchanged:
     def test_a_file_s_stamp_is_its_inode_size_and_time(self, machine):
         path = machine.session("two", user("more"))
         status = path.stat()
-        assert stamp_of(status) == (status.st_ino, path.stat().st_size, status.st_mtime_ns // 1_000_000)
+        assert stamp_of(status) == (
+            status.st_ino,
+            path.stat().st_size,
+            status.st_mtime_ns // 1_000_000,
+        )

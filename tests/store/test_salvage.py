@@ -1,4 +1,5 @@
-"""One damaged page of the store costs what that page held, at most; and nothing if archives or transcripts have it."""
+"""One damaged page of the store costs what that page held, at most; and nothing if archives or
+transcripts have it."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def talk(number: int) -> list[dict[str, object]]:
 
 
 def built(home: Path, *, is_archived: bool) -> StoreUser:
-    """A user whose runtime has deleted all transcripts but two; one that is there was rewritten, one copied."""
+    """A user whose runtime has deleted all transcripts but two; one that is there was rewritten,
+    one copied."""
     machine = StoreUser(home)
     talks = {number: talk(number) for number in range(SESSIONS)}
     for number, records in talks.items():
@@ -61,8 +63,12 @@ def built(home: Path, *, is_archived: bool) -> StoreUser:
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["archived", "not archived"])
-def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreUser, bool]:
-    return built(tmp_path_factory.mktemp("salvage") / "user", is_archived=request.param), request.param
+def kept(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[StoreUser, bool]:
+    return built(
+        tmp_path_factory.mktemp("salvage") / "user", is_archived=request.param
+    ), request.param
 
 
 @pytest.fixture
@@ -81,7 +87,12 @@ def tokens(machine: StoreUser) -> Counter[str]:
     return Counter(token for text in texts for token in TOKEN.findall(text))
 
 
-EVERY = Counter(f"token{number}x{turn}{who}" for number in range(SESSIONS) for turn in range(TURNS) for who in "ab")
+EVERY = Counter(
+    f"token{number}x{turn}{who}"
+    for number in range(SESSIONS)
+    for turn in range(TURNS)
+    for who in "ab"
+)
 
 
 def damaged_page(database: Path, number: int, size: int) -> bytes:
@@ -121,17 +132,25 @@ def test_after_one_damaged_page_all_is_there_but_what_only_that_page_had(kept, m
 
 def test_a_salvaged_store_keeps_its_sessions_their_titles_and_what_search_finds(machine):
     with closing(sqlite3.connect(machine.database)) as connection:
-        sessions = connection.execute("SELECT session_id, runtime, directory, started_at FROM sessions").fetchall()
-        [(root,)] = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'memory_file_states'")
+        sessions = connection.execute(
+            "SELECT session_id, runtime, directory, started_at FROM sessions"
+        ).fetchall()
+        [(root,)] = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'memory_file_states'"
+        )
     damaged_page(machine.database, root - 1, 4096)  # of all sessions
     assert "token5x3a" in machine.run("search", "token5x3a").stdout.replace("*", "")
     with closing(sqlite3.connect(machine.database)) as connection:
-        known = connection.execute("SELECT session_id, runtime, directory, started_at FROM sessions").fetchall()
+        known = connection.execute(
+            "SELECT session_id, runtime, directory, started_at FROM sessions"
+        ).fetchall()
     assert {one[0] for one in known} >= {session_id(0), session_id(1)}
     assert set(known) & set(sessions)
 
 
-def test_a_process_that_is_killed_while_it_salvages_is_followed_by_one_that_does(machine, monkeypatch):
+def test_a_process_that_is_killed_while_it_salvages_is_followed_by_one_that_does(
+    machine, monkeypatch
+):
     damaged_page(machine.database, 0, 4096)
     import session_memory.store.sqlite.corruption as corruption
 
@@ -162,6 +181,8 @@ def test_what_rules_exclude_stays_excluded_in_a_salvaged_store(machine):
         machine.run("doctor", "store")
         assert machine.run("ingest").returncode == 0
         with closing(sqlite3.connect(machine.database)) as connection:
-            assert connection.execute("SELECT count(*) FROM entries").fetchone() == (0,), f"seed {SEED}, page {number}"
+            assert connection.execute("SELECT count(*) FROM entries").fetchone() == (0,), (
+                f"seed {SEED}, page {number}"
+            )
             connection.execute("PRAGMA wal_checkpoint(truncate)")
     (machine.home / ".session-memory" / "config.yaml").unlink()

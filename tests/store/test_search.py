@@ -48,7 +48,10 @@ def marked(hit: Hit) -> list[str]:
 
 def test_a_question_finds_what_it_is_about_in_whatever_form_the_words_stand(scene):
     sessions(
-        scene, trip="We booked flights to Kyoto for April.", cat="The cat is ill.", book="I read a book about cats."
+        scene,
+        trip="We booked flights to Kyoto for April.",
+        cat="The cat is ill.",
+        book="I read a book about cats.",
     )
     assert found(scene, "When did we book the flight to Kyoto?")[0] == "trip"
     assert found(scene, "booking KYOTO flights") == ["trip", "book"]
@@ -57,21 +60,35 @@ def test_a_question_finds_what_it_is_about_in_whatever_form_the_words_stand(scen
 
 def test_what_has_more_and_rarer_words_of_the_query_comes_first(scene):
     sessions(
-        scene, a="the server is slow", b="the server is slow since the certificate expired",
-        c="a certificate for swimming", d="the server room", e="server, server, server",
-    )  # fmt: skip
+        scene,
+        a="the server is slow",
+        b="the server is slow since the certificate expired",
+        c="a certificate for swimming",
+        d="the server room",
+        e="server, server, server",
+    )
     assert found(scene, "server certificate expired")[:2] == ["b", "c"]
 
 
 def test_a_phrase_is_found_behind_thousands_of_newer_entries_with_its_words(scene):
     sessions(scene, old="The plum jam is in the cellar.")
-    scene.write("new", *[user(f"jam number {number} and a plum", at=START + DAY + number) for number in range(3_000)])
+    scene.write(
+        "new",
+        *[
+            user(f"jam number {number} and a plum", at=START + DAY + number)
+            for number in range(3_000)
+        ],
+    )
     scene.ingest()
     assert found(scene, '"plum jam"') == ["old"]
 
 
 def test_a_conversation_that_is_about_the_words_comes_before_one_that_mentions_them(scene):
-    scene.write("mention", *exchange("By the way, the harbour was nice.", "Good."), *exchange("Now to taxes.", "Yes."))
+    scene.write(
+        "mention",
+        *exchange("By the way, the harbour was nice.", "Good."),
+        *exchange("Now to taxes.", "Yes."),
+    )
     scene.write(
         "about",
         *exchange("Tell me of the harbour.", "The harbour is old."),
@@ -109,7 +126,9 @@ def test_a_quoted_phrase_must_be_there_as_it_stands(scene):
     sessions(scene, a="the support group meets", b="a group that gives support", c="support groups")
     assert sorted(found(scene, '"support group"')) == ["a", "c"]
     assert found(scene, '"support group" meets')[0] == "a"
-    assert found(scene, "“the support group”") == ["a"], "stop words in it count, other quotation marks do"
+    assert found(scene, "“the support group”") == ["a"], (
+        "stop words in it count, other quotation marks do"
+    )
 
 
 def test_where_nothing_has_the_phrase_its_words_are_looked_for(scene):
@@ -120,11 +139,15 @@ def test_where_nothing_has_the_phrase_its_words_are_looked_for(scene):
 def test_a_sentence_as_it_stands_comes_first_however_often_its_words_stand_elsewhere(scene):
     sentence = "it was then that we took the ferry"
     sessions(
-        scene, said=f"Well. {'And so on. ' * 400} It was THEN that we\ntook the ferry, not the train.",
-        other="took the ferry, the ferry took us", more="we took it, and the ferry took it then",
-    )  # fmt: skip
+        scene,
+        said=f"Well. {'And so on. ' * 400} It was THEN that we\ntook the ferry, not the train.",
+        other="took the ferry, the ferry took us",
+        more="we took it, and the ferry took it then",
+    )
     assert found(scene, sentence)[0] == "said"
-    assert found(scene, "that was -then we took the ferry")[0] == "other", "a minus still means what it says"
+    assert found(scene, "that was -then we took the ferry")[0] == "other", (
+        "a minus still means what it says"
+    )
 
 
 def test_a_flag_in_a_line_that_somebody_ran_takes_nothing_out(scene):
@@ -147,12 +170,16 @@ def test_a_time_in_a_question_lifts_what_was_said_then(scene):
     day = datetime.fromtimestamp(START + 3 * DAY)
     sessions(scene, **{f"s{number}": "we went swimming in the lake" for number in range(8)})
     assert found(scene, "swimming")[0] == "s7"
-    assert found(scene, f"where did we go swimming on {day:%d %B %Y}?")[0] in ("s3", "s4"), "it is told a little later"
+    assert found(scene, f"where did we go swimming on {day:%d %B %Y}?")[0] in ("s3", "s4"), (
+        "it is told a little later"
+    )
     assert len(found(scene, f"swimming on {day:%Y-%m-%d}")) == 8, "the others are found too"
 
 
 def test_a_word_with_a_minus_must_not_be_there(scene):
-    sessions(scene, a="jaguar in the zoo", b="jaguar, the car", c="a jaguar of the car dealer's wife")
+    sessions(
+        scene, a="jaguar in the zoo", b="jaguar, the car", c="a jaguar of the car dealer's wife"
+    )
     assert found(scene, "jaguar -car") == ["a"]
     assert set(found(scene, 'jaguar -"car dealer"')) == {"a", "b"}
     assert found(scene, "-car") == []
@@ -165,22 +192,36 @@ def test_where_only_what_is_unwanted_has_all_of_a_word_its_parts_are_looked_for(
 
 
 def test_a_text_of_nothing_but_minuses_is_found_as_it_stands(scene):
-    sessions(scene, a='we search for -"green door" -"blue window"', b="a green door", c="a blue window")
+    sessions(
+        scene, a='we search for -"green door" -"blue window"', b="a green door", c="a blue window"
+    )
     assert found(scene, '-"green door" -"blue window"') == ["a"]
 
 
 def test_what_is_written_as_one_word_belongs_together(scene):
-    sessions(scene, a="edit package.json", b="the json of a package", c="snake_case names", d="cases of snakes")
+    sessions(
+        scene,
+        a="edit package.json",
+        b="the json of a package",
+        c="snake_case names",
+        d="cases of snakes",
+    )
     assert found(scene, "package.json")[0] == "a"
     assert found(scene, "snake_case")[0] == "c"
-    assert found(scene, "snake-names-nowhere") != [], "where nothing has all of them, each by itself"
+    assert found(scene, "snake-names-nowhere") != [], (
+        "where nothing has all of them, each by itself"
+    )
 
 
 def test_chinese_japanese_and_thai_are_found_within_their_sentences(each_scene):
     sessions(
-        each_scene, zh="我们决定把数据库迁移到新的服务器", ja="来年の春に京都へ旅行に行きたいです", th="เราจะไปเที่ยวทะเลกัน",
-        ko="다음 주에 학교에 갑니다", en="nothing of that",
-    )  # fmt: skip
+        each_scene,
+        zh="我们决定把数据库迁移到新的服务器",
+        ja="来年の春に京都へ旅行に行きたいです",
+        th="เราจะไปเที่ยวทะเลกัน",
+        ko="다음 주에 학교에 갑니다",
+        en="nothing of that",
+    )
     assert found(each_scene, "数据库迁移")[0] == "zh"
     assert found(each_scene, "京都 旅行")[0] == "ja"
     assert found(each_scene, "春") == ["ja"], "a single character, within"
@@ -196,7 +237,9 @@ def test_removing_a_file_takes_text_without_spaces_out_of_the_index(scene):
     sessions(scene, ja="京都へ行きたい", other="京都タワー")
     scene.store.forget("", "-srv-agent/ja.jsonl")
     assert found(scene, "京都") == ["other"]
-    scene.store.connection.execute("INSERT INTO memory_search (memory_search) VALUES ('integrity-check')")
+    scene.store.connection.execute(
+        "INSERT INTO memory_search (memory_search) VALUES ('integrity-check')"
+    )
 
 
 def test_what_has_no_words_is_found_as_it_stands(each_scene):
@@ -207,10 +250,41 @@ def test_what_has_no_words_is_found_as_it_stands(each_scene):
 
 
 ODD_QUERIES = [
-    "", " ", '"', '""', "'", "-", "--", "*", "AND", "NOT x", "a AND b", "NEAR(a b)", "{text}: x", "x^2", "(((", "col:x",
-    "a\x00b", "\ud83d", "\udc00 x", "🎉" * 50, "x " * 5000, "x" * 10_000, '"' * 10_000, "- " * 5000, "'; DROP TABLE x",
-    '-"', '"a" OR "b', "京", "。", "\u0301", "\u202e", "-\"\u0301\"", "ัั", '"京" -都',
-]  # fmt: skip
+    "",
+    " ",
+    '"',
+    '""',
+    "'",
+    "-",
+    "--",
+    "*",
+    "AND",
+    "NOT x",
+    "a AND b",
+    "NEAR(a b)",
+    "{text}: x",
+    "x^2",
+    "(((",
+    "col:x",
+    "a\x00b",
+    "\ud83d",
+    "\udc00 x",
+    "🎉" * 50,
+    "x " * 5000,
+    "x" * 10_000,
+    '"' * 10_000,
+    "- " * 5000,
+    "'; DROP TABLE x",
+    '-"',
+    '"a" OR "b',
+    "京",
+    "。",
+    "\u0301",
+    "\u202e",
+    '-"\u0301"',
+    "ัั",
+    '"京" -都',
+]
 
 
 def test_any_text_is_a_query(each_scene):
@@ -219,8 +293,16 @@ def test_any_text_is_a_query(each_scene):
         assert {hit.conversation.session_id for hit in search(each_scene, query)} <= {"a", "b"}
 
 
-@settings(max_examples=some(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.text(alphabet=st.one_of(st.sampled_from('"-* ()ab京都:^+\x00'), st.characters()), max_size=60))
+@settings(
+    max_examples=some(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.text(
+        alphabet=st.one_of(st.sampled_from('"-* ()ab京都:^+\x00'), st.characters()), max_size=60
+    )
+)
 def test_any_text_at_all_is_a_query(scene, query):
     if not scene.store.file_states(""):
         sessions(scene, a="a b 京都 text")
@@ -232,30 +314,48 @@ def test_a_group_finds_only_its_own(each_scene, tmp_path):
         root = tmp_path / home / "-srv-agent"
         root.mkdir(parents=True)
         for number in range(20):
-            said = exchange(f"the plan of {home} number {number} 计划 🎉", "Noted.", at=START + number * DAY)
+            said = exchange(
+                f"the plan of {home} number {number} 计划 🎉", "Noted.", at=START + number * DAY
+            )
             (root / f"{home}-{number}.jsonl").write_bytes(lines(*said))
         each_scene.ingest(tmp_path / home, home)
-    for query in ("plan", '"the plan"', "计划", "计", "🎉", "plan -blue", "red blue plan", "plan number 7"):
+    for query in (
+        "plan",
+        '"the plan"',
+        "计划",
+        "计",
+        "🎉",
+        "plan -blue",
+        "red blue plan",
+        "plan number 7",
+    ):
         for home, other in (("red", "blue"), ("blue", "red")):
             hits = search(each_scene, query, homes=(home,), limit=100)
             assert {hit.conversation.home for hit in hits} <= {home}
             assert all(other not in hit.snippet for hit in hits)
     assert len(found(each_scene, "plan", homes=("red",), limit=100)) == 20
-    assert {hit.conversation.home for hit in search(each_scene, "plan", limit=200)} == {"red", "blue"}
+    assert {hit.conversation.home for hit in search(each_scene, "plan", limit=200)} == {
+        "red",
+        "blue",
+    }
     assert found(each_scene, "plan", homes=("green",)) == []
     assert found(each_scene, "plan", homes=()) == []
 
 
 def test_filters_limit_what_is_found(each_scene):
     each_scene.write(
-        "one", user("a boat", at=START), assistant("the boat", ("Bash", {"command": "ls boat"}), at=START + 5)
+        "one",
+        user("a boat", at=START),
+        assistant("the boat", ("Bash", {"command": "ls boat"}), at=START + 5),
     )
     each_scene.write("two", *exchange("my boat", "your boat", at=START + 10 * DAY))
     each_scene.ingest()
     assert found(each_scene, "boat", session="tw") == ["two"] * 2
     assert set(found(each_scene, "boat", since=(START + DAY) * 1000)) == {"two"}
     assert set(found(each_scene, "boat", until=(START + DAY) * 1000)) == {"one"}
-    assert found(each_scene, "boat", since=(START + DAY) * 1000, until=(START + 2 * DAY) * 1000) == []
+    assert (
+        found(each_scene, "boat", since=(START + DAY) * 1000, until=(START + 2 * DAY) * 1000) == []
+    )
     assert {hit.entry.role for hit in search(each_scene, "boat", role="user")} == {"user"}
     assert {hit.entry.role for hit in search(each_scene, "boat", role="assistant")} == {"assistant"}
     [hit] = search(each_scene, "boat", role="tool")
@@ -272,20 +372,31 @@ def test_a_filter_may_leave_files_in_very_many_places(each_scene):
         os.utime(each_scene.file(f"{project}-{number:03}"), (START + number, START + number))
     each_scene.ingest()
     assert len(found(each_scene, "plum", project="/srv/odd", limit=100)) == 60
-    assert all(name.startswith("even") for name in found(each_scene, "plum", project="/srv/even", limit=100))
+    assert all(
+        name.startswith("even")
+        for name in found(each_scene, "plum", project="/srv/even", limit=100)
+    )
     assert found(each_scene, "plum", project="/srv/even")[0] == "even-119"
 
 
 def test_a_time_limit_holds_within_a_conversation(each_scene):
-    each_scene.write("s", *exchange("early kite", "yes", at=START), *exchange("late kite", "yes", at=START + 600))
+    each_scene.write(
+        "s", *exchange("early kite", "yes", at=START), *exchange("late kite", "yes", at=START + 600)
+    )
     each_scene.ingest()
-    assert [hit.entry.text for hit in search(each_scene, "kite", since=(START + 300) * 1000)] == ["late kite"]
-    assert [hit.entry.text for hit in search(each_scene, "kite", until=(START + 300) * 1000)] == ["early kite"]
+    assert [hit.entry.text for hit in search(each_scene, "kite", since=(START + 300) * 1000)] == [
+        "late kite"
+    ]
+    assert [hit.entry.text for hit in search(each_scene, "kite", until=(START + 300) * 1000)] == [
+        "early kite"
+    ]
 
 
 def test_a_snippet_shows_the_words_in_the_middle_of_a_long_text_on_one_line(scene):
     text = (
-        "once upon a time " * 300 + "there was\n\na lighthouse <b>keeper</b> who kept lighthouses " + "and so on " * 300
+        "once upon a time " * 300
+        + "there was\n\na lighthouse <b>keeper</b> who kept lighthouses "
+        + "and so on " * 300
     )
     sessions(scene, s=text)
     [hit] = search(scene, "lighthouse keepers")
@@ -299,7 +410,11 @@ def test_a_snippet_shows_the_words_in_the_middle_of_a_long_text_on_one_line(scen
 
 
 def test_the_entry_that_fits_best_is_the_one_that_is_shown(scene):
-    scene.write("s", *exchange("a ferry", "When?"), *exchange("the night ferry to the island", "It leaves at nine."))
+    scene.write(
+        "s",
+        *exchange("a ferry", "When?"),
+        *exchange("the night ferry to the island", "It leaves at nine."),
+    )
     scene.ingest()
     assert search(scene, "night ferry island")[0].entry.text == "the night ferry to the island"
 
@@ -307,18 +422,27 @@ def test_the_entry_that_fits_best_is_the_one_that_is_shown(scene):
 def test_common_words_beside_a_rare_one_are_counted_in_old_conversations_too(scene):
     scene.write("old", *exchange("deploy deploy the zeppelin", "deploy it", at=START))
     scene.write("older", *exchange("the zeppelin lands", "well", at=START - DAY))
-    scene.write("new", *[one for n in range(900) for one in exchange(f"deploy {n}", "ok", at=START + DAY + n)])
+    scene.write(
+        "new",
+        *[one for n in range(900) for one in exchange(f"deploy {n}", "ok", at=START + DAY + n)],
+    )
     scene.ingest()
     assert found(scene, "deploy zeppelin")[0] == "old"
 
 
 def test_a_search_for_a_phrase_says_how_many_older_entries_were_not_read_for_it(scene, monkeypatch):
-    sessions(scene, old="plum jam in the cellar", **{f"s{number}": f"jam {number}, and a plum" for number in range(6)})
+    sessions(
+        scene,
+        old="plum jam in the cellar",
+        **{f"s{number}": f"jam {number}, and a plum" for number in range(6)},
+    )
     assert (found(scene, '"plum jam"'), search(scene, '"plum jam"').unchecked) == (["old"], 0)
     monkeypatch.setattr(postings_module, "MOST_CHECKED", 4)
     hits = search(scene, '"plum jam"')
     assert len(hits) > 1, "none of those that were read has it, and its words are looked for"
-    assert hits.notice.startswith("3 older entries may fit the quoted phrase and were not read for it")
+    assert hits.notice.startswith(
+        "3 older entries may fit the quoted phrase and were not read for it"
+    )
     assert search(scene, '"plum jam"', until=(START + DAY) * 1000).notice == ""
     assert search(scene, "plum jam").notice == ""
 
@@ -326,7 +450,9 @@ def test_a_search_for_a_phrase_says_how_many_older_entries_were_not_read_for_it(
 def test_of_two_common_words_what_has_both_is_found_however_old(scene):
     scene.write("old", *exchange("blue moon", "ok", at=START - DAY))
     scene.ingest()
-    scene.write("new", *[one for n in range(800) for one in exchange("blue", "moon", at=START + DAY + n)])
+    scene.write(
+        "new", *[one for n in range(800) for one in exchange("blue", "moon", at=START + DAY + n)]
+    )
     scene.ingest()
     assert search(scene, "blue moon")[0].entry.text == "blue moon"
 
@@ -337,7 +463,10 @@ def test_what_was_injected_by_us_is_never_found(scene):
         "s",
         user("hello"),
         record("attachment", attachment={"type": "hook_additional_context", "content": [block]}),
-        user(f"<system-reminder>\nUserPromptSubmit hook additional context: {block}\n</system-reminder>", isMeta=True),
+        user(
+            f"<system-reminder>\nUserPromptSubmit hook additional context: {block}\n</system-reminder>",
+            isMeta=True,
+        ),
         assistant("hi"),
     )
     scene.ingest()
@@ -360,7 +489,11 @@ def test_nothing_is_found_in_an_empty_store(each_scene):
 
 
 def test_a_project_is_found_in_either_case_and_unicode_form(each_scene):
-    for name, cwd in (("one", "/srv/\u00dcber[x]"), ("two", "/srv/u\u0308ber[x]"), ("three", "/srv/uber[x]")):
+    for name, cwd in (
+        ("one", "/srv/\u00dcber[x]"),
+        ("two", "/srv/u\u0308ber[x]"),
+        ("three", "/srv/uber[x]"),
+    ):
         each_scene.write(name, *exchange("oat milk", "All right.", cwd=cwd))
     each_scene.ingest()
     for project in ("\u00fcber[", "U\u0308BER["):
@@ -370,7 +503,14 @@ def test_a_project_is_found_in_either_case_and_unicode_form(each_scene):
 
 def test_a_time_beyond_all_sessions_is_no_time(scene):
     sessions(scene, one="oat milk")
-    for time in ("0001-01-01", "1.1.0001", "9999-12-31", "9999 years ago", "in 1900", "vor 9999 Jahren"):
+    for time in (
+        "0001-01-01",
+        "1.1.0001",
+        "9999-12-31",
+        "9999 years ago",
+        "in 1900",
+        "vor 9999 Jahren",
+    ):
         assert found(scene, f"milk {time}") == ["one"], time
 
 

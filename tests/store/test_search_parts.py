@@ -1,4 +1,5 @@
-"""What a query asks for, which piece of a text is shown for it, and the questions that recall is measured with."""
+"""What a query asks for, which piece of a text is shown for it, and the questions that recall is
+measured with."""
 
 from __future__ import annotations
 
@@ -12,8 +13,21 @@ from bench.recall.__main__ import OWN_SETS, ask
 from bench.recall.sets import SetError, read_set
 from session_memory.store.search.dates import times_in
 from session_memory.store.search.index import ConversationTable, Expression, Terms, indexable
-from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
-from session_memory.store.search.ranking import closeness, conversation_scores, entry_score, idf, length_norms
+from session_memory.store.search.query import (
+    MOST_PARTS,
+    STOP_WORDS,
+    Query,
+    contains,
+    parse,
+    relaxed,
+)
+from session_memory.store.search.ranking import (
+    closeness,
+    conversation_scores,
+    entry_score,
+    idf,
+    length_norms,
+)
 from session_memory.store.search.search import SNIPPET_CHARACTERS, merged, snippet
 from session_memory.store.sqlite.search_index import match_of, terms_of
 
@@ -29,7 +43,12 @@ def matches(query: Query) -> list[str]:
 
 def test_a_query_becomes_what_the_index_is_asked_for(terms):
     expected = {
-        "When did Caroline go to the support group?": ['"Caroline"', '"go"', '"support"', '"group"'],
+        "When did Caroline go to the support group?": [
+            '"Caroline"',
+            '"go"',
+            '"support"',
+            '"group"',
+        ],
         "what is it": ['"what"', '"is"', '"it"'],
         "Tom's dog": ['"Tom"', '"dog"'],
         "run running runs": ['"runs"'],
@@ -48,7 +67,10 @@ def test_a_query_becomes_what_the_index_is_asked_for(terms):
 def test_what_is_unwanted_is_told_apart_from_what_is_looked_for(terms):
     query = parse('jaguar -car -"big cat" e-mail', terms)
     assert matches(query) == ['"jaguar"', '"e" AND "mail"']
-    assert match_of(Expression((query.parts[1].words,), (), query.unwanted)) == '(("e" AND "mail")) NOT ("car")'
+    assert (
+        match_of(Expression((query.parts[1].words,), (), query.unwanted))
+        == '(("e" AND "mail")) NOT ("car")'
+    )
     assert query.unwanted_phrases == (("big", "cat"),)
 
 
@@ -83,8 +105,12 @@ def test_text_with_spaces_is_indexed_as_it_is():
 
 def test_terms_stand_where_they_are_said_to(terms):
     for text in (
-        "plain text", "naïve café — 🎉 bücher", "🎉 a “quoted” word", "in 京都市 zu Fuß", "e\u0301t\u00e9 x"
-    ):  # fmt: skip
+        "plain text",
+        "naïve café — 🎉 bücher",
+        "🎉 a “quoted” word",
+        "in 京都市 zu Fuß",
+        "e\u0301t\u00e9 x",
+    ):
         spans = terms.spans(text)
         assert {term for _, _, term in spans} == set(terms.of(text))
         for start, end, term in spans:
@@ -100,7 +126,12 @@ def test_rarer_is_worth_more_and_never_less_than_nothing():
 
 
 def test_more_often_is_better_and_longer_is_worse():
-    assert entry_score([(1.0, 2)], 50, 50) > entry_score([(1.0, 1)], 50, 50) > entry_score([(1.0, 1)], 500, 50) > 0
+    assert (
+        entry_score([(1.0, 2)], 50, 50)
+        > entry_score([(1.0, 1)], 50, 50)
+        > entry_score([(1.0, 1)], 500, 50)
+        > 0
+    )
 
 
 @pytest.mark.parametrize("others", [0, 500], ids=["most conversations have it", "few have it"])
@@ -108,7 +139,9 @@ def test_a_conversation_with_more_of_it_is_better_and_a_longer_one_worse(others)
     starts = [10, 20, 30, 40, *range(100, 100 + 10 * others, 10)]
     sizes = [100, 100, 900, 100] + [100] * others
     table = ConversationTable(starts, [5] * len(starts), [0] * len(starts), length_norms(sizes))
-    twice, once, once_in_a_long_one, never, *_ = conversation_scores(table, [[11, 14, 20, 34]], [2.0])
+    twice, once, once_in_a_long_one, never, *_ = conversation_scores(
+        table, [[11, 14, 20, 34]], [2.0]
+    )
     assert twice > once > once_in_a_long_one > never == 0
 
 
@@ -134,21 +167,34 @@ def test_what_was_said_at_the_time_that_a_question_names_is_near():
         ("all that broke in 2023", "2023-11-11", "2024-11-11"),
     ):
         times = times_in(question, NOW)
-        moment, another = (round(datetime.fromisoformat(one + "T12:00").timestamp() * 1000) for one in (day, other))
+        moment, another = (
+            round(datetime.fromisoformat(one + "T12:00").timestamp() * 1000) for one in (day, other)
+        )
         assert closeness(moment, times) == 1.0, question
         assert closeness(another, times) < 0.8, question
 
 
 def test_what_names_no_time_is_none():
     texts = (
-        "may I march on?", "version 2026 of it", "the 7 dwarfs", "1.2.3", "31 February", "ago", "last", "99999999 days ago", "on",
-    )  # fmt: skip
+        "may I march on?",
+        "version 2026 of it",
+        "the 7 dwarfs",
+        "1.2.3",
+        "31 February",
+        "ago",
+        "last",
+        "99999999 days ago",
+        "on",
+    )
     assert [text for text in texts if times_in(text, NOW)] == []
 
 
 def test_a_snippet_is_where_most_of_the_words_are(terms):
     text = (
-        "A cat. " + "Nothing here at all. " * 30 + "The cat sat on a mat <with> another\ncat. " + "Then nothing. " * 30
+        "A cat. "
+        + "Nothing here at all. " * 30
+        + "The cat sat on a mat <with> another\ncat. "
+        + "Then nothing. " * 30
     )
     weights = {"cat": 2.0, "mat": 3.0}
     shown, marks = snippet(text, weights, terms.spans)
@@ -176,9 +222,19 @@ def test_the_shipped_questions_find_their_sessions():
 
 def test_a_set_whose_evidence_is_not_there_is_refused(tmp_path):
     path = tmp_path / "set.json"
-    session = {"id": "s", "date": "2026-01-01T10:00:00Z", "messages": [{"role": "user", "text": "hello"}]}
+    session = {
+        "id": "s",
+        "date": "2026-01-01T10:00:00Z",
+        "messages": [{"role": "user", "text": "hello"}],
+    }
     path.write_text(
-        json.dumps({"groups": [{"sessions": [session], "questions": [{"question": "x", "evidence": ["t"]}]}]})
+        json.dumps(
+            {
+                "groups": [
+                    {"sessions": [session], "questions": [{"question": "x", "evidence": ["t"]}]}
+                ]
+            }
+        )
     )
     with pytest.raises(SetError, match="no such evidence"):
         read_set(path)

@@ -1,7 +1,8 @@
-"""Search against a brute-force reference: random texts and queries, of which the reference knows the words.
+"""Search against a brute-force reference: random texts and queries, of which the reference knows
+the words.
 
-`--queries N` tries N queries with a machine's own engine, and a quarter with a team's; without it 200, and 1,000 with `--all`.
-"""
+`--queries N` tries N queries with a machine's own engine, and a quarter with a team's; without it
+200, and 1,000 with `--all`."""
 
 from __future__ import annotations
 
@@ -18,10 +19,17 @@ from session_memory.store.values import Filter, key_of
 
 # A word and its forms: of the same term in the index.
 WORDS = {
-    "harbour": ("harbour", "Harbours", "HARBOUR"), "plum": ("plum", "plums", "Plúm"), "jam": ("jam", "JAM"),
-    "kiosk": ("kiosk", "kiosks"), "uber": ("über", "Uber", "ÜBER"), "42": ("42",), "kyoto": ("Kyoto", "kyōto"),
-    "mast": ("mast", "masts"), "zoo": ("zoo",), "lamp": ("lamp", "lamps"),
-}  # fmt: skip
+    "harbour": ("harbour", "Harbours", "HARBOUR"),
+    "plum": ("plum", "plums", "Plúm"),
+    "jam": ("jam", "JAM"),
+    "kiosk": ("kiosk", "kiosks"),
+    "uber": ("über", "Uber", "ÜBER"),
+    "42": ("42",),
+    "kyoto": ("Kyoto", "kyōto"),
+    "mast": ("mast", "masts"),
+    "zoo": ("zoo",),
+    "lamp": ("lamp", "lamps"),
+}
 STOP_WORDS = ("the", "when", "did", "of")
 RUNS = ("京都旅行", "京都", "旅行記", "ทะเลสาบ", "器")
 CHARACTERS = frozenset("".join(RUNS))
@@ -43,8 +51,8 @@ class Item(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece of a query as typed, its terms in sequence, and the parts that the documentation says it means: each has
-    some terms, in sequence if it `is_phrase` or `is_unwanted`."""
+    """A piece of a query as typed, its terms in sequence, and the parts that the documentation says
+    it means: each has some terms, in sequence if it `is_phrase` or `is_unwanted`."""
 
     text: str
     terms: tuple[str, ...]
@@ -74,22 +82,37 @@ class Story:
                 role = chance.choice(("user", "assistant"))
                 (terms, text), (tool_terms, tool_text) = self.text(), self.text()
                 use = NewTool(
-                    key_of(f"{name} tool {minute}"), key_of(f"{name} call {minute}"), "Bash", "command", tool_text
+                    key_of(f"{name} tool {minute}"),
+                    key_of(f"{name} call {minute}"),
+                    "Bash",
+                    "command",
+                    tool_text,
                 )
-                entries.append(said(text, number * 600 + minute, role, key=f"{name} {minute}", tools=(use,)))
+                entries.append(
+                    said(text, number * 600 + minute, role, key=f"{name} {minute}", tools=(use,))
+                )
                 at = START + (number * 600 + minute) * MINUTE
-                self.items += [Item(name, role, at, terms, text), Item(name, "tool", at, tool_terms, tool_text)]
-            times = {"first_entry_timestamp": entries[0].timestamp, "last_entry_timestamp": entries[-1].timestamp}
+                self.items += [
+                    Item(name, role, at, terms, text),
+                    Item(name, "tool", at, tool_terms, tool_text),
+                ]
+            times = {
+                "first_entry_timestamp": entries[0].timestamp,
+                "last_entry_timestamp": entries[-1].timestamp,
+            }
             put(scene, None, state(name, **times), *entries)
 
     def text(self) -> tuple[tuple[str, ...], str]:
-        """Some words and separators, or a query as typed or as its words: the terms and the text."""
+        """Some words and separators, or a query as typed or as its words: the terms and the
+        text."""
         if self.chance.random() < 0.15:
             pieces = self.pieces()
             self.typed.append(pieces)
             terms = [term for piece in pieces for term in piece.terms]
             text = " ".join(piece.text for piece in pieces)
-            return tuple(terms), text if self.chance.random() < 0.5 else text.replace("-", "").replace('"', "")
+            return tuple(terms), text if self.chance.random() < 0.5 else text.replace(
+                "-", ""
+            ).replace('"', "")
         terms, text = [], ""
         for _ in range(self.chance.randint(1, 7)):
             kind = self.chance.random()
@@ -138,7 +161,9 @@ class Story:
         if kind < 0.93:
             return Piece(f'"{run}"', terms_of_run(run), (pairs,), is_phrase=True)
         if kind < 0.95:
-            return Piece(f'"{run} {first}"', phrase := (*terms_of_run(run), *one), (phrase,), is_phrase=True)
+            return Piece(
+                f'"{run} {first}"', phrase := (*terms_of_run(run), *one), (phrase,), is_phrase=True
+            )
         return Piece(run, terms_of_run(run), tuple((pair,) for pair in pairs))
 
     def found(self, pieces: list[Piece], text: str, fits: Callable[[Item], bool]) -> set[str]:
@@ -174,7 +199,8 @@ def having_some(parts: list[set[str]], items: list[Item]) -> set[Item]:
 def has_all(item: Item, part: set[str]) -> bool:
     """A single character of a script without spaces is part of every pair that begins with it."""
     return all(
-        any(term.startswith(one) for term in item.terms) if one in CHARACTERS else one in item.terms for one in part
+        any(term.startswith(one) for term in item.terms) if one in CHARACTERS else one in item.terms
+        for one in part
     )
 
 
@@ -211,8 +237,12 @@ def test_search_finds_what_a_brute_force_search_finds(scene: Scene, queries: int
         expected = story.found(pieces, text, fits)
         if found != expected:
             narrowed = {
-                name: value for name, value in wanted._asdict().items() if value != Filter._field_defaults[name]
+                name: value
+                for name, value in wanted._asdict().items()
+                if value != Filter._field_defaults[name]
             }
-            wrong.append(f"{text!r} {narrowed}: wrong {sorted(found - expected)}, missing {sorted(expected - found)}")
+            wrong.append(
+                f"{text!r} {narrowed}: wrong {sorted(found - expected)}, missing {sorted(expected - found)}"
+            )
     shown = "\n".join(wrong[:10])
     assert not wrong, f"seed {seed}: {len(wrong)} of {queries}\n{shown}"

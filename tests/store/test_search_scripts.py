@@ -28,20 +28,43 @@ START = 1_780_000_000
 DAY = 86_400
 # Words of the same letters that differ in their signs, by script; the first is looked for.
 ALIKE = {
-    "Hindi": ("दिन", "दान", "दीन"), "Tamil": ("பல்", "பால்", "பில்"), "Bengali": ("দিন", "দান", "দীন"),
-    "Telugu": ("కల", "కాల", "కీల"), "Sinhala": ("ගල", "ගාල", "ගිල"), "Thaana": ("ބަސް", "ބިސް", "ބުސް"),
-    "Thai": ("วัน", "วิน", "วุน"), "Khmer": ("កុក", "កូក", "កិក"), "Myanmar": ("ကား", "ကူး", "ကီး"),
-}  # fmt: skip
+    "Hindi": ("दिन", "दान", "दीन"),
+    "Tamil": ("பல்", "பால்", "பில்"),
+    "Bengali": ("দিন", "দান", "দীন"),
+    "Telugu": ("కల", "కాల", "కీల"),
+    "Sinhala": ("ගල", "ගාල", "ගිල"),
+    "Thaana": ("ބަސް", "ބިސް", "ބުސް"),
+    "Thai": ("วัน", "วิน", "วุน"),
+    "Khmer": ("កុក", "កូក", "កិក"),
+    "Myanmar": ("ကား", "ကူး", "ကီး"),
+}
 # How a word is typed, and how it may stand in a text.
 SAME = {
-    "Hebrew": ("שלום", "שָׁלוֹם"), "Arabic": ("العربية", "العَرَبِيَّة"), "Arabic stretched": ("محمد", "محـــمد"),
-    "Arabic composed": ("أخبار", "أخبار"), "Hindi with dots": ("ज़मीन", "जमीन"), "Bengali composed": ("বাড়ি", "বাড়ি"),
-    "Sinhala with a joiner": ("ශ්රී", "ශ්‍රී"), "full width": ("Cache42", "Ｃａｃｈｅ４２"), "Latin": ("Zürich", "Zu\u0308rich"),
-    "stroke": ("plum", "pl\u0336u\u0336m"), "ligature": ("workflow", "work\ufb02ow"), "sharp s": ("strasse", "Straße"),
-    "capital sharp s": ("GROSS", "GROẞ"), "half-width kana": ("ガラス", "ｶﾞﾗｽ"), "kana with a mark apart": ("ギター", "キ\u3099ター"),
-    "jamo": ("서울", "\u1109\u1165\u110b\u116e\u11af"), "radical": ("人々", "\u2f08々"), "power": ("x2", "x²"),
-    "bold": ("Merge", "𝐌𝐞𝐫𝐠𝐞"), "Arabic forms": ("سلام", "\ufeb3\ufefc\ufee1"), "digraph": ("ijsje", "\u0133sje"), "Korean": ("한국어", "한국어"), "Chinese": ("旅行", "京都旅行"), "Japanese": ("カメラ", "カメラ"),
-}  # fmt: skip
+    "Hebrew": ("שלום", "שָׁלוֹם"),
+    "Arabic": ("العربية", "العَرَبِيَّة"),
+    "Arabic stretched": ("محمد", "محـــمد"),
+    "Arabic composed": ("أخبار", "أخبار"),
+    "Hindi with dots": ("ज़मीन", "जमीन"),
+    "Bengali composed": ("বাড়ি", "বাড়ি"),
+    "Sinhala with a joiner": ("ශ්රී", "ශ්‍රී"),
+    "full width": ("Cache42", "Ｃａｃｈｅ４２"),
+    "Latin": ("Zürich", "Zu\u0308rich"),
+    "stroke": ("plum", "pl\u0336u\u0336m"),
+    "ligature": ("workflow", "work\ufb02ow"),
+    "sharp s": ("strasse", "Straße"),
+    "capital sharp s": ("GROSS", "GROẞ"),
+    "half-width kana": ("ガラス", "ｶﾞﾗｽ"),
+    "kana with a mark apart": ("ギター", "キ\u3099ター"),
+    "jamo": ("서울", "\u1109\u1165\u110b\u116e\u11af"),
+    "radical": ("人々", "\u2f08々"),
+    "power": ("x2", "x²"),
+    "bold": ("Merge", "𝐌𝐞𝐫𝐠𝐞"),
+    "Arabic forms": ("سلام", "\ufeb3\ufefc\ufee1"),
+    "digraph": ("ijsje", "\u0133sje"),
+    "Korean": ("한국어", "한국어"),
+    "Chinese": ("旅行", "京都旅行"),
+    "Japanese": ("カメラ", "カメラ"),
+}
 
 
 def sessions(scene: Scene, **texts: str) -> None:
@@ -65,7 +88,9 @@ def found(scene: Scene, query: str) -> dict[str, list[str]]:
 
 def test_words_that_differ_in_a_vowel_sign_are_different_words(each_scene):
     texts = {
-        f"{script} {number}": f"1 {word} 2" for script, words in ALIKE.items() for number, word in enumerate(words)
+        f"{script} {number}": f"1 {word} 2"
+        for script, words in ALIKE.items()
+        for number, word in enumerate(words)
     }
     sessions(each_scene, **texts)
     for script, words in ALIKE.items():
@@ -78,7 +103,12 @@ def test_words_that_differ_in_a_vowel_sign_are_different_words(each_scene):
 
 def test_a_word_is_found_with_and_without_the_marks_that_many_leave_out(each_scene):
     sessions(
-        each_scene, **{f"{script} {form}": text for script, forms in SAME.items() for form, text in enumerate(forms)}
+        each_scene,
+        **{
+            f"{script} {form}": text
+            for script, forms in SAME.items()
+            for form, text in enumerate(forms)
+        },
     )
     for script, forms in SAME.items():
         for word in forms[:1] if script == "Chinese" else forms:
@@ -104,8 +134,12 @@ def test_a_phrase_is_found_and_marked_whatever_form_its_letters_have(each_scene)
     assert found(each_scene, "strasse -workflow") == {}
     assert found(each_scene, '"fine STRASSE 12"')["ligature"] == ["\ufb01ne", "Straße", "12"]
     assert found(each_scene, '"プラグイン"') == {"kana": ["ﾌﾟﾗｸﾞｲﾝ"]}
-    assert found(each_scene, "プ") == {"kana": ["ﾌﾟ"]}, "a single character is the beginning of a word"
-    assert found(each_scene, "then the first workflow ran said fine")["ligature"], "a sentence, without quotes"
+    assert found(each_scene, "プ") == {"kana": ["ﾌﾟ"]}, (
+        "a single character is the beginning of a word"
+    )
+    assert found(each_scene, "then the first workflow ran said fine")["ligature"], (
+        "a sentence, without quotes"
+    )
 
 
 def test_a_symbol_beside_a_word_is_no_part_of_it(each_scene):
@@ -131,13 +165,23 @@ def with_every_letter(text: str) -> str:
 
 
 def index_as_before(store: str, form: Callable[[str], str], *migrations: str) -> None:
-    """Make the index of an earlier version, which got texts in this form and had not run these migrations."""
+    """Make the index of an earlier version, which got texts in this form and had not run these
+    migrations."""
     connection = open_file(store)
     connection.execute("INSERT INTO memory_search (memory_search) VALUES ('delete-all')")
-    for table, column in (("memory_transcript_entries", "content"), ("memory_tool_uses", "argument")):
-        for item, text in connection.execute(f"SELECT id, {column} FROM {table} WHERE {column} != ''").fetchall():
-            connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, form(text)))
-    for number, *texts in connection.execute("SELECT number, title, subject, content, quote FROM memories").fetchall():
+    for table, column in (
+        ("memory_transcript_entries", "content"),
+        ("memory_tool_uses", "argument"),
+    ):
+        for item, text in connection.execute(
+            f"SELECT id, {column} FROM {table} WHERE {column} != ''"
+        ).fetchall():
+            connection.execute(
+                "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, form(text))
+            )
+    for number, *texts in connection.execute(
+        "SELECT number, title, subject, content, quote FROM memories"
+    ).fetchall():
         connection.execute(
             "UPDATE memories_search SET title = ?, subject = ?, content = ?, quote = ? WHERE rowid = ?",
             (*map(form, texts), number),
@@ -151,11 +195,21 @@ LETTERS = "index_one_form_of_letters"
 
 
 @pytest.mark.parametrize(
-    ("form", "migrations"), [(with_marks, ("index_words_whole", LETTERS)), (with_every_letter, (LETTERS,))]
+    ("form", "migrations"),
+    [(with_marks, ("index_words_whole", LETTERS)), (with_every_letter, (LETTERS,))],
 )
-def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(tmp_path, form, migrations):
+def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(
+    tmp_path, form, migrations
+):
     scene = Scene(tmp_path)
-    words = {"Hindi": "दिन", "other": "दान", "Hebrew": "שָׁלוֹם", "Thai": "วัน", "ASCII": "plum", "Latin": "Zürich"}
+    words = {
+        "Hindi": "दिन",
+        "other": "दान",
+        "Hebrew": "שָׁלוֹם",
+        "Thai": "วัน",
+        "ASCII": "plum",
+        "Latin": "Zürich",
+    }
     words |= {"ligature": "\ufb01sh", "kana": "ｶﾞﾗｽ", "sharp s": "Gruß"}
     call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "echo দিন"}}
     for number, (name, text) in enumerate(words.items()):
@@ -171,10 +225,18 @@ def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(tmp_p
     index_as_before(str(scene.database), form, *migrations)
     assert terms_in(str(scene.database)) != expected
     store = SqliteStore(str(scene.database))
-    hits = {word: [hit.conversation.session_id for hit in store.search(word, Filter())] for word in words.values()}
+    hits = {
+        word: [hit.conversation.session_id for hit in store.search(word, Filter())]
+        for word in words.values()
+    }
     assert hits == {word: [name] for name, word in words.items()}
     assert [hit.conversation.session_id for hit in store.search("দিন", Filter())] == ["tool"]
-    for typed, name in {"שלום": "Hebrew", "fish": "ligature", "ガラス": "kana", "gruss": "sharp s"}.items():
+    for typed, name in {
+        "שלום": "Hebrew",
+        "fish": "ligature",
+        "ガラス": "kana",
+        "gruss": "sharp s",
+    }.items():
         assert [hit.conversation.session_id for hit in store.search(typed, Filter())] == [name]
     store.close()
     index = MemoryIndex(str(scene.database))
@@ -205,7 +267,12 @@ def test_every_character_has_one_form_and_keeps_its_place():
         text = f"\ufb01 {character} x"
         aligned = Aligned(text)
         start, end = len("fi "), len(aligned.form) - len(" x")
-        assert aligned.form[start:end] == compatible(character) == compatible(compatible(character)) != ""
+        assert (
+            aligned.form[start:end]
+            == compatible(character)
+            == compatible(compatible(character))
+            != ""
+        )
         assert aligned.span(start, end) == (2, 3)
         assert aligned.span(end + 1, end + 2) == (4, 5)
 
@@ -215,8 +282,13 @@ def terms_in(store: str) -> list[tuple[str, str, int]]:
     connection = open_file(store)
     found = []
     for index in ("memory_search", "memories_search"):
-        connection.execute(f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, {index}, instance)")
-        found += [(index, term, item) for term, item in connection.execute("SELECT term, doc FROM terms ORDER BY 1, 2")]
+        connection.execute(
+            f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, {index}, instance)"
+        )
+        found += [
+            (index, term, item)
+            for term, item in connection.execute("SELECT term, doc FROM terms ORDER BY 1, 2")
+        ]
         connection.execute("DROP TABLE temp.terms")
     connection.close()
     return found

@@ -1,5 +1,5 @@
-"""What every engine of the store does that is read from: SqliteStore's reading methods, whatever database is behind them. What is written to
-is in test_store_ingest.py."""
+"""What every engine of the store does that is read from: SqliteStore's reading methods, whatever
+database is behind them. What is written to is in test_store_ingest.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ def test_what_is_written_is_read_back_in_order_and_whole(scene):
     )
     [conversation] = scene.conversations()
     first, use, last = scene.items(conversation)
-    assert (first.role, first.text, first.cwd, first.timestamp) == ("user", "hello", "/srv/agent", START)
+    assert (first.role, first.text, first.cwd, first.timestamp) == (
+        "user",
+        "hello",
+        "/srv/agent",
+        START,
+    )
     assert (use.role, use.tool, use.text, use.kind) == ("tool", "Bash", "ls x", "command")
     assert (use.outcome, use.error, use.result_size, use.result_lines) == ended
     assert (last.role, last.text) == ("assistant", "done")
@@ -29,7 +34,12 @@ def test_what_is_written_is_read_back_in_order_and_whole(scene):
 
 def test_the_result_of_a_tool_use_may_come_later(scene):
     first = put(scene, None, state(), said("", tools=(tool("ls"),)))
-    put(scene, first, first._replace(offset=5), outcomes=[(key_of("ls"), ToolOutcome("ok", "", 10, 2))])
+    put(
+        scene,
+        first,
+        first._replace(offset=5),
+        outcomes=[(key_of("ls"), ToolOutcome("ok", "", 10, 2))],
+    )
     [use] = scene.items(scene.conversations()[0])
     assert (use.outcome, use.result_size) == ("ok", 10)
 
@@ -37,8 +47,16 @@ def test_the_result_of_a_tool_use_may_come_later(scene):
 def test_a_result_counts_for_a_tool_use_of_its_own_file_alone(scene):
     put(scene, None, state("a"), said("", tools=(tool("ls", call="1"),)))
     other = put(scene, None, state("b"), said("", tools=(tool("pwd", call="1"),)))
-    put(scene, other, other._replace(offset=5), outcomes=[(key_of("1"), ToolOutcome("ok", "", 10, 2))])
-    assert [item.outcome for one in scene.conversations() for item in scene.items(one)] == ["", "ok"]
+    put(
+        scene,
+        other,
+        other._replace(offset=5),
+        outcomes=[(key_of("1"), ToolOutcome("ok", "", 10, 2))],
+    )
+    assert [item.outcome for one in scene.conversations() for item in scene.items(one)] == [
+        "",
+        "ok",
+    ]
 
 
 def test_a_silence_longer_than_the_gap_begins_a_conversation(scene):
@@ -48,7 +66,15 @@ def test_a_silence_longer_than_the_gap_begins_a_conversation(scene):
 
 
 def test_a_clock_that_goes_back_and_a_missing_time_cut_nothing(scene):
-    put(scene, None, state(), said("a", 100), said("b", 10), said("c", timestamp=None), said("d", 130))
+    put(
+        scene,
+        None,
+        state(),
+        said("a", 100),
+        said("b", 10),
+        said("c", timestamp=None),
+        said("d", 130),
+    )
     [conversation] = scene.conversations()
     assert (conversation.entry_count, conversation.last_message_at) == (4, START + 130 * MINUTE)
 
@@ -82,7 +108,9 @@ def test_a_group_sees_its_own_alone_and_shares_no_row_with_another(scene):
     [red] = scene.conversations(homes=("red",))
     assert scene.told.conversation(red.id, ("blue",)) is None
     assert scene.told.conversation(red.id, ("red",)) == red
-    assert [hit.conversation.home for hit in scene.told.search("plan", Filter(homes=("blue",)))] == ["blue"]
+    assert [
+        hit.conversation.home for hit in scene.told.search("plan", Filter(homes=("blue",)))
+    ] == ["blue"]
     assert scene.told.counts(("red",)).entries == 1
     assert len(scene.conversations(homes=None)) == 2
     assert scene.conversations(homes=()) == []
@@ -92,7 +120,9 @@ def test_filters_choose_by_project_session_status_and_time(scene):
     put(scene, None, state("abc", cwd="/srv/Alpha"), said("a", 0))
     put(scene, None, state("def", cwd="/srv/beta"), said("b", 1000))
     assert [one.session_id for one in scene.conversations(project="alpha")] == ["abc"]
-    assert [one.session_id for one in scene.conversations(directories=("/srv/Alpha", "/x"))] == ["abc"]
+    assert [one.session_id for one in scene.conversations(directories=("/srv/Alpha", "/x"))] == [
+        "abc"
+    ]
     assert [one.session_id for one in scene.conversations(directories=("/srv",))] == ["abc", "def"]
     assert scene.conversations(directories=("/srv/be",)) == []
     found = scene.told.search("a", Filter(directories=("/srv/beta",)))
@@ -104,7 +134,13 @@ def test_filters_choose_by_project_session_status_and_time(scene):
 
 
 def test_filters_choose_by_runtime_and_a_search_by_the_kind_of_a_tool_use(scene):
-    put(scene, None, state("abc"), said("bake bread"), said("", 1, "assistant", tools=(tool("bake bread"),)))
+    put(
+        scene,
+        None,
+        state("abc"),
+        said("bake bread"),
+        said("", 1, "assistant", tools=(tool("bake bread"),)),
+    )
     put(scene, None, state("def", source="codex"), said("bake rolls", 2))
     assert [one.session_id for one in scene.conversations(runtime="codex")] == ["def"]
 

@@ -1,5 +1,5 @@
-"""Whatever has become of memory.db and the files beside it: a command says it in one line, heals or sets aside, and
-answers; what no transcript tells is kept."""
+"""Whatever has become of memory.db and the files beside it: a command says it in one line, heals or
+sets aside, and answers; what no transcript tells is kept."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ from session_memory.store.values import Usage
 from session_memory.text.timestamps import now_milliseconds
 
 SPENT = 200
-NOTHING_WAITS = (
-    "Nothing waits: a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)."
-)
+NOTHING_WAITS = "Nothing waits: a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)."
 Damage = Callable[[Path], None]
 
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreUser, Path]:
-    """A user with memories of four conversations, one of which they have forgotten, and a copy of all that is kept.
+    """A user with memories of four conversations, one of which they have forgotten, and a copy of
+    all that is kept.
 
     The transcripts of two are gone: one of them is in the archives, one in the store alone."""
     machine = StoreUser(tmp_path_factory.mktemp("damage") / "user")
@@ -68,7 +67,9 @@ def talk(name: str) -> list[dict[str, object]]:
     return [
         record
         for turn in range(3)
-        for record in exchange(f"question {turn} about what is {name}", f"the {name} answer {turn}", at=MONDAY + turn)
+        for record in exchange(
+            f"question {turn} about what is {name}", f"the {name} answer {turn}", at=MONDAY + turn
+        )
     ]
 
 
@@ -149,7 +150,9 @@ def left_in_log(path: Path) -> None:
 SET_ASIDE: dict[str, Damage] = {
     "a FIFO": replaced("", os.mkfifo),
     "a directory": replaced("", Path.mkdir),
-    "a directory with files": replaced("", lambda place: (place.mkdir(), (place / "x").write_text("x"))),
+    "a directory with files": replaced(
+        "", lambda place: (place.mkdir(), (place / "x").write_text("x"))
+    ),
     "a socket": replaced("", listening),
     "a text": replaced("", lambda place: place.write_text("no database at all\n" * 1000)),
     "half a header": cut_to(lambda size: 50),
@@ -167,9 +170,13 @@ SET_ASIDE: dict[str, Damage] = {
     "no migrations": sql("DROP TABLE migrations"),
     "migrations without a row": sql("DELETE FROM migrations"),
     "migrations with other columns": sql("ALTER TABLE migrations RENAME COLUMN name TO title"),
-    "migrations with other names": sql("UPDATE migrations SET name = x'00ff' WHERE name = 'create_store'"),
+    "migrations with other names": sql(
+        "UPDATE migrations SET name = x'00ff' WHERE name = 'create_store'"
+    ),
     "a migration that is no name": sql("INSERT INTO migrations VALUES ('�?\n', '')"),
-    "migrations of an earlier version": sql("UPDATE migrations SET name = 'create_tables' WHERE name = 'create_store'"),
+    "migrations of an earlier version": sql(
+        "UPDATE migrations SET name = 'create_tables' WHERE name = 'create_store'"
+    ),
     "no conversations": sql("DROP TABLE memory_conversations"),
     "no transcripts": sql("DROP TABLE memory_file_states"),
     "no entries": sql("DROP TABLE memory_transcript_entries"),
@@ -179,12 +186,16 @@ SET_ASIDE: dict[str, Damage] = {
     "a search index of noise": sql("UPDATE memory_search_data SET block = x'ff00ff00ff00ff'"),
     "a search index without a table": sql("DROP TABLE memory_search_idx"),
     "a column less": sql("ALTER TABLE memory_conversations DROP COLUMN reason"),
-    "a schema that is no SQL": sql("UPDATE sqlite_schema SET sql = 'CREATE nonsense' WHERE name = 'entries'"),
+    "a schema that is no SQL": sql(
+        "UPDATE sqlite_schema SET sql = 'CREATE nonsense' WHERE name = 'entries'"
+    ),
 }
 WHY = {
-    "another program's database": "foreign", "no migrations": "foreign", "migrations without a row": "foreign",
+    "another program's database": "foreign",
+    "no migrations": "foreign",
+    "migrations without a row": "foreign",
     "migrations of an earlier version": "outdated",
-}  # fmt: skip
+}
 BESIDE = [
     ("a log", "-wal", "FIFO", os.mkfifo),
     ("a log", "-wal", "directory", Path.mkdir),
@@ -200,15 +211,21 @@ HEALED: dict[str, Damage] = {
     "zero bytes": cut_to(lambda size: 0),
     "nothing there but the log": both(left_in_log, Path.unlink),
     "a log that was left": left_in_log,
-    "a log of noise": replaced("-wal", lambda place: place.write_bytes(random.Random(5).randbytes(100_000))),
+    "a log of noise": replaced(
+        "-wal", lambda place: place.write_bytes(random.Random(5).randbytes(100_000))
+    ),
     "a log of half": both(left_in_log, lambda path: os.truncate(f"{path}-wal", 1000)),
-    "an index of the log of noise": replaced("-shm", lambda place: place.write_bytes(random.Random(5).randbytes(32768))),
-    "an index of the log that was left": replaced("-shm", lambda place: place.write_bytes(bytes(32768))),
+    "an index of the log of noise": replaced(
+        "-shm", lambda place: place.write_bytes(random.Random(5).randbytes(32768))
+    ),
+    "an index of the log that was left": replaced(
+        "-shm", lambda place: place.write_bytes(bytes(32768))
+    ),
     "no view": sql("DROP VIEW entries"),
     "no index": sql("DROP INDEX memory_conversations_time"),
     "another application id": sql("PRAGMA application_id = 77"),
     "a rollback journal": sql("PRAGMA journal_mode = delete"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sample(14)
@@ -224,7 +241,9 @@ def test_a_search_answers_and_says_what_became_of_the_store(machine, kind):
     assert "Traceback" not in said
     if kind in SET_ASIDE:
         assert said.count("session-memory: the store was ") == 1
-        assert ("the store was made by an earlier version: it is " in said) == (WHY.get(kind) == "outdated")
+        assert ("the store was made by an earlier version: it is " in said) == (
+            WHY.get(kind) == "outdated"
+        )
         assert f"it is ~/.session-memory/store/memory.db.{WHY.get(kind, 'corrupt')}-" in said
         assert list(machine.database.parent.glob(f"memory.db.{WHY.get(kind, 'corrupt')}-*"))
     assert "the archived answer 2" in machine.stored()
@@ -234,14 +253,25 @@ def test_a_search_answers_and_says_what_became_of_the_store(machine, kind):
 
 
 @pytest.mark.parametrize(
-    "kind", ["a text", "noise", "no memories", "migrations of an earlier version", "zero bytes", "a log that was left"]
+    "kind",
+    [
+        "a text",
+        "noise",
+        "no memories",
+        "migrations of an earlier version",
+        "zero bytes",
+        "a log that was left",
+    ],
 )
 def test_nothing_is_lost_that_no_transcript_tells(machine, kind):
     {**SET_ASIDE, **HEALED}[kind](machine.database)
     titles = sorted(one["title"] for one in memories(machine))
     assert len(titles) == 3
-    done = machine.run("process")  # nothing is remembered twice, and what was forgotten does not come back
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, NOTHING_WAITS), done.stdout + done.stderr
+    # nothing is remembered twice, and what was forgotten does not come back
+    done = machine.run("process")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, NOTHING_WAITS), (
+        done.stdout + done.stderr
+    )
     assert f"Tokens today: {SPENT}" in done.stdout
     assert sorted(one["title"] for one in memories(machine)) == titles
 
@@ -253,16 +283,19 @@ def test_what_is_in_the_place_of_a_log_is_moved_away_and_the_store_stays(machine
     done = machine.run("search", "cherry blossom")
     assert (done.returncode, "**cherry**" in done.stdout) == (0, True), done.stderr
     moved = f"it is ~/.session-memory/store/memory.db{suffix}.corrupt-"
-    assert done.stderr.startswith(f"session-memory: a file of the store was not a file of SQLite: {moved}")
+    assert done.stderr.startswith(
+        f"session-memory: a file of the store was not a file of SQLite: {moved}"
+    )
     assert machine.database.stat().st_ino == inode
     assert list(machine.database.parent.glob("memory.db.corrupt-*")) == []
 
 
 def test_a_newer_schema_is_not_corruption(machine):
     """A program that was running while a newer one migrated the store finds columns missing."""
-    sql("INSERT INTO migrations VALUES ('of_tomorrow', '')", "ALTER TABLE memory_conversations DROP COLUMN reason")(
-        machine.database
-    )
+    sql(
+        "INSERT INTO migrations VALUES ('of_tomorrow', '')",
+        "ALTER TABLE memory_conversations DROP COLUMN reason",
+    )(machine.database)
     assert quarantine_if_corrupt(str(machine.database)) == ""
     assert machine.database.exists()
 

@@ -1,5 +1,5 @@
-"""What the engine does that takes transcripts in: each machine's own, SQLite. What of it every engine does is in
-test_store_contract.py."""
+"""What the engine does that takes transcripts in: each machine's own, SQLite. What of it every
+engine does is in test_store_contract.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_the_state_of_a_file_is_kept_as_it_was_written_with_its_id_and_the_next_ordinal(scene):
     written = put(
-        scene, None, state(offset=7, file_size=9, inode=3, head=4, tail=5, title="T", title_rank=2), said("hello")
+        scene,
+        None,
+        state(offset=7, file_size=9, inode=3, head=4, tail=5, title="T", title_rank=2),
+        said("hello"),
     )
     assert written.id > 0
     assert written.next_ordinal == 1
@@ -31,14 +34,19 @@ def test_the_state_of_a_file_is_kept_as_it_was_written_with_its_id_and_the_next_
 
 def test_a_batch_is_not_stored_if_somebody_else_has_read_the_file_on(scene):
     put(scene, None, state(offset=10), said("hello"))
-    assert scene.store.write([Batch(None, state(offset=20), [said("again", key="other")], [])]) == [None]
+    assert scene.store.write([Batch(None, state(offset=20), [said("again", key="other")], [])]) == [
+        None
+    ]
     assert scene.texts() == ["hello"]
 
 
 def test_batches_are_stored_all_or_none(scene):
     with pytest.raises(Exception, match="CHECK"):
         scene.store.write(
-            [Batch(None, state(), [said("hello")], []), Batch(None, state("b"), [said("x", role="nobody")], [])]
+            [
+                Batch(None, state(), [said("hello")], []),
+                Batch(None, state("b"), [said("x", role="nobody")], []),
+            ]
         )
     assert scene.store.file_states("") == {}
     assert scene.conversations() == []
@@ -46,7 +54,9 @@ def test_batches_are_stored_all_or_none(scene):
 
 def test_an_entry_that_is_known_is_stored_once_and_shows_in_both_files(scene):
     put(scene, None, state("a"), said("hello"), said("answer", 1, "assistant"))
-    put(scene, None, state("b"), said("hello"), said("answer", 1, "assistant"), said("other way", 2))
+    put(
+        scene, None, state("b"), said("hello"), said("answer", 1, "assistant"), said("other way", 2)
+    )
     assert scene.store.counts().entries == 3
     assert [len(scene.items(one)) for one in scene.conversations()] == [2, 3]
     assert scene.texts(session="b") == ["hello", "answer", "other way"]
@@ -105,7 +115,11 @@ def test_a_silent_conversation_becomes_ready_or_is_skipped_as_too_short(scene):
 
 def test_a_conversation_that_grows_is_active_again_and_the_others_keep_their_status(scene):
     first = put(
-        scene, None, state(), *[said(f"a{n}", n) for n in range(5)], *[said(f"b{n}", 100 + n) for n in range(5)]
+        scene,
+        None,
+        state(),
+        *[said(f"a{n}", n) for n in range(5)],
+        *[said(f"b{n}", 100 + n) for n in range(5)],
     )
     scene.store.mark_ready(START + 1000 * MINUTE)
     put(scene, first, first._replace(offset=5), said("b5", 110))
@@ -129,7 +143,10 @@ def test_two_stores_over_one_database_see_what_the_other_writes(scene):
 
 @pytest.mark.parametrize(
     ("module", "late"),
-    [("refresh", "session_memory.store.ingest.ingestion"), ("ingest.ingestion", "concurrent.futures.process")],
+    [
+        ("refresh", "session_memory.store.ingest.ingestion"),
+        ("ingest.ingestion", "concurrent.futures.process"),
+    ],
 )
 def test_what_ingests_and_starts_processes_is_not_imported_before_it_is_needed(module, late):
     code = f"import sys, session_memory.store.{module}; sys.exit({late!r} in sys.modules)"

@@ -1,4 +1,5 @@
-"""Stores that are corrupt, of a newer version, or cut by another gap: what the commands make of them."""
+"""Stores that are corrupt, of a newer version, or cut by another gap: what the commands make of
+them."""
 
 from __future__ import annotations
 
@@ -51,7 +52,11 @@ class TestCorruption:
         gone.unlink()
         machine.database.write_bytes(b"no database at all" * 100)
         assert machine.run("ingest").returncode == 0
-        said = ["plan a trip to <b>Japan</b>", "Gladly. The cherry blossom is in April.", "The tests fail."]
+        said = [
+            "plan a trip to <b>Japan</b>",
+            "Gladly. The cherry blossom is in April.",
+            "The tests fail.",
+        ]
         assert [text for text in machine.stored() if text in said] == said
         found = {talk["runtime"]: talk for talk in machine.result("conversations")["conversations"]}
         assert found["archive"]["session_id"] == "one"
@@ -81,20 +86,27 @@ class TestCorruption:
         private.rename(private.parents[1] / "conversations" / private.name)
         assert len(machine.result("search", "cherry")["hits"]) == 1
 
-    def test_a_session_that_was_archived_under_a_name_has_it_in_conversations_and_search(self, machine):
+    def test_a_session_that_was_archived_under_a_name_has_it_in_conversations_and_search(
+        self, machine
+    ):
         path = machine.session("one", *trip())
         machine.run("ingest")
         folder = machine.home / ".session-memory" / "conversations"
         settings = person_home({"HOME": str(machine.home)}).settings()
         agent = runtime("agent-sdk")
         assert archive_session(
-            ArchiveSource("one", str(path), agent, title="Blossom tour"), str(folder), settings, MONDAY
+            ArchiveSource("one", str(path), agent, title="Blossom tour"),
+            str(folder),
+            settings,
+            MONDAY,
         )
         machine.session("two", user("hello"))
         machine.run("ingest")
         titles = {talk["title"] for talk in machine.result("conversations")["conversations"]}
         assert "Blossom tour" in titles
-        assert machine.result("search", "cherry")["hits"][0]["conversation"]["title"] == "Blossom tour"
+        assert (
+            machine.result("search", "cherry")["hits"][0]["conversation"]["title"] == "Blossom tour"
+        )
 
     def test_an_archive_gives_way_to_its_transcript(self, machine):
         path = machine.session("one", *trip())
@@ -107,7 +119,9 @@ class TestCorruption:
         path.write_bytes(content)
         machine.run("ingest")
         assert machine.stored().count("As you like.") == 1
-        assert {talk["runtime"] for talk in machine.result("conversations")["conversations"]} == {"claude-code"}
+        assert {talk["runtime"] for talk in machine.result("conversations")["conversations"]} == {
+            "claude-code"
+        }
 
 
 class TestNewerStore:
@@ -132,7 +146,8 @@ class TestNewerStore:
     def test_what_cannot_be_understood_of_it_is_no_reason_to_set_it_aside(self, newer, column):
         connection = sqlite3.connect(newer.database)
         if column == "content":
-            connection.execute("UPDATE memory_transcript_entries SET content = x'2aff00'")  # packed in a new way
+            # packed in a new way
+            connection.execute("UPDATE memory_transcript_entries SET content = x'2aff00'")
         else:
             connection.execute("ALTER TABLE memory_transcript_entries RENAME timestamp TO time")
         connection.commit()
@@ -167,14 +182,21 @@ class TestCuttingAnew:
 
     def test_from_any_gap_to_any_other(self, tmp_path):
         generator = random.Random(7)
-        scenes = [Scene(tmp_path / name, gap=minutes * 60_000) for name, minutes in (("a", 60), ("b", 5))]
+        scenes = [
+            Scene(tmp_path / name, gap=minutes * 60_000) for name, minutes in (("a", 60), ("b", 5))
+        ]
         when = MONDAY
         records = []
         for number in range(60):
             when += generator.choice([10, 60, 400, 2000, 5000])
             message = f"m{number // 3}"
             records.append(
-                assistant(("Bash", {"command": f"run {number}"}), f"said {number}", message_id=message, at=when)
+                assistant(
+                    ("Bash", {"command": f"run {number}"}),
+                    f"said {number}",
+                    message_id=message,
+                    at=when,
+                )
                 if generator.random() < 0.6
                 else user(f"asked {number}", at=when)
             )

@@ -1,5 +1,6 @@
-"""Where nothing can be written - another process is at it, the device is full, the directory is read-only - questions are
-answered from what is there, soon, and say so; what takes something in fails and says why."""
+"""Where nothing can be written - another process is at it, the device is full, the directory is
+read-only - questions are answered from what is there, soon, and say so; what takes something in
+fails and says why."""
 
 from __future__ import annotations
 
@@ -64,7 +65,9 @@ def machine(made: StoreUser) -> StoreUser:
 
 def can_mount() -> bool:
     """Whether a process may have mounts of its own, which end with it."""
-    return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    )
 
 
 def on_a_device_of_its_own(machine: StoreUser, then: str) -> None:
@@ -79,7 +82,13 @@ def on_a_device_of_its_own(machine: StoreUser, then: str) -> None:
 @contextmanager
 def written_by_another(machine: StoreUser) -> Iterator[None]:
     """A process that is writing to the store and to the memories has been stopped."""
-    command = [sys.executable, "-c", HOLDS_LOCKS, machine.database, machine.home / ".session-memory/memories/.lock"]
+    command = [
+        sys.executable,
+        "-c",
+        HOLDS_LOCKS,
+        machine.database,
+        machine.home / ".session-memory/memories/.lock",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
         assert writer.stdout
         assert writer.stdout.readline() == b"held\n"
@@ -92,9 +101,12 @@ def written_by_another(machine: StoreUser) -> Iterator[None]:
 
 @contextmanager
 def full(machine: StoreUser) -> Iterator[None]:
-    """Nothing more fits on the device of the store; where none can be mounted, no process may write a byte."""
+    """Nothing more fits on the device of the store; where none can be mounted, no process may write
+    a byte."""
     if can_mount():
-        on_a_device_of_its_own(machine, f"cat /dev/zero > {machine.home}/.session-memory/fill 2> /dev/null; true")
+        on_a_device_of_its_own(
+            machine, f"cat /dev/zero > {machine.home}/.session-memory/fill 2> /dev/null; true"
+        )
     else:
         machine.before = "ulimit -f 0; "  # type: ignore[attr-defined]
     yield
@@ -144,7 +156,11 @@ CASES = {
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("case", "words"),
-    [(case, words) for case in CASES for words in (QUESTIONS if case == written_by_another else QUESTIONS[::3])],
+    [
+        (case, words)
+        for case in CASES
+        for words in (QUESTIONS if case == written_by_another else QUESTIONS[::3])
+    ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else one.__name__,
 )
 def test_questions_are_answered_from_what_is_there(machine, case, words):
@@ -190,15 +206,26 @@ def test_a_store_with_a_log_that_was_left_is_read_where_nothing_can_be_made(mach
 def test_the_tools_answer_from_what_is_there(machine, case):
     asked = {"name": "search_sessions", "arguments": {"query": "cherry blossom"}}
     calls = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {"protocolVersion": "2025-06-18"},
+        },
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked},
     ]
     with case(machine):
         began = time.monotonic()
         done = subprocess.run(
-            command_of(machine, "mcp"), input="".join(json.dumps(call) + "\n" for call in calls), text=True, capture_output=True, check=False,
-            env=machine.environment, cwd=machine.home, timeout=60,
-        )  # fmt: skip
+            command_of(machine, "mcp"),
+            input="".join(json.dumps(call) + "\n" for call in calls),
+            text=True,
+            capture_output=True,
+            check=False,
+            env=machine.environment,
+            cwd=machine.home,
+            timeout=60,
+        )
         took = time.monotonic() - began
     assert "The cherry blossom is in April" in done.stdout, done.stdout + done.stderr
     assert took < PROMISED_SECONDS + START_SECONDS
@@ -208,4 +235,6 @@ def test_where_no_store_can_be_made_a_search_says_why(machine: StoreUser) -> Non
     shutil.rmtree(machine.home / ".session-memory/store")
     with read_only(machine):
         done = run(machine, "search", "cherry")
-    assert (done.returncode == 1 and "Read-only file system" in done.stderr) or not can_mount(), done.stderr
+    assert (done.returncode == 1 and "Read-only file system" in done.stderr) or not can_mount(), (
+        done.stderr
+    )

@@ -1,5 +1,5 @@
-"""What a push does when the server goes away, has no room, or is not heard any more: nothing is lost, and what was
-under way goes the next time."""
+"""What a push does when the server goes away, has no room, or is not heard any more: nothing is
+lost, and what was under way goes the next time."""
 
 from __future__ import annotations
 
@@ -30,12 +30,17 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setattr(team_push, "BATCH_ITEMS", 2 * ITEMS)
     scene = Scene(tmp_path)
     for number in range(SESSIONS):
-        texts = [said(f"{number} says word{n} " + "and more " * 200, n, key=f"{number} {n}") for n in range(ITEMS)]
+        texts = [
+            said(f"{number} says word{n} " + "and more " * 200, n, key=f"{number} {n}")
+            for n in range(ITEMS)
+        ]
         put(scene, None, state(f"s{number}"), *texts)
     return scene
 
 
-def test_a_server_that_is_restarted_in_the_middle_of_a_push_has_what_was_written_and_gets_the_rest(scene, team):
+def test_a_server_that_is_restarted_in_the_middle_of_a_push_has_what_was_written_and_gets_the_rest(
+    scene, team
+):
     started = team.server.started
     if started is None:
         pytest.skip("the server is not one that was started here")
@@ -134,7 +139,8 @@ def items(team: Team) -> int:
 
 
 class Network:
-    """Between a member and the server; when no bytes are `left`, it passes nothing on and says nothing."""
+    """Between a member and the server; when no bytes are `left`, it passes nothing on and says
+    nothing."""
 
     def __init__(self, team: Team) -> None:
         given = conninfo_to_dict(team.url())
@@ -142,7 +148,9 @@ class Network:
         self.left = 1 << 40
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open = [self._listener]
-        self.url = make_conninfo(team.url(), host="127.0.0.1", port=self._listener.getsockname()[1], sslmode="disable")
+        self.url = make_conninfo(
+            team.url(), host="127.0.0.1", port=self._listener.getsockname()[1], sslmode="disable"
+        )
 
     def __enter__(self) -> Network:
         threading.Thread(target=self._connect, daemon=True).start()

@@ -1,7 +1,8 @@
-"""Random histories of machines in two teams: after each push, a member reads exactly what is shared with them.
+"""Random histories of machines in two teams: after each push, a member reads exactly what is shared
+with them.
 
-What is stored here is what the machine's own store tells; what is shared of it is judged again, by simpler means.
-"""
+What is stored here is what the machine's own store tells; what is shared of it is judged again, by
+simpler means."""
 
 from __future__ import annotations
 
@@ -62,13 +63,19 @@ class Machine:
     def settles(self) -> None:
         """Writes the settings."""
         given = conninfo_to_dict(make_conninfo(self.url, user=self.member))
-        host, port = ("/nowhere", 1) if self.is_cut_off else (given["host"], given.get("port", 5432))
+        host, port = (
+            ("/nowhere", 1) if self.is_cut_off else (given["host"], given.get("port", 5432))
+        )
         url = f"postgresql://{self.member}@/{given['dbname']}?host={host}&port={port}"
         sessions = "".join(
             f"  {name}: {{{', '.join(f'{key}: {value}' for key, value in rule.items())}}}\n"
             for name, rule in self.rules.items()
         )
-        secret = f"projects: {{{self.user.clone}/secret: {{ignore: true}}}}\n" if self.hides_secret_directory else ""
+        secret = (
+            f"projects: {{{self.user.clone}/secret: {{ignore: true}}}}\n"
+            if self.hides_secret_directory
+            else ""
+        )
         sessions = f"sessions:\n{sessions}" if sessions else ""
         self.user.config(
             f"upkeep: off\nteam: {{url: '{url}', machine: laptop, share: {self.share}}}\n{secret}{sessions}"
@@ -77,7 +84,8 @@ class Machine:
     def transcript(self, name: str) -> Path:
         return self.user.projects / name / f"{name}.jsonl"
 
-    # What may happen ---------------------------------------------------------------------------------------------
+    # What may happen
+    # ---------------------------------------------------------------------------------------------
 
     def grows(self) -> None:
         name = self.random.choice(SESSIONS[:3])
@@ -98,10 +106,15 @@ class Machine:
             shutil.copyfile(original, self.transcript("fork"))
             self.said += 1
             cwd = str(self.user.clone)
-            append(self.transcript("fork"), user(f"{self.member} forks w{self.said}f", cwd=cwd, sessionId="fork"))
+            append(
+                self.transcript("fork"),
+                user(f"{self.member} forks w{self.said}f", cwd=cwd, sessionId="fork"),
+            )
 
     def is_told_to_share(self) -> None:
-        self.rules.setdefault(self.random.choice(SESSIONS), {})["share"] = self.random.choice(SHARES)
+        self.rules.setdefault(self.random.choice(SESSIONS), {})["share"] = self.random.choice(
+            SHARES
+        )
 
     def is_told_to_hide(self) -> None:
         rule = self.rules.setdefault(self.random.choice(SESSIONS), {})
@@ -121,7 +134,9 @@ class Machine:
         self.runs("ingest")
         before = {text for texts in self.stored(rules=False).values() for text in texts}
         self.runs("forget", name, "--yes", *self.random.choice(((), ("--before", "1h"))))
-        self.gone |= before - {text for texts in self.stored(rules=False).values() for text in texts}
+        self.gone |= before - {
+            text for texts in self.stored(rules=False).values() for text in texts
+        }
 
     def is_cleaned(self) -> None:
         path = self.transcript(self.random.choice(SESSIONS))
@@ -129,13 +144,19 @@ class Machine:
             lines = path.read_text().splitlines(keepends=True)
             at = self.random.randrange(len(lines))
             self.said += 1
-            lines[at] = lines[at].replace(" says ", f" cleaned w{self.said}c ").replace("echo ", "echo cleaned ")
+            lines[at] = (
+                lines[at]
+                .replace(" says ", f" cleaned w{self.said}c ")
+                .replace("echo ", "echo cleaned ")
+            )
             if self.random.random() < 0.3:
                 del lines[at]
             before = {text for texts in self.stored(rules=False).values() for text in texts}
             path.write_text("".join(lines))
             self.runs("ingest", "--reimport", *self.random.choice(((), ("--file", str(path)))))
-            self.gone |= before - {text for texts in self.stored(rules=False).values() for text in texts}
+            self.gone |= before - {
+                text for texts in self.stored(rules=False).values() for text in texts
+            }
 
     def is_rebuilt(self) -> None:
         for path in self.user.database.parent.glob("memory.db*"):
@@ -145,20 +166,28 @@ class Machine:
     def loses_the_server_or_finds_it(self) -> None:
         self.is_cut_off = not self.is_cut_off
 
-    # What is to be there -----------------------------------------------------------------------------------------
+    # What is to be there
+    # -----------------------------------------------------------------------------------------
 
     def stored(self, *, rules: bool = True) -> Texts:
-        """What the store tells, in the order of the transcript; without `rules`, all that it has."""
+        """What the store tells, in the order of the transcript; without `rules`, all that it
+        has."""
         os.environ["HOME"] = str(self.user.home)
         location = find_location(None, os.environ)
         found: Texts = {}
-        with closing(SqliteStore(str(self.user.database), rules=location.rules if rules else None)) as store:
+        with closing(
+            SqliteStore(str(self.user.database), rules=location.rules if rules else None)
+        ) as store:
             if not rules:
                 with store.transaction() as connection:
-                    connection.execute("DELETE FROM memory_excluded_files; DELETE FROM memory_excluded_items")
+                    connection.execute(
+                        "DELETE FROM memory_excluded_files; DELETE FROM memory_excluded_items"
+                    )
                     connection.execute("DELETE FROM memory_rules")
             for talk in store.conversations(EVERYTHING)[::-1]:
-                found.setdefault(talk.session_id, []).extend(entry.text for entry in store.entries(talk.id))
+                found.setdefault(talk.session_id, []).extend(
+                    entry.text for entry in store.entries(talk.id)
+                )
         return {name: texts for name, texts in found.items() if texts}
 
     def shares(self, name: str) -> int:
@@ -169,7 +198,8 @@ class Machine:
         return SHARES.index(rule.get("share", self.share))
 
     def shared(self) -> dict[str, Texts]:
-        """What is to be read by the member, and by the others: of a text that several sessions have, as the strictest."""
+        """What is to be read by the member, and by the others: of a text that several sessions
+        have, as the strictest."""
         everything, told = self.stored(rules=False), self.stored()
         having: dict[str, list[str]] = {}
         for name, texts in everything.items():
@@ -179,20 +209,31 @@ class Machine:
         for share in SHARES[1:]:
             of_share = {
                 name: [
-                    text for text in texts
+                    text
+                    for text in texts
                     if min(map(self.shares, having[text])) == self.shares(name)
                 ]
-                for name, texts in told.items() if self.shares(name) == SHARES.index(share)
-            }  # fmt: skip
+                for name, texts in told.items()
+                if self.shares(name) == SHARES.index(share)
+            }
             found[share] = {name: sorted(texts) for name, texts in of_share.items() if texts}
         return {"others": found["team"], "own": {**found["mine"], **found["team"]}}
 
 
 STEPS_OF = (
-    Machine.grows, Machine.grows, Machine.grows, Machine.is_forked, Machine.is_told_to_share, Machine.is_told_to_hide,
-    Machine.hides_a_directory_or_shows_it, Machine.shares_otherwise, Machine.forgets, Machine.is_cleaned,
-    Machine.is_rebuilt, Machine.loses_the_server_or_finds_it,
-)  # fmt: skip
+    Machine.grows,
+    Machine.grows,
+    Machine.grows,
+    Machine.is_forked,
+    Machine.is_told_to_share,
+    Machine.is_told_to_hide,
+    Machine.hides_a_directory_or_shows_it,
+    Machine.shares_otherwise,
+    Machine.forgets,
+    Machine.is_cleaned,
+    Machine.is_rebuilt,
+    Machine.loses_the_server_or_finds_it,
+)
 
 
 @contextmanager
@@ -207,7 +248,9 @@ def two_teams(postgres: PostgresServer) -> Iterator[dict[str, str]]:
         yield urls
 
 
-def test_a_member_reads_exactly_what_is_shared_with_them(postgres, tmp_path, monkeypatch, pytestconfig, capsys):
+def test_a_member_reads_exactly_what_is_shared_with_them(
+    postgres, tmp_path, monkeypatch, pytestconfig, capsys
+):
     for name in set(os.environ) - {"LANG", "TZ", "SESSION_MEMORY_TEST_POSTGRES"}:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -222,7 +265,9 @@ def test_a_member_reads_exactly_what_is_shared_with_them(postgres, tmp_path, mon
 def run(seed: int, directory: Path, urls: dict[str, str]) -> None:
     """Runs the history with this number."""
     random = Random(seed)
-    machines = [Machine(directory / f"{team}-{name}", urls[team], name, random) for team, name in MACHINES]
+    machines = [
+        Machine(directory / f"{team}-{name}", urls[team], name, random) for team, name in MACHINES
+    ]
     history = []
     for _ in range(STEPS):
         machine = random.choice(machines)
@@ -258,10 +303,22 @@ def check(machine: Machine, urls: dict[str, str], history: object) -> None:
             wanted = shared["own" if name == machine.member else "others"]
             assert found == wanted, (history, name)
             readable = {text for texts in wanted.values() for text in texts}
-            assert not machine.gone & readable - {t for texts in machine.stored().values() for t in texts}
-            for text in machine.random.sample(sorted(machine.gone | readable), min(6, len(machine.gone | readable))):
-                word = next(word for word in text.split() if word[:1] == "w" and word[1:2].isdigit())
+            assert not machine.gone & readable - {
+                t for texts in machine.stored().values() for t in texts
+            }
+            for text in machine.random.sample(
+                sorted(machine.gone | readable), min(6, len(machine.gone | readable))
+            ):
+                word = next(
+                    word for word in text.split() if word[:1] == "w" and word[1:2].isdigit()
+                )
                 hits = [
-                    hit for hit in store.search(word, EVERYTHING) if hit.conversation.who == f"{machine.member}@laptop"
+                    hit
+                    for hit in store.search(word, EVERYTHING)
+                    if hit.conversation.who == f"{machine.member}@laptop"
                 ]
-                assert bool(hits) == any(word in one.split() for one in readable), (history, name, text)
+                assert bool(hits) == any(word in one.split() for one in readable), (
+                    history,
+                    name,
+                    text,
+                )

@@ -1,4 +1,5 @@
-"""A row belongs to its owner: what a member can do with a login and SQL of their own, row by row and operation by operation."""
+"""A row belongs to its owner: what a member can do with a login and SQL of their own, row by row
+and operation by operation."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ PARENT = {
     "handoff": "session",
 }
 CHANGED = UnmergedFile("cart", "a" * 40, "b" * 40, "c" * 40, ((1, 2, 1, 1),), 0)
-SESSION = "segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, shape"
+SESSION = (
+    "segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, shape"
+)
 # A session as it may be added, but for the column before it or the change to it.
 OWN_SESSION = "id, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM segment WHERE owner = 'ann' AND share = 'team'"
 MACHINE = "INSERT INTO machine (name, joined_at) VALUES ('laptop', 0)"
@@ -43,19 +46,34 @@ def shared(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -
     team, tmp_path = Team(postgres), tmp_path_factory.mktemp("members")
     for member in ("ann", "bob"):
         scene = Scene(tmp_path / member)
-        put(scene, None, state("private"), said(f"{member} plans a secret zeppelin", key=f"{member} 1"))
-        put(scene, None, state("shared"), said(f"{member} paints a shared balloon", key=f"{member} 2"))
+        put(
+            scene,
+            None,
+            state("private"),
+            said(f"{member} plans a secret zeppelin", key=f"{member} 1"),
+        )
+        put(
+            scene,
+            None,
+            state("shared"),
+            said(f"{member} paints a shared balloon", key=f"{member} 2"),
+        )
         team.push(
-            scene, member,
-            shared_as=lambda file, _: AS_IT_IS._replace(share="team" if file.session_id == "shared" else "mine"),
-        )  # fmt: skip
+            scene,
+            member,
+            shared_as=lambda file, _: AS_IT_IS._replace(
+                share="team" if file.session_id == "shared" else "mine"
+            ),
+        )
         team.rows(MACHINE, user=member)
         with closing(TeamPush(team.url(member), "laptop")) as pushing:
             push_changed_files(pushing, {one.id: [CHANGED] for one in pushing.pushed().values()})
             for one in pushing.pushed().values():
                 push_handoff(pushing, one.id, "main", f"{one.session.title} goes on")
             secret = memory(f"{member} decides on a secret zeppelin", "1", share="mine")
-            push_memories(pushing, [secret, memory(f"{member} decides on a shared balloon", "2")], ())
+            push_memories(
+                pushing, [secret, memory(f"{member} decides on a shared balloon", "2")], ()
+            )
     return team
 
 
@@ -92,8 +110,13 @@ def test_a_member_reads_their_own_rows_and_those_that_are_shared(shared):
 
 def test_a_search_finds_nothing_of_others_that_is_not_shared_and_counts_nothing_of_it(shared):
     with closing(TeamStore(shared.url("ann"))) as store:
-        assert [hit.conversation.who for hit in store.search("zeppelin", Filter())] == ["ann@laptop"]
-        assert {hit.conversation.who for hit in store.search("balloon", Filter())} == {"ann@laptop", "bob@laptop"}
+        assert [hit.conversation.who for hit in store.search("zeppelin", Filter())] == [
+            "ann@laptop"
+        ]
+        assert {hit.conversation.who for hit in store.search("balloon", Filter())} == {
+            "ann@laptop",
+            "bob@laptop",
+        }
         assert store.counts().entries == 3
         assert store.conversation(sessions(shared, "bob", "mine") << 32) is None
         assert list(store.entries(sessions(shared, "bob", "mine") << 32)) == []
@@ -114,8 +137,9 @@ def test_a_member_reads_their_own_memories_and_those_that_are_shared(shared):
 
 def accepted(
     team: Team, statements: list[str], values: dict[str, int], *refusals: type[psycopg.Error]
-) -> list[str]:  # fmt: skip
-    """Return the statements that Ann is not refused for want of a privilege, or as `refusals` say, and why if so."""
+) -> list[str]:
+    """Return the statements that Ann is not refused for want of a privilege, or as `refusals` say,
+    and why if so."""
     found = []
     for statement in statements:
         with closing(connect(team.url("ann"))) as connection:
@@ -163,7 +187,11 @@ def test_nothing_of_another_is_changed_or_deleted(shared, share):
     shared.rows("UPDATE machine SET program = 'x' WHERE owner = 'bob'", user="ann")
     for column, table in (("text", "item"), ("items", "posting"), ("text_bytes", "conversation")):
         parent = PARENT[table]
-        shared.rows(f"UPDATE {table} SET {column} = {column} WHERE {parent} = %s", theirs[parent], user="ann")
+        shared.rows(
+            f"UPDATE {table} SET {column} = {column} WHERE {parent} = %s",
+            theirs[parent],
+            user="ann",
+        )
     assert everything(shared) == before
 
 
@@ -171,7 +199,10 @@ def test_nothing_of_another_is_changed_or_deleted(shared, share):
 def test_nothing_is_put_into_a_session_of_another(shared, share):
     before = everything(shared)
     values = {"id": sessions(shared, "bob", share), "own": sessions(shared, "ann", "mine")}
-    values |= {"segment": segment(shared, "bob", share), "own_segment": segment(shared, "ann", "mine")}
+    values |= {
+        "segment": segment(shared, "bob", share),
+        "own_segment": segment(shared, "ann", "mine"),
+    }
     statements = [
         "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 7, 'user', 7, 0, 'x')",
         "INSERT INTO changed_file VALUES (%(id)s, 'x', '', '', '', '', 0)",
@@ -258,7 +289,8 @@ def test_who_would_see_everything_is_refused_as_a_member(shared):
 
 
 def test_what_a_function_of_the_member_s_own_sees_is_what_they_may_read(shared):
-    """A function that is cheap and reports its argument is tried on every row before others: not before the policies."""
+    """A function that is cheap and reports its argument is tried on every row before others: not
+    before the policies."""
     with closing(connect(shared.url("ann"))) as connection:
         seen = []
         connection.add_notice_handler(lambda notice: seen.append(notice.message_primary))
@@ -279,10 +311,14 @@ def test_who_is_removed_reads_and_writes_nothing_and_what_they_shared_stays_unle
         add_member(connection, "dora")
     with closing(connect(shared.url("dora"))) as connection:
         connection.execute("INSERT INTO segment (machine, share) VALUES ('l', 'team')")
-        connection.execute(f"INSERT INTO session ({SESSION}) SELECT {OWN_SESSION.replace('ann', 'dora')}")
+        connection.execute(
+            f"INSERT INTO session ({SESSION}) SELECT {OWN_SESSION.replace('ann', 'dora')}"
+        )
     with closing(connect(shared.admin_url)) as connection:
         remove_member(connection, "dora", purge=False)
-        assert shared.rows("SELECT count(*) FROM session WHERE owner = 'dora'", user="ann") == [(1,)]
+        assert shared.rows("SELECT count(*) FROM session WHERE owner = 'dora'", user="ann") == [
+            (1,)
+        ]
         with pytest.raises(errors.InsufficientPrivilege):
             shared.rows("SELECT * FROM session_memory.session", user="dora")
         assert remove_member(connection, "dora", purge=True) == 1

@@ -1,4 +1,5 @@
-"""Pushing to a team: what goes, what goes once, what is taken back, and what a process that is killed leaves."""
+"""Pushing to a team: what goes, what goes once, what is taken back, and what a process that is
+killed leaves."""
 
 from __future__ import annotations
 
@@ -19,7 +20,13 @@ from team_scene import AS_IT_IS, PROJECT, Team, push
 
 from session_memory.store import team_push
 from session_memory.store.ingest.values import ToolOutcome
-from session_memory.store.postgres.connection import FullTeamError, TeamError, UnreachableTeamError, connect, explained
+from session_memory.store.postgres.connection import (
+    FullTeamError,
+    TeamError,
+    UnreachableTeamError,
+    connect,
+    explained,
+)
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import MIGRATIONS, migrate, schema_state, setup_sql
@@ -29,7 +36,8 @@ from session_memory.store.values import Filter, key_of
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_REPOSITORY = SharedAs(PROJECT, "team", "/srv/agent")
-# What a machine does: pushes its store, with small batches, so that a kill finds it between two of them.
+# What a machine does: pushes its store, with small batches, so that a kill finds it between two of
+# them.
 PUSHING = """
 import sys
 from contextlib import closing
@@ -50,7 +58,8 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def content(team: Team) -> dict[str, list[str]]:
-    """All that the team has, without the numbers that it gave to sessions and the times of pushes."""
+    """All that the team has, without the numbers that it gave to sessions and the times of
+    pushes."""
     name = "SELECT s.owner, s.machine, s.file_path"
     of_session = {
         "session": f"{name}, s.share, s.title, s.cwd, s.next_number, s.mark, s.open_calls, s.item_count, s.text_count, "
@@ -77,7 +86,9 @@ def fresh(team: Team, *machines: tuple[Scene, str]) -> dict[str, list[str]]:
 def fill(scene: Scene, name: str, sessions: int, items: int = 20) -> None:
     for number in range(sessions):
         entries = [
-            said(f"{name} {number} says word{n} and word{n * number}", n, key=f"{name} {number} {n}")
+            said(
+                f"{name} {number} says word{n} and word{n * number}", n, key=f"{name} {number} {n}"
+            )
             for n in range(items)
         ]
         put(scene, None, state(f"{name}-{number}"), *entries)
@@ -98,7 +109,9 @@ def test_what_is_new_of_a_session_and_a_new_session_share_the_rows_of_their_word
     put(scene, first, first._replace(offset=5), said("the zebra again", 1))
     put(scene, None, state("b"), said("another zebra", 2))
     assert team.push(scene)[:2] == (2, 2)
-    assert team.rows("SELECT segment, length(items) FROM posting WHERE term = 'zebra'") == [(1, 3 * 8)]
+    assert team.rows("SELECT segment, length(items) FROM posting WHERE term = 'zebra'") == [
+        (1, 3 * 8)
+    ]
     assert content(team) == fresh_of(scene, team)
 
 
@@ -112,14 +125,19 @@ def fresh_of(scene: Scene, team: Team) -> dict[str, list[str]]:
 def test_paths_go_in_relation_to_the_repository_and_others_are_not_told(scene, team):
     use = tool("/srv/agent/src/main.py")._replace(name="Edit", kind="edit")
     put(
-        scene, None, state(cwd="/srv/agent/src"),
-        said("here", tools=(use,), cwd="/srv/agent/src"), said("elsewhere", 1, cwd="/home/ann/private"),
-    )  # fmt: skip
+        scene,
+        None,
+        state(cwd="/srv/agent/src"),
+        said("here", tools=(use,), cwd="/srv/agent/src"),
+        said("elsewhere", 1, cwd="/home/ann/private"),
+    )
     push(team.url(), scene, shared_as=lambda *_: IN_REPOSITORY)
     assert team.rows("SELECT cwd FROM session") == [(f"{PROJECT}/src",)]
     assert [text for _, text in team.rows("SELECT number, text FROM item ORDER BY number")] == [
-        "here", "src/main.py", "elsewhere",
-    ]  # fmt: skip
+        "here",
+        "src/main.py",
+        "elsewhere",
+    ]
     assert "/home/ann" not in str(content(team))
 
 
@@ -127,14 +145,21 @@ def test_what_is_not_shared_any_more_is_withdrawn_and_what_is_shared_otherwise_s
     put(scene, None, state("a"), said("one thing"))
     put(scene, None, state("b"), said("another thing"))
     team.push(scene)
-    team.push(scene, shared_as=lambda file, _: AS_IT_IS._replace(share="mine") if file.session_id == "a" else None)
+    team.push(
+        scene,
+        shared_as=lambda file, _: (
+            AS_IT_IS._replace(share="mine") if file.session_id == "a" else None
+        ),
+    )
     assert team.rows("SELECT session_id, share FROM session") == [("a", "mine")]
     assert team.rows("SELECT term FROM posting ORDER BY term") == [("on",), ("thing",)]
     assert team.rows("SELECT count(*) FROM segment") == [(1,)]
     assert team.rows("SELECT count(*) FROM item") == [(1,)]
 
 
-def test_what_is_forgotten_is_withdrawn_and_a_store_that_was_lost_takes_nothing_away(scene, team, tmp_path):
+def test_what_is_forgotten_is_withdrawn_and_a_store_that_was_lost_takes_nothing_away(
+    scene, team, tmp_path
+):
     put(scene, None, state("a"), said("one thing"))
     put(scene, None, state("b"), said("another thing"))
     team.push(scene)
@@ -158,9 +183,18 @@ def test_a_transcript_that_was_read_anew_takes_the_place_of_what_was_pushed(scen
     team.push(scene)
     scene.store.forget("", "-srv-agent/a.jsonl")
     put(scene, None, state("other"), said("in between"))
-    put(scene, None, state(), said("as it is now"), said("and is", 1, key="new"), said("and more", 2))
+    put(
+        scene,
+        None,
+        state(),
+        said("as it is now"),
+        said("and is", 1, key="new"),
+        said("and more", 2),
+    )
     team.push(scene)
-    texts = team.rows("SELECT text FROM item JOIN session ON id = session WHERE session_id = 'a' ORDER BY number")
+    texts = team.rows(
+        "SELECT text FROM item JOIN session ON id = session WHERE session_id = 'a' ORDER BY number"
+    )
     assert [text for (text,) in texts] == ["as it is now", "and is", "and more"]
 
 
@@ -170,7 +204,11 @@ def test_what_a_rebuilt_store_has_instead_takes_the_place_of_what_was_pushed(sce
     rebuilt = Scene(tmp_path / "rebuilt")
     put(rebuilt, None, state(), said("as it was"), said("and is cleaned", 1), said("and more", 2))
     team.push(rebuilt)
-    assert team.rows("SELECT text FROM item ORDER BY number") == [("as it was",), ("and is cleaned",), ("and more",)]
+    assert team.rows("SELECT text FROM item ORDER BY number") == [
+        ("as it was",),
+        ("and is cleaned",),
+        ("and more",),
+    ]
 
 
 def test_a_store_that_was_rebuilt_as_it_was_pushes_only_what_is_new(scene, team, tmp_path):
@@ -190,17 +228,32 @@ def test_a_conversation_that_is_forgotten_while_its_session_goes_on_is_withdrawn
     scene.store.forget_conversations(scene.conversations()[:1])
     put(scene, first, first._replace(offset=5), said("the oysters", 501))
     team.push(scene)
-    assert team.rows("SELECT text FROM item ORDER BY number") == [("the carpenter",), ("the oysters",)]
+    assert team.rows("SELECT text FROM item ORDER BY number") == [
+        ("the carpenter",),
+        ("the oysters",),
+    ]
     assert team.rows("SELECT count(*) FROM posting WHERE term = 'walru'") == [(0,)]
 
 
 @pytest.mark.parametrize(("of_fork", "told"), [("team", []), ("mine", ["hello there"])])
-def test_what_a_fork_copied_is_shared_as_the_strictest_of_the_sessions_that_have_it(scene, team, of_fork, told):
+def test_what_a_fork_copied_is_shared_as_the_strictest_of_the_sessions_that_have_it(
+    scene, team, of_fork, told
+):
     for name, more in (("a", said("mine", 1)), ("b", said("other way", 2))):
         put(scene, None, state(name, title="about hello", title_rank=1), said("hello there"), more)
     shares = {"a": "mine" if of_fork == "mine" else None, "b": of_fork}
-    team.push(scene, shared_as=lambda file, _: (share := shares[file.session_id]) and AS_IT_IS._replace(share=share))
-    texts = [text for (text,) in team.rows("SELECT text FROM item JOIN session ON id = session WHERE session_id = 'b'")]
+    team.push(
+        scene,
+        shared_as=lambda file, _: (
+            (share := shares[file.session_id]) and AS_IT_IS._replace(share=share)
+        ),
+    )
+    texts = [
+        text
+        for (text,) in team.rows(
+            "SELECT text FROM item JOIN session ON id = session WHERE session_id = 'b'"
+        )
+    ]
     assert texts == [*told, "other way"]
     assert ("about hello" in str(team.rows("SELECT title FROM session"))) == bool(told)
     team.push(scene)
@@ -212,9 +265,17 @@ def test_results_that_come_later_are_told_later(scene, team):
     first = put(scene, None, state(), said("", tools=(tool("ls"), tool("pwd"))))
     team.push(scene)
     assert team.rows("SELECT open_calls FROM session") == [([0, 1],)]
-    put(scene, first, first._replace(offset=5), outcomes=[(key_of("ls"), ToolOutcome("error", "no", 10, 2))])
+    put(
+        scene,
+        first,
+        first._replace(offset=5),
+        outcomes=[(key_of("ls"), ToolOutcome("error", "no", 10, 2))],
+    )
     team.push(scene)
-    assert team.rows("SELECT outcome, error FROM item ORDER BY number") == [("error", "no"), (None, None)]
+    assert team.rows("SELECT outcome, error FROM item ORDER BY number") == [
+        ("error", "no"),
+        (None, None),
+    ]
     assert team.rows("SELECT open_calls FROM session") == [([1],)]
 
 
@@ -224,7 +285,9 @@ def test_a_fork_is_told_whole_and_found_once(scene, team):
     team.push(scene)
     with closing(TeamStore(team.url("bob"))) as store:
         assert [hit.conversation.session_id for hit in store.search("hello", Filter())] == ["a"]
-        texts = [[item.text for item in store.entries(one.id)] for one in store.conversations(Filter())]
+        texts = [
+            [item.text for item in store.entries(one.id)] for one in store.conversations(Filter())
+        ]
         assert sorted(texts) == [["hello there", "mine"], ["hello there", "other way"]]
 
 
@@ -247,7 +310,10 @@ def test_a_clock_that_is_off_changes_nothing_of_what_is_pushed_and_when(scene, t
 
 def test_two_processes_of_a_machine_push_what_is_new_once(scene, team, monkeypatch):
     fill(scene, "s", 5)
-    with closing(TeamPush(team.url(), "laptop")) as one, closing(TeamPush(team.url(), "laptop")) as other:
+    with (
+        closing(TeamPush(team.url(), "laptop")) as one,
+        closing(TeamPush(team.url(), "laptop")) as other,
+    ):
         as_before = other.pushed()
         push_new(scene.store, one, lambda *_: AS_IT_IS)
         monkeypatch.setattr(other, "pushed", lambda: as_before)
@@ -276,11 +342,15 @@ def test_machines_that_are_killed_while_they_push_lose_nothing_and_double_nothin
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads) and time.monotonic() - begun < 3:
-        team.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ann'")  # cut connections
+        # cut connections
+        team.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ann'")
         time.sleep(0.5)
     for thread in threads:
         thread.join()
-    assert [process.wait(120) for process in [start(team, *machine) for machine in machines]] == [0, 0]
+    assert [process.wait(120) for process in [start(team, *machine) for machine in machines]] == [
+        0,
+        0,
+    ]
     pushed = content(team)
     assert len(pushed["item"]) == 2 * 15 * 20
     assert pushed == fresh(team, *machines)
@@ -297,7 +367,9 @@ def test_a_connection_that_is_cut_leaves_nothing_of_the_batch(scene, team, monke
         write = pushing._write_conversations
 
         def cut(*sessions: object) -> None:
-            team.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ann'")
+            team.rows(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ann'"
+            )
             write(*sessions)  # type: ignore[arg-type]
 
         monkeypatch.setattr(pushing, "_write_conversations", cut)
@@ -382,9 +454,13 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(postgres):
     with postgres.empty_database() as url, closing(connect(url)) as connection:
         migrate(connection)
         with pytest.raises(errors.SyntaxError):
-            migrate(connection, (*MIGRATIONS, lambda: "ALTER TABLE session ADD colour text; nonsense"))
+            migrate(
+                connection, (*MIGRATIONS, lambda: "ALTER TABLE session ADD colour text; nonsense")
+            )
         assert schema_state(connection).version == 4
-        assert migrate(connection, (*MIGRATIONS, lambda: "ALTER TABLE session ADD colour text")) == [5]
+        assert migrate(
+            connection, (*MIGRATIONS, lambda: "ALTER TABLE session ADD colour text")
+        ) == [5]
         assert schema_state(connection).is_newer
 
 

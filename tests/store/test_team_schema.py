@@ -1,4 +1,5 @@
-"""The schema of a team's database: of earlier versions, of two teams on one server, and by administrators who are no superusers."""
+"""The schema of a team's database: of earlier versions, of two teams on one server, and by
+administrators who are no superusers."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def team_in(url: str, *names: str) -> None:
 
 
 def made_by_version_1(url: str, *files: str) -> None:
-    """What `team init` of 0.2.0 did, with its files; ann and bob are members, and so is cleo of another team."""
+    """What `team init` of 0.2.0 did, with its files; ann and bob are members, and so is cleo of
+    another team."""
     with closing(connect(url)) as connection:
         connection.execute("""
             DO $$ BEGIN CREATE ROLE session_memory_member; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
@@ -109,17 +111,24 @@ def shared_by_ann(url: str, *, by_segment: bool) -> None:
     )
     for number, text in ((0, "a zebra"), (299, "zebra again")):
         rows(
-            url, "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (1, %s, 'user', %s, 0, %s)",
-            number, number, text,
-        )  # fmt: skip
+            url,
+            "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (1, %s, 'user', %s, 0, %s)",
+            number,
+            number,
+            text,
+        )
     size = 8 if by_segment else 4
-    items = b"".join([(number + by_segment * (1 << 32)).to_bytes(size, "big") for number in (0, 299)])
+    items = b"".join(
+        [(number + by_segment * (1 << 32)).to_bytes(size, "big") for number in (0, 299)]
+    )
     rows(url, "INSERT INTO posting VALUES ('zebra', 1, %s)", items)
     rows(url, "INSERT INTO conversation VALUES (1, 0, 299, 0, 9, 2, 20)")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_shared(database, version):
+def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_shared(
+    database, version
+):
     with database() as url, database() as fresh:
         made_by_version_1(url, *VERSIONS[version])
         shared_by_ann(of("ann", url), by_segment=version == "by segment")
@@ -200,11 +209,16 @@ def test_members_of_one_team_neither_read_nor_write_another_on_the_same_server(d
         assert rows(of("cleo", other), "SELECT * FROM item") == []
 
 
-def test_only_who_owns_the_tables_adds_and_removes_members_and_whoever_has_that_role_too(database, postgres):
+def test_only_who_owns_the_tables_adds_and_removes_members_and_whoever_has_that_role_too(
+    database, postgres
+):
     with database("olga") as url, database("otto"):
         team_in(url, "ann")
         with closing(connect(of("otto", url))) as connection:
-            for change in (lambda: add_member(connection, "bob"), lambda: remove_member(connection, "ann", purge=True)):
+            for change in (
+                lambda: add_member(connection, "bob"),
+                lambda: remove_member(connection, "ann", purge=True),
+            ):
                 with pytest.raises(errors.InsufficientPrivilege):
                     change()
         postgres.execute("GRANT olga TO otto")
@@ -214,12 +228,16 @@ def test_only_who_owns_the_tables_adds_and_removes_members_and_whoever_has_that_
         postgres.execute("REVOKE olga FROM otto")
 
 
-def test_a_member_may_connect_and_make_tables_of_their_own_connection_though_nobody_else_may(database):
+def test_a_member_may_connect_and_make_tables_of_their_own_connection_though_nobody_else_may(
+    database,
+):
     with database() as url:
         team_in(url, "ann")
         with closing(connect(url)) as connection:
             statement = lets_everybody_in(connection)
-            assert statement.endswith(f'FROM PUBLIC; GRANT CONNECT ON DATABASE "{name_of(url)}" TO "ann";')
+            assert statement.endswith(
+                f'FROM PUBLIC; GRANT CONNECT ON DATABASE "{name_of(url)}" TO "ann";'
+            )
             connection.execute(statement)  # type: ignore[arg-type]
             connection.execute(f"REVOKE TEMPORARY ON DATABASE {name_of(url)} FROM PUBLIC")  # type: ignore[arg-type]
             assert lets_everybody_in(connection) == ""
@@ -235,7 +253,9 @@ def test_a_member_may_connect_and_make_tables_of_their_own_connection_though_nob
         )
 
 
-def test_whoever_administers_a_team_is_held_to_its_policies_and_purges_what_one_member_shared(database, tmp_path):
+def test_whoever_administers_a_team_is_held_to_its_policies_and_purges_what_one_member_shared(
+    database, tmp_path
+):
     scene = Scene(tmp_path)
     put(scene, None, state(), said("a zebra"))
     with database() as url:

@@ -26,8 +26,13 @@ def test_each_hour_has_the_conversations_that_began_in_it_with_their_messages(sc
     put(scene, None, state("a"), said("a"), said("b", 1), said("c", 24 * 60))
     put(scene, None, state("b"), said("d"), said("e", timestamp=None))
     put(scene, None, state("c"), said("never", timestamp=None))
-    assert work_hours(scene.store, EVERYTHING) == [WorkHour(*at(0), 2, 4), WorkHour(*at(24 * 60), 1, 1)]
-    assert work_hours(scene.store, EVERYTHING._replace(since=START + 60 * MINUTE)) == [WorkHour(*at(24 * 60), 1, 1)]
+    assert work_hours(scene.store, EVERYTHING) == [
+        WorkHour(*at(0), 2, 4),
+        WorkHour(*at(24 * 60), 1, 1),
+    ]
+    assert work_hours(scene.store, EVERYTHING._replace(since=START + 60 * MINUTE)) == [
+        WorkHour(*at(24 * 60), 1, 1)
+    ]
     assert work_hours(scene.store, EVERYTHING._replace(session="c")) == []
 
 

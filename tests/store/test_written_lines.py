@@ -1,5 +1,5 @@
-"""The lines that items wrote: hashed by ingest, found by their text, gone with what is forgotten, hidden with what is
-excluded."""
+"""The lines that items wrote: hashed by ingest, found by their text, gone with what is forgotten,
+hidden with what is excluded."""
 
 from __future__ import annotations
 
@@ -31,9 +31,13 @@ def scene(tmp_path: Path) -> Scene:
 def wrote(name: str, call: str, **given: object) -> dict[str, object]:
     block = {"type": "tool_use", "id": call, "name": name, "input": given}
     return {
-        "type": "assistant", "uuid": f"of-{call}", "sessionId": "a", "cwd": "/srv/agent",
-        "timestamp": "2026-05-28T20:26:41.000Z", "message": {"id": f"m-{call}", "role": "assistant", "content": [block]},
-    }  # fmt: skip
+        "type": "assistant",
+        "uuid": f"of-{call}",
+        "sessionId": "a",
+        "cwd": "/srv/agent",
+        "timestamp": "2026-05-28T20:26:41.000Z",
+        "message": {"id": f"m-{call}", "role": "assistant", "content": [block]},
+    }
 
 
 def edit(call: str = "c1", before: str = "total = price", after: str = LINE) -> dict[str, object]:
@@ -46,16 +50,22 @@ def found(scene: Scene, line: str = LINE) -> list[str]:
 
 
 def test_lines_that_an_edit_adds_are_found_whatever_their_indentation(scene):
-    scene.write("a", user("compute the tax", session="a"), edit(after=f"    {LINE}\n    return total"))
+    scene.write(
+        "a", user("compute the tax", session="a"), edit(after=f"    {LINE}\n    return total")
+    )
     scene.ingest()
     assert found(scene) == ["/srv/agent/cart.py"]
 
 
 def test_lines_of_a_written_file_and_of_a_here_document_are_found(scene):
-    command = f"cat > pay.py <<'EOF'\n{LINE}  # paid\nEOF\ngit commit -F- <<EOF\n{LINE} message\nEOF"
+    command = (
+        f"cat > pay.py <<'EOF'\n{LINE}  # paid\nEOF\ngit commit -F- <<EOF\n{LINE} message\nEOF"
+    )
     scene.write(
-        "a", wrote("Write", "c1", file_path="/srv/agent/cart.py", content=f"{LINE}\n"), wrote("Bash", "c2", command=command)
-    )  # fmt: skip
+        "a",
+        wrote("Write", "c1", file_path="/srv/agent/cart.py", content=f"{LINE}\n"),
+        wrote("Bash", "c2", command=command),
+    )
     scene.ingest()
     assert found(scene) == ["/srv/agent/cart.py"]
     assert found(scene, f"{LINE} # paid") == [command]
@@ -63,13 +73,15 @@ def test_lines_of_a_written_file_and_of_a_here_document_are_found(scene):
 
 
 def test_what_an_edit_keeps_and_short_lines_are_not_its_own():
-    assert added_lines(f"{LINE}\nx = 1", f"  {LINE}\nx = 22\nnumber_of_items  =  3\nnumber_of_items = 3") == [
-        "number_of_items = 3"
-    ]
+    assert added_lines(
+        f"{LINE}\nx = 1", f"  {LINE}\nx = 22\nnumber_of_items  =  3\nnumber_of_items = 3"
+    ) == ["number_of_items = 3"]
 
 
 def test_only_what_a_patch_in_a_here_document_adds_counts():
-    patch = f"*** Begin Patch\n*** Update File: a.py\n@@\n-old line of the file\n+{LINE}\n*** End Patch"
+    patch = (
+        f"*** Begin Patch\n*** Update File: a.py\n@@\n-old line of the file\n+{LINE}\n*** End Patch"
+    )
     assert here_documents(f"apply_patch <<'EOF'\n{patch}\nEOF") == [LINE]
 
 
@@ -92,7 +104,11 @@ def test_a_key_that_lies_beside_the_store_is_moved_and_its_lines_stay_known(scen
     assert found(scene) == ["/srv/agent/cart.py"]
     scene.write("b", edit("c2", after=f"{LINE}  # later"))
     scene.ingest()
-    assert (before.exists(), path.read_bytes(), stat.S_IMODE(os.stat(path).st_mode)) == (False, key, 0o600)
+    assert (before.exists(), path.read_bytes(), stat.S_IMODE(os.stat(path).st_mode)) == (
+        False,
+        key,
+        0o600,
+    )
     assert len(found(scene)) == len(found(scene, f"{LINE} # later")) == 1
 
 
@@ -146,7 +162,12 @@ def test_an_excluded_session_keeps_no_line_until_no_rule_excludes_it(scene):
 
 
 def test_an_edit_that_failed_wrote_nothing(scene):
-    failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "String to replace not found"}
+    failed = {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "is_error": True,
+        "content": "String to replace not found",
+    }
     scene.write("a", edit(), user([failed], session="a"))
     scene.ingest()
     assert found(scene) == []
@@ -191,7 +212,9 @@ def test_a_lost_key_is_replaced_and_the_lines_are_read_again(scene):
     assert found(scene) == ["/srv/agent/cart.py"]
 
 
-def of_sub_agent(record: dict[str, object], at: str = "2026-05-28T20:27:00.000Z") -> dict[str, object]:
+def of_sub_agent(
+    record: dict[str, object], at: str = "2026-05-28T20:27:00.000Z"
+) -> dict[str, object]:
     return {**record, "isSidechain": True, "agentId": "1", "timestamp": at}
 
 
@@ -228,7 +251,12 @@ def test_what_a_sub_agent_writes_later_is_read_as_soon_as_its_session_goes_on(sc
 
 
 def test_an_edit_of_a_sub_agent_that_failed_wrote_nothing(scene):
-    failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "String to replace not found"}
+    failed = {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "is_error": True,
+        "content": "String to replace not found",
+    }
     sub_agent(scene, edit(), user([failed], session="a"))
     ingest(scene)
     assert found(scene) == []
@@ -237,7 +265,9 @@ def test_an_edit_of_a_sub_agent_that_failed_wrote_nothing(scene):
 def test_sub_agents_of_an_excluded_session_leave_no_line_until_no_rule_excludes_it(scene):
     sub_agent(scene, edit())
     ingest(scene)
-    scene.store.connection.execute("INSERT INTO memory_excluded_files SELECT id, 0 FROM memory_file_states")
+    scene.store.connection.execute(
+        "INSERT INTO memory_excluded_files SELECT id, 0 FROM memory_file_states"
+    )
     scene.append("a", user("go on", session="a"))
     ingest(scene)
     assert scene.store.rows("SELECT * FROM memory_written_lines") == []
@@ -257,23 +287,36 @@ def test_a_transcript_outside_the_root_is_read_for_no_sub_agent(scene, tmp_path)
 def rollout(session: str, **header: object) -> list[dict[str, object]]:
     meta = {"type": "session_meta", "payload": {"id": session, "cwd": "/srv/agent", **header}}
     patch = f"*** Begin Patch\n*** Add File: cart.py\n+{LINE}  # {session}\n*** End Patch"
-    call = {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": patch, "status": "completed"}
+    call = {
+        "type": "custom_tool_call",
+        "call_id": "c1",
+        "name": "apply_patch",
+        "input": patch,
+        "status": "completed",
+    }
     answer = {"type": "response_item", "payload": call}
-    return [{"timestamp": f"2026-05-28T20:2{n}:00.000Z", **one} for n, one in enumerate((meta, answer))]
+    return [
+        {"timestamp": f"2026-05-28T20:2{n}:00.000Z", **one} for n, one in enumerate((meta, answer))
+    ]
 
 
 def of_helper(scene: Scene) -> list[tuple[str, str]]:
-    """Which sessions the lines of a sub-agent with a rollout of its own are found in, and in which file."""
+    """Which sessions the lines of a sub-agent with a rollout of its own are found in, and in which
+    file."""
     some = writers(scene.store, line_hashes([f"{LINE} # helper"], known_key(str(scene.database))))
     return [(one.session_id, one.argument) for one in some]
 
 
 @pytest.mark.parametrize("is_excluding", [False, True])
-def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_names(scene, is_excluding):
+def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_names(
+    scene, is_excluding
+):
     if is_excluding:  # another session
         scene.write("a", user("go on", session="a"))
         ingest(scene)
-        scene.store.connection.execute("INSERT INTO memory_excluded_files SELECT id, 0 FROM memory_file_states")
+        scene.store.connection.execute(
+            "INSERT INTO memory_excluded_files SELECT id, 0 FROM memory_file_states"
+        )
     scene.write("main", *rollout("main"))
     scene.write("helper", *rollout("helper", session_id="main", thread_source="subagent"))
     ingest(scene)

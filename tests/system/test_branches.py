@@ -57,7 +57,9 @@ def merged_where_it_was_cloned_from(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "happens", [merged, rebased, squashed, merged_where_it_was_cloned_from], ids=lambda happens: happens.__name__
+    "happens",
+    [merged, rebased, squashed, merged_where_it_was_cloned_from],
+    ids=lambda happens: happens.__name__,
 )
 def test_a_branch_is_merged_however_its_changes_came_into_the_default_branch(
     happens: Callable[[Path], None], root: Path
@@ -84,7 +86,9 @@ def test_the_default_branch_is_that_of_the_origin_whatever_its_name(root: Path) 
     assert Branches().is_merged(str(root), "live") is True
 
 
-def test_what_cannot_be_told_is_none(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_told_is_none(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert Branches().is_merged(str(root), "gone") is None
     assert Branches().is_merged(str(tmp_path), "main") is None
     assert Branches(user_dir=str(root)).is_merged(str(root), "fix/login") is None
@@ -93,9 +97,17 @@ def test_what_cannot_be_told_is_none(root: Path, tmp_path: Path, monkeypatch: py
     assert Branches().is_merged(str(root), "fix/login") is None
 
 
-def test_git_runs_nothing_that_the_repository_names_and_changes_nothing_in_it(root: Path, tmp_path: Path) -> None:
+def test_git_runs_nothing_that_the_repository_names_and_changes_nothing_in_it(
+    root: Path, tmp_path: Path
+) -> None:
     ran = tmp_path / "ran"
-    for key in ("core.fsmonitor", "diff.external", "core.pager", "diff.evil.textconv", "diff.evil.command"):
+    for key in (
+        "core.fsmonitor",
+        "diff.external",
+        "core.pager",
+        "diff.evil.textconv",
+        "diff.evil.command",
+    ):
         git(root, "config", key, f"touch {ran};")
     (root / ".git/info/attributes").write_text("* diff=evil\n")
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
@@ -119,7 +131,10 @@ class TestCheckedOut:
 
     def test_it_is_what_the_log_of_head_says(self, root: Path) -> None:
         branches = Branches()
-        found = [branches.checked_out(str(root / "src"), when) for when in (50, 150, 250, 350, time.time())]
+        found = [
+            branches.checked_out(str(root / "src"), when)
+            for when in (50, 150, 250, 350, time.time())
+        ]
         assert found == ["", "main", "fix/login", "main", "main"]
         assert branches.is_merged(str(root), "fix/login") is False
         assert branches.is_merged(str(root), "main") is True

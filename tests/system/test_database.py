@@ -18,7 +18,12 @@ import pytest
 from bench.crashes import failing_files
 from session_memory.system import sqlite as database
 from session_memory.system.files import DATABASE_SUFFIXES, NotAFileError
-from session_memory.system.sqlite import CorruptDatabaseError, Database, DatabaseError, NewerDatabaseError
+from session_memory.system.sqlite import (
+    CorruptDatabaseError,
+    Database,
+    DatabaseError,
+    NewerDatabaseError,
+)
 
 PROGRAM = Path(__file__).resolve().parents[2] / "session_memory"
 
@@ -69,14 +74,23 @@ def test_the_file_and_its_directory_are_for_the_user_alone(path):
 def test_a_migration_runs_once_and_later_ones_are_added(path):
     opened(path).close()
     opened(path, make_notes, add_dates).close()
-    assert opened(path, make_notes, add_dates).connection.execute("SELECT text, date FROM notes").fetchall() == []
+    assert (
+        opened(path, make_notes, add_dates)
+        .connection.execute("SELECT text, date FROM notes")
+        .fetchall()
+        == []
+    )
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(path):
     opened(path).close()
     with pytest.raises(RuntimeError):
         opened(path, make_notes, break_down)
-    tables = opened(path).connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    tables = (
+        opened(path)
+        .connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        .fetchall()
+    )
     assert ("half",) not in tables
 
 
@@ -95,7 +109,11 @@ def test_little_that_is_free_is_left_to_be_used_again(path):
     with opened(path, make_notes, fill_notes).transaction() as connection:
         connection.execute("DELETE FROM notes WHERE rowid > 1800")
         free = connection.pragma("freelist_count")
-    assert opened(path, make_notes, fill_notes, add_dates).connection.pragma("freelist_count") == free > 0
+    assert (
+        opened(path, make_notes, fill_notes, add_dates).connection.pragma("freelist_count")
+        == free
+        > 0
+    )
 
 
 def test_what_is_free_stays_where_another_process_writes(path):
@@ -154,13 +172,16 @@ def test_a_database_that_no_byte_can_be_written_beside_is_read(path):
     script = f"from test_database import *; from session_memory.system.sqlite import connect_migrated; {read}"
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); {script}"
     done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-c", code], capture_output=True, check=False
+        ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-c", code],
+        capture_output=True,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, b"0\n"), done.stderr
 
 
 @pytest.mark.parametrize(
-    "content", [b"this is no database, but long enough to be read as one" * 100, b"SQLite format 3\0"]
+    "content",
+    [b"this is no database, but long enough to be read as one" * 100, b"SQLite format 3\0"],
 )
 def test_a_corrupt_database_is_an_error_until_it_is_moved_away(path, content):
     path.parent.mkdir()
@@ -217,18 +238,25 @@ def test_a_link_on_the_way_to_the_database_is_followed(path, tmp_path):
 
 
 def test_only_one_function_connects_to_a_database_of_ours():
-    """So that what it checks holds for all. A connection to `:memory:` has no file; OpenCode's is not ours."""
+    """So that what it checks holds for all. A connection to `:memory:` has no file; OpenCode's is
+    not ours."""
     found = {
         f"{module.relative_to(PROGRAM)}: {call}"
         for module in PROGRAM.rglob("*.py")
-        for call in re.findall(r'(?:apsw\.Connection|sqlite3\.connect)\((?!":memory:").*', module.read_text())
+        for call in re.findall(
+            r'(?:apsw\.Connection|sqlite3\.connect)\((?!":memory:").*', module.read_text()
+        )
     }
-    assert {line.partition(":")[0] for line in found} == {"system/sqlite.py", "system/sqlite_read_only.py"}, found
+    assert {line.partition(":")[0] for line in found} == {
+        "system/sqlite.py",
+        "system/sqlite_read_only.py",
+    }, found
     assert len(found) == 2
 
 
 def test_a_file_that_exists_is_not_opened_beside_a_connection(path):
-    """The close would drop the locks: another program that closes its connection would then delete the log."""
+    """The close would drop the locks: another program that closes its connection would then delete
+    the log."""
     with opened(path).transaction() as connection:
         connection.execute("INSERT INTO notes VALUES ('x')")
     held = opened(path)

@@ -35,7 +35,9 @@ def test_where_lines_were_before_is_known_at_once_of_a_long_file_with_many_equal
     began = time.process_time()
     places = _places_before(then, ["first", *then[:100], "new", *then[100:], "last"])
     assert time.process_time() - began < 5
-    assert places == {number: number - 1 - (number > 102) for number in range(2, 60_003) if number != 102}
+    assert places == {
+        number: number - 1 - (number > 102) for number in range(2, 60_003) if number != 102
+    }
 
 
 @pytest.fixture
@@ -45,7 +47,13 @@ def root(tmp_path: Path) -> Path:
 
 def test_a_path_without_links_is_what_the_system_says(tmp_path):
     (tmp_path / "a/b/c").mkdir(parents=True)
-    links = {"up": "..", "a/abs": f"{tmp_path}/a/b", "a/b/chain": "../abs/./c", "gone": "nowhere/x", "loop": "loop"}
+    links = {
+        "up": "..",
+        "a/abs": f"{tmp_path}/a/b",
+        "a/b/chain": "../abs/./c",
+        "gone": "nowhere/x",
+        "loop": "loop",
+    }
     for name, target in links.items():
         (tmp_path / name).symlink_to(target)
     for name in (
@@ -81,7 +89,10 @@ class TestWorktrees:
         (root / ".git/worktrees/fix/gitdir").write_text("../../../../fix/.git\n")
         found = find_worktree(str(root.parent / "fix"))
         assert found.common_dir == f"{root}/.git"
-        assert [one.root for one in worktrees_of(found.common_dir)] == [str(root), f"{root.parent}/fix"]
+        assert [one.root for one in worktrees_of(found.common_dir)] == [
+            str(root),
+            f"{root.parent}/fix",
+        ]
 
     def test_a_submodule_is_a_repository_of_its_own(self, root, tmp_path):
         part = repository(tmp_path / "part")
@@ -95,7 +106,10 @@ class TestWorktrees:
         git(tmp_path, "clone", "-q", "--bare", str(root), "all/.bare")
         (tmp_path / "all" / ".git").write_text("gitdir: ./.bare\n")
         git(tmp_path / "all", "worktree", "add", "-q", "main")
-        common = {find_worktree(str(tmp_path / "all" / below)).common_dir for below in (".bare", "main", "main/src")}
+        common = {
+            find_worktree(str(tmp_path / "all" / below)).common_dir
+            for below in (".bare", "main", "main/src")
+        }
         assert common == {str(tmp_path / "all" / ".bare")}
         assert find_worktree(str(tmp_path / "all" / ".bare" / "refs")).root == ""
 
@@ -154,7 +168,11 @@ class TestHead:
         git(root, "commit", "-q", "-a", "-m", "change: moving from a to b")
         git(root, "switch", "-q", "main")
         moves = head_moves(f"{root}/.git", begun)[-3:]
-        assert [move.branches for move in moves] == [("main", "fix/login"), None, ("fix/login", "main")]
+        assert [move.branches for move in moves] == [
+            ("main", "fix/login"),
+            None,
+            ("fix/login", "main"),
+        ]
         assert moves[1].after == git(root, "rev-parse", "fix/login")
         assert abs(moves[1].time - time.time()) < 60
         assert head_moves(f"{root}/.git", time.time() + 10) == []
@@ -181,7 +199,11 @@ FORMATS = {
     "split": ([], [("core.splitIndex", "true"), ("splitIndex.maxPercentChange", "100")]),
     "all": (
         ["--object-format=sha256"],
-        [("index.version", "4"), ("core.splitIndex", "true"), ("splitIndex.maxPercentChange", "100")],
+        [
+            ("index.version", "4"),
+            ("core.splitIndex", "true"),
+            ("splitIndex.maxPercentChange", "100"),
+        ],
     ),
 }
 
@@ -196,7 +218,9 @@ class TestIndex:
         git(root, "init", "-q", "-b", "main", *options)
         for setting in settings:
             git(root, "config", *setting)
-        paths = [root / f"{folder}/{number}" for folder in ("src", "src/app") for number in range(150)]
+        paths = [
+            root / f"{folder}/{number}" for folder in ("src", "src/app") for number in range(150)
+        ]
         for number, path in enumerate(paths):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{number}\n")
@@ -210,7 +234,12 @@ class TestIndex:
         check_staged(root, [*paths, added])
         git(root, "add", "-A")
         git(root, "rm", "-q", "--cached", str(deleted))
-        git(root, "update-index", "--cacheinfo", f"100644,{git(root, 'rev-parse', ':src/5')},{reset.relative_to(root)}")
+        git(
+            root,
+            "update-index",
+            "--cacheinfo",
+            f"100644,{git(root, 'rev-parse', ':src/5')},{reset.relative_to(root)}",
+        )
         check_staged(root, [*paths, added])
 
     def test_a_file_is_staged_as_it_is_from_add_to_its_next_change(self, root):
@@ -242,10 +271,27 @@ class TestIndex:
 
     def test_a_damaged_one_takes_no_memory(self, root):
         entry = bytes(40 + 20) + b"\0\1"
-        longer = b"DIRC" + struct.pack(">II", 4, 20_000) + (entry + b"\0" + b"a" * 50 + b"\0") * 20_000
+        longer = (
+            b"DIRC" + struct.pack(">II", 4, 20_000) + (entry + b"\0" + b"a" * 50 + b"\0") * 20_000
+        )
         run = struct.pack(">Q", 1 | 0xFFFFFFFF << 1)
-        link = bytes(20) + struct.pack(">II", 64, 1) + run + bytes(4) + struct.pack(">II", 64, 1) + run + bytes(4)
-        split = b"DIRC" + struct.pack(">II", 2, 0) + b"link" + struct.pack(">I", len(link)) + link + bytes(20)
+        link = (
+            bytes(20)
+            + struct.pack(">II", 64, 1)
+            + run
+            + bytes(4)
+            + struct.pack(">II", 64, 1)
+            + run
+            + bytes(4)
+        )
+        split = (
+            b"DIRC"
+            + struct.pack(">II", 2, 0)
+            + b"link"
+            + struct.pack(">I", len(link))
+            + link
+            + bytes(20)
+        )
         for number, content in enumerate((longer, split)):
             (root / ".git/index").write_bytes(content)
             (root / ".git" / f"sharedindex.{'00' * 20}").write_bytes(b"DIRC" if number else b"")
@@ -259,7 +305,9 @@ def check_staged(root: Path, paths: list[Path]) -> None:
     """Those files are found that git calls unchanged, with the objects that it has of them."""
     changed = {root / name for name in git(root, "diff-files", "--name-only").split("\n")}
     staged = [line.split() for line in git(root, "ls-files", "--stage").split("\n") if line]
-    expected = {str(root / name): object for _, object, _, name in staged if root / name not in changed}
+    expected = {
+        str(root / name): object for _, object, _, name in staged if root / name not in changed
+    }
     worktree = find_worktree(str(root))
     assert worktree
     assert GitIndex(worktree).as_they_are([str(path) for path in paths]) == expected

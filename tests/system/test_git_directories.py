@@ -1,4 +1,5 @@
-"""Directories that git works in: what a killed process left is removed by the next run, and nothing else is."""
+"""Directories that git works in: what a killed process left is removed by the next run, and nothing
+else is."""
 
 from __future__ import annotations
 
@@ -32,9 +33,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def holder(place: Path) -> tuple[subprocess.Popen[str], Path]:
     """A process that works in such a directory."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD], env={**os.environ, "TMPDIR": str(place)}, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-c", HOLD],
+        env={**os.environ, "TMPDIR": str(place)},
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     assert process.stdout
     return process, Path(process.stdout.readline().strip())
 
@@ -50,7 +54,9 @@ def test_one_in_use_stays_and_that_of_a_killed_process_goes(place: Path) -> None
     assert not path.exists()
 
 
-def test_one_in_use_stays_where_a_lock_is_given_to_everybody(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_in_use_stays_where_a_lock_is_given_to_everybody(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     process, path = holder(place)
     monkeypatch.setattr(git_directories, "try_lock", lambda descriptor: True)
     remove_leftovers()
@@ -71,7 +77,12 @@ def test_what_is_not_recognisably_ours_stays(place: Path) -> None:
     elsewhere = place / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "kept").write_text("kept")
-    for name in ("session-memory-tests-ab12", "session-memory-ab12cd_4", "session-memory-notes", "other"):
+    for name in (
+        "session-memory-tests-ab12",
+        "session-memory-ab12cd_4",
+        "session-memory-notes",
+        "other",
+    ):
         (place / name).mkdir()
         (place / name / "kept").write_text("kept")
     (place / "session-memory-ab12cd_4/HEAD").write_text("ref: refs/heads/main\n")

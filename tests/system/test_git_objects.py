@@ -19,7 +19,8 @@ NAMES = ("readme", "src/app.py", "src/ui/main.ts", "docs/a b/größe.md", "bin/r
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository with a dozen commits, among them large directories that hardly change, which git packs as deltas."""
+    """A repository with a dozen commits, among them large directories that hardly change, which git
+    packs as deltas."""
     chance = Random(7)
     root = repository(tmp_path / "app")
     for name in NAMES:
@@ -40,10 +41,23 @@ def assert_as_git_says(root: Path, common_dir: Path) -> None:
     commits = git(root, "rev-list", "--all").split()
     assert len(commits) == 13
     for commit in commits:
-        said = git(root, "-c", "core.quotePath=false", "ls-tree", "-r", "-t", "--format=%(objectname) %(path)", commit)
-        by_path = {path: name for name, _, path in [line.partition(" ") for line in said.splitlines()]}
+        said = git(
+            root,
+            "-c",
+            "core.quotePath=false",
+            "ls-tree",
+            "-r",
+            "-t",
+            "--format=%(objectname) %(path)",
+            commit,
+        )
+        by_path = {
+            path: name for name, _, path in [line.partition(" ") for line in said.splitlines()]
+        }
         assert {path: objects.at(commit, path) for path in by_path} == by_path
-        assert [objects.at(commit, path) for path in ("gone", "src/gone", "readme/x", "gone/x")] == [""] * 4
+        assert [
+            objects.at(commit, path) for path in ("gone", "src/gone", "readme/x", "gone/x")
+        ] == [""] * 4
 
 
 def test_of_loose_objects_it_is_what_git_says(root: Path) -> None:
@@ -85,7 +99,8 @@ def test_of_a_repository_with_longer_names_it_is_what_git_says(root: Path) -> No
 def test_the_work_done_does_not_grow_with_the_number_of_packs(
     root: Path, monkeypatch: pytest.MonkeyPatch, packs: int
 ) -> None:
-    """Not a pack or an object is opened here, and one process answers every question (issue 28, C8)."""
+    """Not a pack or an object is opened here, and one process answers every question (issue 28,
+    C8)."""
     git(root, "repack", "-q", "-a", "-d")
     folder = root / ".git/objects/pack"
     (index,) = folder.glob("*.idx")
@@ -95,8 +110,12 @@ def test_the_work_done_does_not_grow_with_the_number_of_packs(
     opened: list[str] = []
     started: list[object] = []
     spawn = posix.posix_spawn
-    monkeypatch.setattr(files.os, "open", lambda path, *more: opened.append(path) or os.open(path, *more))
-    monkeypatch.setattr(files.os, "posix_spawn", lambda *of, **more: started.append(of) or spawn(*of, **more))
+    monkeypatch.setattr(
+        files.os, "open", lambda path, *more: opened.append(path) or os.open(path, *more)
+    )
+    monkeypatch.setattr(
+        files.os, "posix_spawn", lambda *of, **more: started.append(of) or spawn(*of, **more)
+    )
     objects = GitObjects(str(root / ".git"))
     commits = git(root, "rev-list", "--max-count=12", "HEAD").split()
     assert all(objects.at(commit, name) for commit in commits for name in ("readme", "src/app.py"))
@@ -123,7 +142,9 @@ def test_what_is_damaged_or_not_there_cannot_be_told(root: Path) -> None:
     objects = root / ".git/objects"
     assert GitObjects(str(root / ".git")).at("0" * 40, "readme") is None
     assert GitObjects(str(root / "gone")).at(commit, "readme") is None
-    assert GitObjects(str(root / ".git")).at(git(root, "rev-parse", "HEAD:readme"), "readme") is None
+    assert (
+        GitObjects(str(root / ".git")).at(git(root, "rev-parse", "HEAD:readme"), "readme") is None
+    )
     loose = objects / commit[:2] / commit[2:]
     loose.chmod(0o600)
     whole = loose.read_bytes()

@@ -1,4 +1,5 @@
-"""Another user's repository: it is read where the person's own git would work in it, and refused in git's words."""
+"""Another user's repository: it is read where the person's own git would work in it, and refused in
+git's words."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from session_memory.system.git import find_worktree, refusal_at
 ANOTHER = 12345
 WORDS = "detected dubious ownership in repository at"
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can give files to another user"
+)
 
 
 def give(root: Path, user: int = ANOTHER) -> None:
@@ -45,7 +48,12 @@ def root(tmp_path: Path, home: Path) -> Path:
 def is_fine_for_git(root: Path, **environ: str) -> bool:
     """Whether the person's own git works there."""
     command = ["git", "status", "--short"]
-    return subprocess.run(command, cwd=root, env={**os.environ, **environ}, capture_output=True).returncode == 0
+    return (
+        subprocess.run(
+            command, cwd=root, env={**os.environ, **environ}, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 def test_another_user_s_repository_is_refused_in_the_words_of_git(root: Path) -> None:
@@ -71,7 +79,11 @@ def test_it_is_read_if_the_system_or_the_environment_calls_it_safe(
     system.write_text("[safe]\n\tdirectory = *\n")
     for variables in (
         {"GIT_CONFIG_SYSTEM": str(system)},
-        {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": str(root)},
+        {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "safe.directory",
+            "GIT_CONFIG_VALUE_0": str(root),
+        },
     ):
         with monkeypatch.context() as patched:
             patched.delenv("GIT_CONFIG_NOSYSTEM", raising=False)
@@ -111,7 +123,9 @@ def test_with_sudo_the_files_of_the_one_who_called_it_count_as_one_s_own(
     assert find_worktree(str(root)) is None
 
 
-def test_of_a_linked_worktree_the_link_its_folder_and_its_git_folder_count(tmp_path: Path, home: Path) -> None:
+def test_of_a_linked_worktree_the_link_its_folder_and_its_git_folder_count(
+    tmp_path: Path, home: Path
+) -> None:
     root, linked = repository(tmp_path / "app"), tmp_path / "linked"
     git(root, "worktree", "add", "-q", str(linked))
     for part in (linked / ".git", linked, root / ".git/worktrees/linked"):
@@ -128,7 +142,9 @@ def test_git_is_asked_once_for_a_repository_and_never_for_one_s_own(
 ) -> None:
     started: list[tuple[str, ...]] = []
     command = git_process.command
-    monkeypatch.setattr(git_process, "command", lambda place, words: started.append(words) or command(place, words))
+    monkeypatch.setattr(
+        git_process, "command", lambda place, words: started.append(words) or command(place, words)
+    )
     (root / "src").mkdir()
     for directory in (root, root / "src", root):
         assert find_worktree(str(directory)) is None
@@ -143,7 +159,9 @@ def test_rules_still_hide_it(root: Path, home: Path) -> None:
     linked = root.parent / "linked"
     git_config = home / ".gitconfig"
     git_config.write_text(f"[safe]\n\tdirectory = {root}\n")
-    subprocess.run(["git", "worktree", "add", "-q", str(linked)], cwd=root, check=True, env=dict(os.environ))
+    subprocess.run(
+        ["git", "worktree", "add", "-q", str(linked)], cwd=root, check=True, env=dict(os.environ)
+    )
     git_config.unlink()
     give(linked)
     git_files._refusals.clear()

@@ -1,5 +1,5 @@
-"""Git runs nothing that a repository names: every argument list that the package has for it, with every key that git has
-for its settings, in every file where a repository can put it."""
+"""Git runs nothing that a repository names: every argument list that the package has for it, with
+every key that git has for its settings, in every file where a repository can put it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,26 @@ from session_memory.system.git_process import (
 from session_memory.system.merges import Merges
 
 PACKAGE = Path(git_process.__file__).parent.parent
-STARTERS = ("run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "system", "popen")
-STARTERS_OF_OS = ("posix_spawn", "posix_spawnp", "execv", "execve", "execvp", "execvpe", "spawnv", "spawnvp")
+STARTERS = (
+    "run",
+    "Popen",
+    "call",
+    "check_call",
+    "check_output",
+    "create_subprocess_exec",
+    "system",
+    "popen",
+)
+STARTERS_OF_OS = (
+    "posix_spawn",
+    "posix_spawnp",
+    "execv",
+    "execve",
+    "execvp",
+    "execvpe",
+    "spawnv",
+    "spawnvp",
+)
 
 
 def starts_of_git(path: Path) -> Iterator[str]:
@@ -49,7 +67,11 @@ def starts_of_git(path: Path) -> Iterator[str]:
     source = path.read_text()
     for node in ast.walk(ast.parse(source)) if "git" in source else ():
         if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            called = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
             if called in (*STARTERS, *STARTERS_OF_OS):
                 words = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
                 if any(isinstance(word, str) and word.split(" ")[0] == "git" for word in words):
@@ -62,7 +84,9 @@ def starts_of_git(path: Path) -> Iterator[str]:
 
 def test_no_other_module_starts_git() -> None:
     places = [place for path in PACKAGE.rglob("*.py") for place in starts_of_git(path)]
-    places += [place for path in (PACKAGE.parent / "hooks").rglob("*.py") for place in starts_of_git(path)]
+    places += [
+        place for path in (PACKAGE.parent / "hooks").rglob("*.py") for place in starts_of_git(path)
+    ]
     assert places == []  # git_process itself starts the program that it found
 
 
@@ -79,39 +103,59 @@ def test_git_is_started_by_two_functions_that_share_a_command_line() -> None:
 
 
 class Scene:
-    """A repository with all that the package asks git about: two worktrees with live sessions, renames, a submodule,
-    staged and uncommitted files, a signed commit, checkpoints, a branch that was merged after a rebase."""
+    """A repository with all that the package asks git about: two worktrees with live sessions,
+    renames, a submodule, staged and uncommitted files, a signed commit, checkpoints, a branch that
+    was merged after a rebase."""
 
     def __init__(self, root: Path) -> None:
         self.work = Work(root)
-        (self.work.user.home / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.com\n")
+        (self.work.user.home / ".gitconfig").write_text(
+            "[user]\n\tname = A\n\temail = a@example.com\n"
+        )
         self.root, self.fix, self.marker = self.work.root, root / "fix", root / "ran"
         self.program = root / "program"
         self.program.write_text(f"#!/bin/sh\ntouch {self.marker}\n")
         self.program.chmod(0o755)
         module = repository(root / "module", code="1\n")
         git(self.root, "submodule", "add", "-q", str(module), "lib")
-        (self.root / ".gitattributes").write_text("* diff=m filter=m\ncart.py merge=union\nlog -filter\n")
+        (self.root / ".gitattributes").write_text(
+            "* diff=m filter=m\ncart.py merge=union\nlog -filter\n"
+        )
         (self.root / "filtered").write_text("1\n")
         (self.root / "log").write_text("1\n2\n3\n")
         self.work.commit("Add the library")
         git(self.root, "worktree", "add", "-q", "-b", "fix", str(self.fix))
         git(self.root, "worktree", "add", "-q", "-b", "old", str(root / "old"))
-        self.work.session("tax", self.work.said(REQUEST, "tax"), self.work.edit("tax", f"price = 1\n{LINE}"))
+        self.work.session(
+            "tax", self.work.said(REQUEST, "tax"), self.work.edit("tax", f"price = 1\n{LINE}")
+        )
         edit = {"file_path": f"{self.fix}/log", "old_string": "2", "new_string": "5"}
         fields = {"sessionId": "fix", "cwd": str(self.fix), "at": self.work.began}
-        self.work.session("fix", user("change the log", **fields), assistant(("Edit", edit), **fields))
+        self.work.session(
+            "fix", user("change the log", **fields), assistant(("Edit", edit), **fields)
+        )
         self.work.write(f"price = 1\n{LINE}\n")
         for name in ("log", "filtered"):
             (self.root / name).write_text("1\n4\n3\n")
         git(self.root / "lib", "commit", "-q", "--allow-empty", "-m", "next")
         self.commit = self.work.commit()
-        signed = git(self.root, "cat-file", "commit", "HEAD").replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n"
-                     " \n iQ==\n -----END PGP SIGNATURE-----\n\n", 1)  # fmt: skip
-        name = subprocess.run(
-            ["git", "hash-object", "-t", "commit", "-w", "--stdin"], cwd=self.root, input=f"{signed}\n".encode(),
-            capture_output=True, check=True, env=GIT_ENVIRONMENT,
-        ).stdout.decode().strip()  # fmt: skip
+        signed = git(self.root, "cat-file", "commit", "HEAD").replace(
+            "\n\n",
+            "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----\n\n",
+            1,
+        )
+        name = (
+            subprocess.run(
+                ["git", "hash-object", "-t", "commit", "-w", "--stdin"],
+                cwd=self.root,
+                input=f"{signed}\n".encode(),
+                capture_output=True,
+                check=True,
+                env=GIT_ENVIRONMENT,
+            )
+            .stdout.decode()
+            .strip()
+        )
         git(self.root, "update-ref", "HEAD", name)
         self.commit = name
         for name in ("log", "filtered"):
@@ -127,29 +171,50 @@ class Scene:
     def _traps(self) -> None:
         """Puts hooks and attributes beside the settings."""
         common = self.root / ".git"
-        for hooks in (common / "hooks", common / "modules/lib/hooks", common / "worktrees/fix/hooks"):
+        for hooks in (
+            common / "hooks",
+            common / "modules/lib/hooks",
+            common / "worktrees/fix/hooks",
+        ):
             hooks.mkdir(exist_ok=True)
             for name in HOOKS:
                 (hooks / name).symlink_to(self.program)
         (common / "info").mkdir(exist_ok=True)
-        (common / "info/attributes").write_text("* diff=m filter=m\nfiltered merge=m\nlog -filter\n")
+        (common / "info/attributes").write_text(
+            "* diff=m filter=m\nfiltered merge=m\nlog -filter\n"
+        )
 
     def _checkpoints(self) -> None:
         git(self.root, "branch", BRANCH)
-        record = json.dumps(user("from a checkpoint", sessionId="kept", cwd="/elsewhere")).encode() + b"\n"
-        metadata = json.dumps({"session_id": "kept", "agent": "Claude Code", "created_at": "2026-01-01T00:00:00Z"})
+        record = (
+            json.dumps(user("from a checkpoint", sessionId="kept", cwd="/elsewhere")).encode()
+            + b"\n"
+        )
+        metadata = json.dumps(
+            {"session_id": "kept", "agent": "Claude Code", "created_at": "2026-01-01T00:00:00Z"}
+        )
         lines = ""
         for name, content in (("full.jsonl", record), ("metadata.json", metadata.encode())):
             blob = subprocess.run(
-                ["git", "hash-object", "-w", "--stdin"], cwd=self.root, input=content, capture_output=True, check=True
+                ["git", "hash-object", "-w", "--stdin"],
+                cwd=self.root,
+                input=content,
+                capture_output=True,
+                check=True,
             )
             lines += f"100644 blob {blob.stdout.decode().strip()}\t{name}\n"
         for path in ("0", "b2c4d5e6f7", "a3"):
             tree = subprocess.run(
-                ["git", "mktree"], cwd=self.root, input=lines.encode(), capture_output=True, check=True
+                ["git", "mktree"],
+                cwd=self.root,
+                input=lines.encode(),
+                capture_output=True,
+                check=True,
             )
             lines = f"040000 tree {tree.stdout.decode().strip()}\t{path}\n"
-        tree = subprocess.run(["git", "mktree"], cwd=self.root, input=lines.encode(), capture_output=True, check=True)
+        tree = subprocess.run(
+            ["git", "mktree"], cwd=self.root, input=lines.encode(), capture_output=True, check=True
+        )
         commit = git(self.root, "commit-tree", tree.stdout.decode().strip(), "-m", "Checkpoint")
         git(self.root, "update-ref", f"refs/heads/{BRANCH}", commit)
 
@@ -159,13 +224,26 @@ class Scene:
         outputs = [
             run_of(*words, cwd=self.root).stdout
             for words in (
-                ("why", "cart.py:2"), ("why", self.commit), ("why", "--staged"), ("search", self.commit[:12]),
-                ("conflicts",), ("ingest", "--checkpoints", "."), ("handoff",), ("memories",),
+                ("why", "cart.py:2"),
+                ("why", self.commit),
+                ("why", "--staged"),
+                ("search", self.commit[:12]),
+                ("conflicts",),
+                ("ingest", "--checkpoints", "."),
+                ("handoff",),
+                ("memories",),
             )
-        ]  # fmt: skip
-        origin = Origin(int((time.time() - 9 * 3600) * 1000), "session", 1, "extractive", 3, str(self.root))
+        ]
+        origin = Origin(
+            int((time.time() - 9 * 3600) * 1000), "session", 1, "extractive", 3, str(self.root)
+        )
         memory = IndexedMemory(
-            "", "x.md", "aaaaaaaaaa", "solution", "passed after `log` and `gone.py`", origins=(origin,)
+            "",
+            "x.md",
+            "aaaaaaaaaa",
+            "solution",
+            "passed after `log` and `gone.py`",
+            origins=(origin,),
         )
         outputs += [str(one.doubts) for one in with_doubts([memory], "/nobody")]
         outputs.append(str(Branches().is_merged(str(self.root), "old")))
@@ -193,15 +271,27 @@ class Scene:
         usual = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tworktreeConfig = true\n"
         module = f"[core]\n\trepositoryformatversion = 0\n\tworktree = {self.root}/lib\n"
         return {
-            common / "config": usual, common / "config.worktree": "", common / "worktrees/fix/config.worktree": "",
+            common / "config": usual,
+            common / "config.worktree": "",
+            common / "worktrees/fix/config.worktree": "",
             common / "modules/lib/config": module,
-        }  # fmt: skip
+        }
 
 
 HOOKS = (
-    "post-index-change", "reference-transaction", "pre-auto-gc", "post-checkout", "pre-commit", "commit-msg",
-    "post-commit", "post-merge", "fsmonitor-watchman", "post-rewrite", "pre-push", "prepare-commit-msg",
-)  # fmt: skip
+    "post-index-change",
+    "reference-transaction",
+    "pre-auto-gc",
+    "post-checkout",
+    "pre-commit",
+    "commit-msg",
+    "post-commit",
+    "post-merge",
+    "fsmonitor-watchman",
+    "post-rewrite",
+    "pre-push",
+    "prepare-commit-msg",
+)
 Call = tuple[str, tuple[str, ...]]  # the place where git works, and its arguments
 STORED = (
     "core.repositoryformatversion",
@@ -222,13 +312,22 @@ def setting(key: str, value: str) -> str:
 
 def keys(program: Path) -> dict[str, str]:
     """Every key that this git knows, its placeholders filled, with the program as the value."""
-    listed = subprocess.run(["git", "help", "-c"], capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run(
+        ["git", "help", "-c"], capture_output=True, text=True, check=True
+    ).stdout.split()
     found = {}
-    for key in [key for key in listed if "." in key and "_" not in key]:  # that could not stand in a file
+    # that could not stand in a file
+    for key in [key for key in listed if "." in key and "_" not in key]:
         section = key.partition(".")[0]
         filled = re.sub(r"<[^>]*>", NAMES.get(section, "m"), key).replace("*", "m")
         found[filled] = f"!{program}" if section in ("alias", "credential") else str(program)
-    more = ("gpg.x509.program", "gpg.ssh.program", "diff.m.command", "filter.m.process", "credential.m.helper")
+    more = (
+        "gpg.x509.program",
+        "gpg.ssh.program",
+        "diff.m.command",
+        "filter.m.process",
+        "credential.m.helper",
+    )
     return {**found, **dict.fromkeys(more, str(program))}
 
 
@@ -270,32 +369,54 @@ def recorded(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[Call]:
 def commands_in_the_source() -> set[str]:
     """The subcommands of git that the package names where it asks git."""
     found = set()
-    for path in [path for path in PACKAGE.rglob("*.py") if "git_process import" in path.read_text()]:
+    for path in [
+        path for path in PACKAGE.rglob("*.py") if "git_process import" in path.read_text()
+    ]:
         for node in ast.walk(ast.parse(path.read_text())):
-            called = getattr(getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", ""))
-            if isinstance(node, ast.Call) and called in ("ask_git", "ask_person", "_ask", "ask", "_run"):
+            called = getattr(
+                getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", "")
+            )
+            if isinstance(node, ast.Call) and called in (
+                "ask_git",
+                "ask_person",
+                "_ask",
+                "ask",
+                "_run",
+            ):
                 words = [one.value for one in node.args[:3] if isinstance(one, ast.Constant)]
-                found |= {one for one in words if isinstance(one, str) and one.islower() and one[0] != "-"}
+                found |= {
+                    one for one in words if isinstance(one, str) and one.islower() and one[0] != "-"
+                }
     return found
 
 
-def test_a_repository_that_names_programs_everywhere_runs_none(scene: Scene, lists: list[Call]) -> None:
+def test_a_repository_that_names_programs_everywhere_runs_none(
+    scene: Scene, lists: list[Call]
+) -> None:
     missing = commands_in_the_source() - {word for _, arguments in lists for word in arguments[:2]}
     assert missing <= {"merge-file"}, missing  # merge-file is for older gits
     before = scene.drive()
-    settings = {key: value for key, value in keys(scene.program).items() if not key.lower().startswith(STORED)}
+    settings = {
+        key: value
+        for key, value in keys(scene.program).items()
+        if not key.lower().startswith(STORED)
+    }
     scene.trap(settings, first=ENABLING)
     assert not scene.marker.exists()
     assert scene.drive() == before
     print(*scene.drive_with_all_settings(), sep="\n")  # git may refuse, in its words
     assert not scene.marker.exists()
     scene.trap({"gpg.program": str(scene.program)}, first=ENABLING)
-    subprocess.run(["git", "log", "-1"], cwd=scene.root, env=GIT_ENVIRONMENT, capture_output=True, check=True)
+    subprocess.run(
+        ["git", "log", "-1"], cwd=scene.root, env=GIT_ENVIRONMENT, capture_output=True, check=True
+    )
     assert scene.marker.exists()  # this is how it would have shown
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_argument_list_runs_a_program_with_any_single_key(scene: Scene, lists: list[Call], part: int) -> None:
+def test_no_argument_list_runs_a_program_with_any_single_key(
+    scene: Scene, lists: list[Call], part: int
+) -> None:
     settings = keys(scene.program)
     tries = [(key, *call) for key in sorted(settings)[part::PARTS] for call in lists]
     whole = len(tries)
@@ -312,13 +433,17 @@ def test_no_argument_list_runs_a_program_with_any_single_key(scene: Scene, lists
         scene.trap({key: settings[key]}, first=ENABLING)
         kind, _, directory = where.partition(" ")
         if kind == "TrialPlace":
-            directory = directory if directory.startswith(str(scene.root.parent)) else f"{trial}/tree"
+            directory = (
+                directory if directory.startswith(str(scene.root.parent)) else f"{trial}/tree"
+            )
             place: git_process.GitPlace = TrialPlace(
                 str(trial), directory, {"GIT_INDEX_FILE": f"{worktree.git_dir}/index"}
             )
         else:
             try:
-                place = PersonPlace(directory) if kind == "PersonPlace" else RepositoryPlace(directory)
+                place = (
+                    PersonPlace(directory) if kind == "PersonPlace" else RepositoryPlace(directory)
+                )
             except GitUnavailableError as error:
                 assert key.lower().startswith(STORED)
                 refused[key] = str(error)
@@ -332,10 +457,15 @@ def test_no_argument_list_runs_a_program_with_any_single_key(scene: Scene, lists
     print(*sorted(f"{key}: {words}" for key, words in refused.items()), sep="\n")
 
 
-def test_a_setting_that_says_how_the_repository_is_stored_is_kept_or_refused(tmp_path: Path) -> None:
+def test_a_setting_that_says_how_the_repository_is_stored_is_kept_or_refused(
+    tmp_path: Path,
+) -> None:
     root = repository(tmp_path / "app")
     for text, words in (
-        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tnovelty = /bin/x\n", "unknown repository extension"),
+        (
+            "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tnovelty = /bin/x\n",
+            "unknown repository extension",
+        ),
         (
             "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = !x\n",
             "bad value of extensions.object",
@@ -346,7 +476,9 @@ def test_a_setting_that_says_how_the_repository_is_stored_is_kept_or_refused(tmp
         (root / ".git/config").write_text(text)
         with pytest.raises(GitUnavailableError, match=words):
             ask_git(f"{root}/.git", "log")
-    (root / ".git/config").write_text("[core]\n\trepositoryformatversion = 0\n[extensions]\n\tnovelty = x\n")
+    (root / ".git/config").write_text(
+        "[core]\n\trepositoryformatversion = 0\n[extensions]\n\tnovelty = x\n"
+    )
     assert "begin" in ask_git(f"{root}/.git", "log")
 
 
@@ -360,13 +492,16 @@ def test_in_a_partial_clone_nothing_is_fetched(tmp_path: Path) -> None:
     with pytest.raises(GitUnavailableError):
         ask_git(f"{part}/.git", "show", "-p", "HEAD")
     before = git(part, "rev-parse", "HEAD~1")
-    assert GitObjects(f"{part}/.git").at(before, "readme") is None  # it cannot be told from a file that is not there
+    # it cannot be told from a file that is not there
+    assert GitObjects(f"{part}/.git").at(before, "readme") is None
     assert not marker.exists()
     git(part, "show", "-p", "HEAD")
     assert marker.exists()  # this is how a fetch would have shown
 
 
-def test_a_program_called_git_in_the_repository_is_not_run(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_called_git_in_the_repository_is_not_run(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for directory in (scene.root, scene.fix, scene.root / "bin"):
         directory.mkdir(exist_ok=True)
         (directory / "git").symlink_to(scene.program)
@@ -379,7 +514,9 @@ def test_a_program_called_git_in_the_repository_is_not_run(scene: Scene, monkeyp
     assert not scene.marker.exists()
 
 
-def test_nothing_is_left_in_the_directory_for_temporary_files(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_in_the_directory_for_temporary_files(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     places = scene.root.parent / "temporary"
     places.mkdir()
     monkeypatch.setenv("TMPDIR", str(places))

@@ -1,4 +1,5 @@
-"""Trial merges in real repositories: what conflicts, and that nothing in the repository is touched or run."""
+"""Trial merges in real repositories: what conflicts, and that nothing in the repository is touched
+or run."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def listing(root: Path) -> dict[str, tuple[int, int]]:
     """What is there, with times and sizes; git renews the times of objects that it has."""
     paths = [Path(top, name) for top, _, names in os.walk(root) for name in names]
     return {
-        str(path): ("/objects/" not in str(path) and path.lstat().st_mtime_ns, path.lstat().st_size) for path in paths
+        str(path): ("/objects/" not in str(path) and path.lstat().st_mtime_ns, path.lstat().st_size)
+        for path in paths
     }
 
 
@@ -108,7 +110,10 @@ def test_uncommitted_changes_conflict_with_committed_and_uncommitted_ones(pair: 
     (pair.fix / "cart").write_text(with_line(20, "theirs"))
     (pair.fix / "other").write_text("3\n")
     git(pair.fix, "add", "other")
-    assert pair.places() == [("cart", ((20, 20), (20, 20)), None), ("other", ((1, 1), (1, 1)), None)]
+    assert pair.places() == [
+        ("cart", ((20, 20), (20, 20)), None),
+        ("other", ((1, 1), (1, 1)), None),
+    ]
 
 
 def test_a_deleted_file_conflicts_with_an_edit(pair: Pair) -> None:
@@ -151,8 +156,12 @@ def test_a_repository_with_long_names_is_judged(tmp_path: Path, options: tuple[s
     assert pair.places() == [("cart", ((20, 20), (20, 20)), None)]
 
 
-def test_a_file_that_the_repository_s_attributes_merge_otherwise_is_left_out(tmp_path: Path) -> None:
-    pair = Pair(tmp_path, cart=CART, log="1\n", **{".gitattributes": "cart merge=mine\nlog merge=union\n"})
+def test_a_file_that_the_repository_s_attributes_merge_otherwise_is_left_out(
+    tmp_path: Path,
+) -> None:
+    pair = Pair(
+        tmp_path, cart=CART, log="1\n", **{".gitattributes": "cart merge=mine\nlog merge=union\n"}
+    )
     for name, text in (("cart", with_line(20, "ours")), ("log", "1\n2\n")):
         pair.commit(pair.main, name, text)
     (pair.fix / "cart").write_text(with_line(20, "theirs"))
@@ -168,9 +177,18 @@ def test_nothing_that_the_repository_names_is_run(pair: Pair, tmp_path: Path) ->
     git(pair.main, "commit", "-q", "-m", "trap")
     git(pair.fix, "merge", "-q", "main")
     for key in (
-        "merge.trap.driver", "diff.trap.textconv", "diff.trap.command", "filter.trap.clean", "filter.trap.smudge",
-        "filter.trap.process", "core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "core.editor",
-    ):  # fmt: skip
+        "merge.trap.driver",
+        "diff.trap.textconv",
+        "diff.trap.command",
+        "filter.trap.clean",
+        "filter.trap.smudge",
+        "filter.trap.process",
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "diff.external",
+        "core.editor",
+    ):
         git(pair.main, "config", key, trap)
     hook = pair.main / ".git/hooks/post-index-change"
     hook.parent.mkdir(exist_ok=True)
@@ -193,7 +211,11 @@ def test_histories_without_a_common_ancestor_have_no_conflict(pair: Pair) -> Non
 def test_a_shallow_clone_is_judged_by_what_it_has(pair: Pair, tmp_path: Path) -> None:
     pair.commit(pair.main, "cart", with_line(1, "second"))
     shallow = Pair.__new__(Pair)
-    shallow.main, shallow.fix, shallow.trial = tmp_path / "shallow", tmp_path / "shallow-fix", tmp_path / "trial2"
+    shallow.main, shallow.fix, shallow.trial = (
+        tmp_path / "shallow",
+        tmp_path / "shallow-fix",
+        tmp_path / "trial2",
+    )
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{pair.main}", str(shallow.main))
     git(shallow.main, "worktree", "add", "-q", "-b", "fix", str(shallow.fix))
     shallow.commit(shallow.main, "cart", with_line(20, "ours"))
@@ -219,11 +241,15 @@ def test_a_submodule_that_moved_on_both_sides_is_left_out(pair: Pair, tmp_path: 
         lambda pair: (pair.main / ".git/refs/heads/main").write_text("broken\n"),
         lambda pair: (pair.main / ".git/packed-refs").write_text("nonsense\n"),
         lambda pair: (pair.main / ".git/index").write_bytes(b"DIRC" + b"\xff" * 40),
-        lambda pair: [path.unlink() for path in (pair.main / ".git/objects").rglob("*") if path.is_file()],
+        lambda pair: [
+            path.unlink() for path in (pair.main / ".git/objects").rglob("*") if path.is_file()
+        ],
     ],
     ids=["ref", "packed refs", "index", "objects"],
 )
-def test_a_broken_repository_gives_an_error_and_no_answer(pair: Pair, harm: Callable[[Pair], object]) -> None:
+def test_a_broken_repository_gives_an_error_and_no_answer(
+    pair: Pair, harm: Callable[[Pair], object]
+) -> None:
     pair.commit(pair.main, "cart", with_line(20, "ours"))
     harm(pair)
     with pytest.raises(GitUnavailableError):
@@ -251,7 +277,9 @@ def pair_at(main: Path, fix: Path, trial: Path) -> Pair:
     return pair
 
 
-def test_a_partial_clone_names_the_file_that_it_lacks_and_fetches_nothing(pair: Pair, tmp_path: Path) -> None:
+def test_a_partial_clone_names_the_file_that_it_lacks_and_fetches_nothing(
+    pair: Pair, tmp_path: Path
+) -> None:
     pair.commit(pair.fix, "cart", with_line(20, "theirs"))
     pair.commit(pair.main, "cart", with_line(20, "ours"))
     git(pair.main, "config", "uploadpack.allowFilter", "true")
@@ -281,7 +309,9 @@ def test_a_clone_that_borrows_its_objects_is_judged(pair: Pair, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("index", ["--sparse-index", "--no-sparse-index"])
-def test_files_that_a_sparse_checkout_leaves_out_are_not_deleted(tmp_path: Path, index: str) -> None:
+def test_files_that_a_sparse_checkout_leaves_out_are_not_deleted(
+    tmp_path: Path, index: str
+) -> None:
     pair = Pair(tmp_path, src__app=CART, docs__a=CART, docs__b__c=CART)
     git(pair.fix, "sparse-checkout", "set", "--cone", index, "src")
     assert not (pair.fix / "docs").exists()
@@ -294,10 +324,14 @@ def test_files_that_a_sparse_checkout_leaves_out_are_not_deleted(tmp_path: Path,
 def test_pointers_of_large_files_are_left_out(tmp_path: Path) -> None:
     attributes = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize {}\n"
-    pair = Pair(tmp_path, **{".gitattributes": attributes, "a.bin": pointer.format("0" * 64, 1), "cart": CART})
+    pair = Pair(
+        tmp_path,
+        **{".gitattributes": attributes, "a.bin": pointer.format("0" * 64, 1), "cart": CART},
+    )
     pair.commit(pair.main, "a.bin", pointer.format("1" * 64, 2))
     pair.commit(pair.fix, "a.bin", pointer.format("2" * 64, 3))
-    (pair.fix / "a.bin").write_bytes(bytes(range(256)) * 100)  # as the filter would have checked it out
+    # as the filter would have checked it out
+    (pair.fix / "a.bin").write_bytes(bytes(range(256)) * 100)
     assert pair.places() == []
 
 
@@ -341,7 +375,9 @@ def paths_that_git_does_not_merge(pair: Pair) -> list[str]:
     return sorted([one.path for one in pair.conflicts()])
 
 
-def test_a_new_file_in_a_folder_whose_files_went_to_several_others_conflicts(tmp_path: Path) -> None:
+def test_a_new_file_in_a_folder_whose_files_went_to_several_others_conflicts(
+    tmp_path: Path,
+) -> None:
     pair = with_a_new_file_in_a_folder_that_was_split(tmp_path)
     assert paths_that_git_does_not_merge(pair) == ["dir"]
 
@@ -363,7 +399,11 @@ def test_a_split_folder_conflicts_beside_a_submodule_which_is_not_judged(tmp_pat
 
 
 def test_new_files_that_renamed_folders_bring_to_the_same_place_conflict(tmp_path: Path) -> None:
-    folders = {f"{folder}__{name}": folder + name + CART for folder in ("dir", "other") for name in ("a", "b")}
+    folders = {
+        f"{folder}__{name}": folder + name + CART
+        for folder in ("dir", "other")
+        for name in ("a", "b")
+    }
     pair = Pair(tmp_path, **folders)
     (pair.main / "moved").mkdir()
     for folder in ("dir", "other"):
@@ -374,7 +414,9 @@ def test_new_files_that_renamed_folders_bring_to_the_same_place_conflict(tmp_pat
 
 
 @pytest.mark.parametrize("line_ends", ["false", "input", "true"])
-def test_line_ends_are_renormalized_by_the_person_s_settings(tmp_path: Path, line_ends: str) -> None:
+def test_line_ends_are_renormalized_by_the_person_s_settings(
+    tmp_path: Path, line_ends: str
+) -> None:
     pair = Pair(tmp_path)
     git(pair.main, "config", "merge.renormalize", "true")
     (pair.main / "cart").write_bytes(CART.replace("\n", "\r\n").encode())
@@ -385,7 +427,9 @@ def test_line_ends_are_renormalized_by_the_person_s_settings(tmp_path: Path, lin
     for root in (pair.main, pair.fix):
         commits.append(git(root, "rev-parse", "HEAD"))
     pair.trial.mkdir()
-    assert [one.path for one in merges.conflicts(*commits)] == (["cart"] if line_ends == "false" else [])
+    assert [one.path for one in merges.conflicts(*commits)] == (
+        ["cart"] if line_ends == "false" else []
+    )
 
 
 def test_a_symlink_that_both_sides_changed_conflicts_without_lines(pair: Pair) -> None:
@@ -405,8 +449,14 @@ def test_a_file_that_the_other_side_made_a_folder_has_its_own_name(pair: Pair) -
 
 
 def test_attributes_in_a_folder_count_for_its_files(tmp_path: Path) -> None:
-    files = {".gitattributes": "*.lock merge=binary\n", "sub__.gitattributes": "*.lock merge=union\n",
-             "bin__.gitattributes": "*.txt -merge\n", "y.lock": "1\n", "sub__y.lock": "1\n", "bin__x.txt": CART}  # fmt: skip
+    files = {
+        ".gitattributes": "*.lock merge=binary\n",
+        "sub__.gitattributes": "*.lock merge=union\n",
+        "bin__.gitattributes": "*.txt -merge\n",
+        "y.lock": "1\n",
+        "sub__y.lock": "1\n",
+        "bin__x.txt": CART,
+    }
     pair = Pair(tmp_path, **files)
     for root, words in ((pair.main, "ours"), (pair.fix, "theirs")):
         for name in ("y.lock", "sub/y.lock"):
@@ -426,11 +476,22 @@ def test_the_person_s_settings_decide_how_renamed_folders_merge(tmp_path: Path) 
     assert pair.conflicts() == []
 
 
-def test_in_a_shallow_clone_without_the_ancestor_the_reason_is_told(pair: Pair, tmp_path: Path) -> None:
+def test_in_a_shallow_clone_without_the_ancestor_the_reason_is_told(
+    pair: Pair, tmp_path: Path
+) -> None:
     pair.commit(pair.main, "cart", with_line(1, "ours"))
     pair.commit(pair.fix, "cart", with_line(1, "theirs"))
     shallow = pair_at(tmp_path / "shallow", tmp_path / "shallow-fix", tmp_path / "trial2")
-    git(tmp_path, "clone", "-q", "--depth", "1", "--no-single-branch", f"file://{pair.main}", str(shallow.main))
+    git(
+        tmp_path,
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        "--no-single-branch",
+        f"file://{pair.main}",
+        str(shallow.main),
+    )
     git(shallow.main, "worktree", "add", "-q", "-b", "fix", str(shallow.fix), "origin/fix")
     with pytest.raises(GitUnavailableError, match="shallow"):
         shallow.conflicts()
@@ -438,10 +499,16 @@ def test_in_a_shallow_clone_without_the_ancestor_the_reason_is_told(pair: Pair, 
 
 def objects_in(trial: Path) -> list[bytes]:
     """The contents of the objects that a trial merge made."""
-    return [zlib.decompress(path.read_bytes()) for path in (trial / "objects").rglob("*") if len(path.name) > 30]
+    return [
+        zlib.decompress(path.read_bytes())
+        for path in (trial / "objects").rglob("*")
+        if len(path.name) > 30
+    ]
 
 
-def test_of_uncommitted_files_only_those_that_the_other_side_changed_are_copied(tmp_path: Path) -> None:
+def test_of_uncommitted_files_only_those_that_the_other_side_changed_are_copied(
+    tmp_path: Path,
+) -> None:
     pair = Pair(tmp_path, **{f"file{number}": f"{number}\n" for number in range(20)})
     for number in range(15):
         (pair.main / f"file{number}").write_text(f"secret {number}\n")
@@ -452,10 +519,17 @@ def test_of_uncommitted_files_only_those_that_the_other_side_changed_are_copied(
     assert trees[0]
     assert trees[1]
     merges = Merges(trees[0].common_dir, pair.trial, 20)
-    heads = [(git(tree.root, "rev-parse", "HEAD"), {one.path for one in merges.changes_of(tree)}) for tree in trees]
-    states = [merges.state_of(trees[at], merges.wanted(trees[at], [heads[1 - at]])) for at in (0, 1)]
+    heads = [
+        (git(tree.root, "rev-parse", "HEAD"), {one.path for one in merges.changes_of(tree)})
+        for tree in trees
+    ]
+    states = [
+        merges.state_of(trees[at], merges.wanted(trees[at], [heads[1 - at]])) for at in (0, 1)
+    ]
     assert sorted(one.path for one in merges.conflicts(*states)) == ["file3", "file4"]
-    copied = {name for content in objects_in(pair.trial) for name in re.findall(rb"secret \d+", content)}
+    copied = {
+        name for content in objects_in(pair.trial) for name in re.findall(rb"secret \d+", content)
+    }
     assert copied == {b"secret 3", b"secret 4"}
     assert len(merges.changed(states[0], states[1])) == 15  # all count as changed
 
@@ -471,12 +545,18 @@ def test_a_file_renamed_without_a_commit_is_copied_if_the_other_side_changed_it(
     merges = Merges(trees[0].common_dir, pair.trial, 20)
     fix = git(pair.fix, "rev-parse", "HEAD")
     state = merges.state_of(trees[0], merges.wanted(trees[0], [(fix, set())]))
-    assert [(one.path, one.lines) for one in merges.conflicts(state, fix)] == [("basket", ((20, 20), (20, 20)))]
+    assert [(one.path, one.lines) for one in merges.conflicts(state, fix)] == [
+        ("basket", ((20, 20), (20, 20)))
+    ]
 
 
 @pytest.mark.parametrize("is_changed", [False, True])
-def test_files_that_pass_a_filter_do_not_conflict_by_what_is_in_the_worktree(tmp_path: Path, is_changed: bool) -> None:
-    pair = Pair(tmp_path, **{".gitattributes": "secret filter=rot13\n", "secret": "grkg\n", "cart": CART})
+def test_files_that_pass_a_filter_do_not_conflict_by_what_is_in_the_worktree(
+    tmp_path: Path, is_changed: bool
+) -> None:
+    pair = Pair(
+        tmp_path, **{".gitattributes": "secret filter=rot13\n", "secret": "grkg\n", "cart": CART}
+    )
     rot13 = "tr a-z n-za-m"
     git(pair.main, "config", "filter.rot13.clean", rot13)
     git(pair.main, "config", "filter.rot13.smudge", rot13)
@@ -546,7 +626,9 @@ def test_a_repository_of_tens_of_thousands_of_files_is_judged(tmp_path: Path) ->
     main.mkdir()
     git(main, "init", "-q", "-b", "main")
     one = git(main, "hash-object", "-w", str(repository(tmp_path / "r", cart=CART) / "cart"))
-    (tmp_path / "names").write_text("".join(f"100644 {one}\td{n % 250}/f{n}\n" for n in range(some(50_000))))
+    (tmp_path / "names").write_text(
+        "".join(f"100644 {one}\td{n % 250}/f{n}\n" for n in range(some(50_000)))
+    )
     command = ["sh", "-c", f"git update-index --index-info < {tmp_path}/names"]
     subprocess.run(command, cwd=main, env=GIT_ENVIRONMENT, check=True)
     git(main, "commit", "-q", "-m", "begin")
@@ -555,7 +637,9 @@ def test_a_repository_of_tens_of_thousands_of_files_is_judged(tmp_path: Path) ->
     (main / "d7/f7").write_text(with_line(20, "ours"))
     (fix / "d7/f7").write_text(with_line(20, "theirs"))
     (fix / "d9/f9").unlink()
-    assert pair_at(main, fix, tmp_path / "trial").places() == [("d7/f7", ((20, 20), (20, 20)), None)]
+    assert pair_at(main, fix, tmp_path / "trial").places() == [
+        ("d7/f7", ((20, 20), (20, 20)), None)
+    ]
 
 
 def test_all_hunks_that_clash_are_found_and_no_others(pair: Pair) -> None:
@@ -578,7 +662,9 @@ def test_of_very_many_hunks_the_first_are_kept(pair: Pair, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_git_before_2_38_finds_the_same_conflicts_but_for_renames(tmp_path: Path, seed: int) -> None:
+def test_git_before_2_38_finds_the_same_conflicts_but_for_renames(
+    tmp_path: Path, seed: int
+) -> None:
     chance = Random(seed)
     pair = Pair(tmp_path, **{f"file{number}": CART for number in range(6)})
     for root in (pair.main, pair.fix):
@@ -586,7 +672,9 @@ def test_git_before_2_38_finds_the_same_conflicts_but_for_renames(tmp_path: Path
             lines = CART.splitlines(keepends=True)
             for _ in range(chance.randrange(4)):
                 at = chance.randrange(40)
-                lines[at : at + chance.randrange(3)] = [f"{chance.randrange(3)} {at}\n"] * chance.randrange(3)
+                lines[at : at + chance.randrange(3)] = [
+                    f"{chance.randrange(3)} {at}\n"
+                ] * chance.randrange(3)
             path.write_text("".join(lines)) if chance.random() < 0.9 else path.unlink()
         (root / "new").write_text(f"{chance.randrange(2)}\n")
         git(root, "add", "-A")

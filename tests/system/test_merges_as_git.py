@@ -1,5 +1,5 @@
-"""A trial merge says the same as `git merge`, both ways: random histories with renames, folders, symlinks, attributes, line
-ends, binary and long files, submodules, and several common ancestors."""
+"""A trial merge says the same as `git merge`, both ways: random histories with renames, folders,
+symlinks, attributes, line ends, binary and long files, submodules, and several common ancestors."""
 
 from __future__ import annotations
 
@@ -31,10 +31,19 @@ ATTRIBUTES = (
     "*.txt conflict-marker-size=3",
 )
 SETTINGS = (
-    "merge.renormalize=true", "core.autocrlf=input", "core.autocrlf=true", "merge.directoryRenames=true",
-    "merge.directoryRenames=false", "merge.renames=false", "diff.renames=copies", "diff.renameLimit=1", "merge.ff=false",
-    "merge.conflictStyle=diff3", "diff.algorithm=histogram", "core.fileMode=false",
-)  # fmt: skip
+    "merge.renormalize=true",
+    "core.autocrlf=input",
+    "core.autocrlf=true",
+    "merge.directoryRenames=true",
+    "merge.directoryRenames=false",
+    "merge.renames=false",
+    "diff.renames=copies",
+    "diff.renameLimit=1",
+    "merge.ff=false",
+    "merge.conflictStyle=diff3",
+    "diff.algorithm=histogram",
+    "core.fileMode=false",
+)
 
 
 def text(chance: Random, lines: list[str]) -> str:
@@ -42,7 +51,9 @@ def text(chance: Random, lines: list[str]) -> str:
     lines = list(lines)
     for _ in range(chance.randrange(1, 3)):
         at = chance.randrange(len(lines) + 1)
-        lines[at : at + chance.randrange(2)] = [f"{chance.randrange(3)} at {at}"] * chance.randrange(3)
+        lines[at : at + chance.randrange(2)] = [
+            f"{chance.randrange(3)} at {at}"
+        ] * chance.randrange(3)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -58,17 +69,24 @@ class Side:
         return [path for path in found if path.is_symlink() or path.is_file()]
 
     def folders(self) -> list[Path]:
-        return [path for path in sorted(self.root.iterdir()) if path.is_dir() and path.name != ".git"]
+        return [
+            path for path in sorted(self.root.iterdir()) if path.is_dir() and path.name != ".git"
+        ]
 
     def edit(self) -> None:
-        files = [path for path in self.paths() if not path.is_symlink() and path.name != ".gitattributes"]
+        files = [
+            path for path in self.paths() if not path.is_symlink() and path.name != ".gitattributes"
+        ]
         if files:
             path = self.chance.choice(files)
             path.write_text(text(self.chance, path.read_text().splitlines()))
 
     def rename(self) -> None:
         path = self.chance.choice(self.paths())
-        new = self.chance.choice([self.root, *self.folders()]) / f"renamed-{self.chance.randrange(2)}.txt"
+        new = (
+            self.chance.choice([self.root, *self.folders()])
+            / f"renamed-{self.chance.randrange(2)}.txt"
+        )
         if not new.exists() and not new.is_symlink():
             path.rename(new)
 
@@ -80,7 +98,10 @@ class Side:
                 folder.rename(new)
 
     def add(self) -> None:
-        path = self.chance.choice([self.root, *self.folders()]) / f"new-{self.chance.randrange(2)}.lock"
+        path = (
+            self.chance.choice([self.root, *self.folders()])
+            / f"new-{self.chance.randrange(2)}.lock"
+        )
         path.write_text(text(self.chance, []))
 
     def delete(self) -> None:
@@ -109,11 +130,15 @@ class Side:
         (folder / ".gitattributes").write_text(self.chance.choice(ATTRIBUTES) + "\n")
 
     def change_line_ends(self) -> None:
-        files = [path for path in self.paths() if not path.is_symlink() and path.name != ".gitattributes"]
+        files = [
+            path for path in self.paths() if not path.is_symlink() and path.name != ".gitattributes"
+        ]
         if files:
             path = self.chance.choice(files)
             content = path.read_bytes().replace(b"\r\n", b"\n")
-            path.write_bytes(content.replace(b"\n", b"\r\n") if self.chance.random() < 0.7 else content)
+            path.write_bytes(
+                content.replace(b"\n", b"\r\n") if self.chance.random() < 0.7 else content
+            )
 
     def write_binary(self) -> None:
         path = self.chance.choice([self.root, *self.folders()]) / "binary.txt"
@@ -134,10 +159,21 @@ class Side:
 
     def go_on(self) -> None:
         ways: list[Callable[[], None]] = [
-            self.edit, self.edit, self.edit, self.rename, self.rename_folder, self.add, self.delete, self.link,
-            self.exchange_folder_and_file, self.set_attributes, self.change_mode, self.change_line_ends, self.write_binary,
+            self.edit,
+            self.edit,
+            self.edit,
+            self.rename,
+            self.rename_folder,
+            self.add,
+            self.delete,
+            self.link,
+            self.exchange_folder_and_file,
+            self.set_attributes,
+            self.change_mode,
+            self.change_line_ends,
+            self.write_binary,
             self.write_long,
-        ]  # fmt: skip
+        ]
         for _ in range(self.chance.randrange(1, 5)):
             if self.paths():
                 self.chance.choice(ways)()
@@ -152,19 +188,29 @@ class Side:
 def merged_by_git(root: Path, other: str) -> tuple[int, set[str], str]:
     """Return what `git merge` exits with, the files that it leaves in conflict, and its words."""
     done = subprocess.run(
-        ["git", "merge", "--no-edit", other], cwd=root, env=GIT_ENVIRONMENT, capture_output=True, text=True, check=False
+        ["git", "merge", "--no-edit", other],
+        cwd=root,
+        env=GIT_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode < 0:
         return done.returncode, set(), done.stderr
     unmerged = git(root, "ls-files", "-u", "-z").split("\0")
-    paths = {re.sub(r"~(HEAD|side|main)(_\d+)?$", "", line.partition("\t")[2]) for line in unmerged if line}
+    paths = {
+        re.sub(r"~(HEAD|side|main)(_\d+)?$", "", line.partition("\t")[2])
+        for line in unmerged
+        if line
+    }
     git(root, "reset", "-q", "--hard")
     git(root, "clean", "-q", "-f", "-d", "-x")
     return done.returncode, paths, done.stdout + done.stderr
 
 
 def folders_in(words: str) -> set[str]:
-    """Return the folders, and files in renamed ones, for which git refused a merge though it left no file unmerged."""
+    """Return the folders, and files in renamed ones, for which git refused a merge though it left
+    no file unmerged."""
     return set(
         re.findall(
             r"^CONFLICT .*: (?:Unclear where to rename|Cannot map more than one path to|Existing file/dir at) ([^ ;]+)",
@@ -175,13 +221,17 @@ def folders_in(words: str) -> set[str]:
 
 
 def cross(root: Path, side: Path) -> None:
-    """Merge the first change of each side into the other: the sides have two common ancestors then."""
+    """Merge the first change of each side into the other: the sides have two common ancestors
+    then."""
     tips = [git(place, "rev-parse", "HEAD") for place in (side, root)]
     for place, tip in zip((root, side), tips):
         merge = ["git", "merge", "-q", "--no-edit", "-X", "ours", tip]
-        done = subprocess.run(merge, cwd=place, env=GIT_ENVIRONMENT, capture_output=True, check=False)
+        done = subprocess.run(
+            merge, cwd=place, env=GIT_ENVIRONMENT, capture_output=True, check=False
+        )
         if done.returncode:
-            (place / git(place, "rev-parse", "--git-path", "index.lock")).unlink(missing_ok=True)  # if git crashed
+            # if git crashed
+            (place / git(place, "rev-parse", "--git-path", "index.lock")).unlink(missing_ok=True)
             git(place, "reset", "-q", "--hard")
             git(place, "clean", "-q", "-f", "-d", "-x")
 
@@ -195,7 +245,12 @@ def test_random_histories_merge_as_in_git(tmp_path: Path, number: int) -> None:
     whole = "".join(f"{line}\n" for line in lines)
     root, side = tmp_path / "main", tmp_path / "side"
     repository(
-        root, **{f"{folder}{name}": whole + name for folder in ("", "x__", "y__") for name in ("a.txt", "b.lock")}
+        root,
+        **{
+            f"{folder}{name}": whole + name
+            for folder in ("", "x__", "y__")
+            for name in ("a.txt", "b.lock")
+        },
     )
     (root / "link").symlink_to("target")
     git(root, "add", "-A")
@@ -222,6 +277,7 @@ def test_random_histories_merge_as_in_git(tmp_path: Path, number: int) -> None:
             return  # git itself crashed, as git 2.39 may for a renamed folder that became a file
         git(place, "reset", "-q", "--hard", before)
         if unmerged == {"module"} and not folders_in(words):
-            continue  # if submodules merge depends on what is checked out in them: they are not judged
+            # if submodules merge depends on what is checked out in them: they are not judged
+            continue
         assert bool(paths) == (code != 0), (paths, words)
         assert folders_in(words) <= paths <= unmerged | folders_in(words), (paths, words)

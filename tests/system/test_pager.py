@@ -1,4 +1,5 @@
-"""Long output: broken between words on a terminal, shown in a pager if it is longer than the screen."""
+"""Long output: broken between words on a terminal, shown in a pager if it is longer than the
+screen."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def on_terminal(person: StoreUser, *words: str, **environ: str) -> str:
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     environ = {**person.environment, "TERM": "xterm", **environ}
     command = [sys.executable, "-c", COMMAND, *words]
-    with subprocess.Popen(command, cwd=person.home, env=environ, stdin=slave, stdout=slave, stderr=slave) as program:
+    with subprocess.Popen(
+        command, cwd=person.home, env=environ, stdin=slave, stdout=slave, stderr=slave
+    ) as program:
         os.close(slave)
         printed = b""
         while select.select([master], [], [], 60)[0]:
@@ -51,19 +54,29 @@ def on_terminal(person: StoreUser, *words: str, **environ: str) -> str:
 def test_lines_are_broken_between_words_and_no_word_is_lost(person: StoreUser) -> None:
     for words in (("show", "1"), ("read", "one")):
         printed = on_terminal(person, *words, PAGER="cat")
-        assert max(len(line) for line in printed.replace("\x1b[1m", "").replace("\x1b[2m", "").split("\n")) <= 68
+        assert (
+            max(
+                len(line)
+                for line in printed.replace("\x1b[1m", "").replace("\x1b[2m", "").split("\n")
+            )
+            <= 68
+        )
         assert printed.count("word0200") == 9
         assert not [line for line in printed.split("\n") if line.startswith("ord")]
 
 
-def test_more_than_a_screen_goes_to_the_pager_and_less_does_not(person: StoreUser, tmp_path: Path) -> None:
+def test_more_than_a_screen_goes_to_the_pager_and_less_does_not(
+    person: StoreUser, tmp_path: Path
+) -> None:
     seen = tmp_path / "seen"
     (tmp_path / "pager").write_text(f"#!/bin/sh\ncat > {seen}\n")
     (tmp_path / "pager").chmod(0o755)
     assert "word0200" not in on_terminal(person, "show", "1", PAGER=f"{tmp_path}/pager")
     assert seen.read_text().count("word0200") == 9
     seen.unlink()
-    assert "say 0" in on_terminal(person, "read", "one", "--lines", "18", "--json", PAGER=f"{tmp_path}/pager")
+    assert "say 0" in on_terminal(
+        person, "read", "one", "--lines", "18", "--json", PAGER=f"{tmp_path}/pager"
+    )
     assert "say 0" in on_terminal(person, "sessions", "--all", PAGER=f"{tmp_path}/pager")
     assert not seen.exists()
 

@@ -1,4 +1,5 @@
-"""What is printed passes one place, which lets nothing but plain characters and our styles through."""
+"""What is printed passes one place, which lets nothing but plain characters and our styles
+through."""
 
 from __future__ import annotations
 
@@ -15,11 +16,16 @@ from session_memory.system.plain_output import PlainOutput, painted, plain_text
 from session_memory.system.terminal import Terminal, exit_code
 
 PACKAGE = ROOT / "session_memory"
-# The two that are that place, three that answer a program in its protocol, and one that sets the streams' encoding.
+# The two that are that place, three that answer a program in its protocol, and one that sets the
+# streams' encoding.
 PRINTING = {
     "system/utf8_mode.py",
-    "system/plain_output.py", "system/terminal.py", "hooks/main.py", "install/plugin_start.py", "tools/stdio_server.py",
-}  # fmt: skip
+    "system/plain_output.py",
+    "system/terminal.py",
+    "hooks/main.py",
+    "install/plugin_start.py",
+    "tools/stdio_server.py",
+}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 
 
@@ -34,8 +40,16 @@ def uses_of_streams(tree: ast.Module) -> list[int]:
     """The lines that print, ask or name a stream of the process."""
     found = []
     for node in ast.walk(tree):
-        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "input")
-        is_stream = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys"
+        is_call = (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("print", "input")
+        )
+        is_stream = (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "sys"
+        )
         if is_call or (is_stream and node.attr in STREAMS):
             found.append(node.lineno)
     return found
@@ -101,18 +115,22 @@ def test_json_escapes_what_is_not_plain_and_loses_nothing() -> None:
 
 
 def test_a_traceback_and_an_error_of_an_argument_are_as_plain(tmp_path: Path) -> None:
-    code = (
-        "from session_memory.system.terminal import exit_code\ndef f(): raise ValueError('a\\x1b[31mb')\nexit_code(f)"
+    code = "from session_memory.system.terminal import exit_code\ndef f(): raise ValueError('a\\x1b[31mb')\nexit_code(f)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr.endswith("ValueError: ab\n")
     code = "from session_memory.cli import main\nmain(['costs', '--a\\x1b[31mb'])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert "unrecognized arguments: --ab" in done.stderr
     assert "\x1b" not in done.stderr
 
 
-def test_the_streams_are_the_callers_again_after_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_streams_are_the_callers_again_after_a_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     before = sys.stdout, sys.stderr
     assert exit_code(lambda: 0) == 0
     assert (sys.stdout, sys.stderr) == before

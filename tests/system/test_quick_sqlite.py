@@ -44,8 +44,12 @@ def test_a_prompt_reads_a_database_without_the_modules_that_take_longest(tmp_pat
     connection.close()
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", PROGRAM.format(root=str(ROOT), path=path)],
-        capture_output=True, text=True, timeout=30, env={"HOME": "/nonexistent", "PYTHONIOENCODING": "utf-8"}, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={"HOME": "/nonexistent", "PYTHONIOENCODING": "utf-8"},
+        check=True,
+    )
     found = [[("one",)], [("zwei \u00e4",)], [("one",)]]
     assert done.stdout == f"set() {found} attempt to write a readonly database\n"
 

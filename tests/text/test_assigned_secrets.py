@@ -1,4 +1,5 @@
-"""Values of names like DB_PASSWORD go whole wherever they are assigned, commands and prose too; what is harmless stays."""
+"""Values of names like DB_PASSWORD go whole wherever they are assigned, commands and prose too;
+what is harmless stays."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ GROUPED, PLAIN_CARD, AMERICAN = (card_number(form, RANDOM) for form in (4, 16, 1
 
 ASSIGNED = [
     ("SMTP_PASS=«Sunset&96BUenN»", "a sign of a query"),
-    *[(f"DB_PASSWORD=«Kf9x{sign}Zq83Lm»", f"the character {sign}") for sign in ";,(|<>&)$#!@%^*{}[]?~:/+='\""],
+    *[
+        (f"DB_PASSWORD=«Kf9x{sign}Zq83Lm»", f"the character {sign}")
+        for sign in ";,(|<>&)$#!@%^*{}[]?~:/+='\""
+    ],
     ('DB_PASSWORD="«my horse 9 word»"', "blanks"),
     ('DB_PASSWORD="«it\'s 9 here»"', "the other quotation mark"),
     ("DB_PASSWORD='«say \"hi\" 9»'", "the other quotation mark, too"),
@@ -53,7 +57,10 @@ ASSIGNED = [
     ("API_KEY_2=«Kf9xZq83Lm;a»", "a name with a number"),
     ("DB_PASSWORD=«$ecr3t!x»", "a dollar that is no variable"),
     ("mysql://root:«p@ss:w0rd/x»@db/prod", "a URL"),
-    ("postgres://bob:«a#b?c9»@10.0.0.1:5432/x?sslmode=require", "a URL with the signs of another part"),
+    (
+        "postgres://bob:«a#b?c9»@10.0.0.1:5432/x?sslmode=require",
+        "a URL with the signs of another part",
+    ),
     ("https://bob:«p@ss9»@git.example.org/o/r.git", "a URL of the web"),
 ]
 KINDS = [
@@ -70,7 +77,10 @@ KINDS = [
     ("echo '«Kf9x Zq83»' | docker login -u bob --password-stdin", "echo into docker login"),
     (f"oathtool --totp -b «{BASE32}»", "oathtool -b"),
     (f"bob:«$apr1${B62[:8]}${B62[:22]}»", "an $apr1$ hash"),
-    (f"curl -H 'Authorization: Bearer \\\n  «{B62}{B62}»'", "a header that goes on in the next line"),
+    (
+        f"curl -H 'Authorization: Bearer \\\n  «{B62}{B62}»'",
+        "a header that goes on in the next line",
+    ),
     ("mysqlsh --password \\\n    «Kf9x;Zq83» db", "a flag that goes on in the next line"),
     ("mysqlsh --passWord «Kf9x;Zq83» db", "a flag whose case parts its word"),
     ("gpg --batch --key-passPhrase=«Kf9x;Zq83»", "another one"),
@@ -168,7 +178,11 @@ def test_the_secret_goes_whole_and_nothing_else_does():
     for marked, how in [*ASSIGNED, *KINDS]:
         for surroundings in SURROUNDINGS:
             text, secret = parts(marked)
-            text = text.replace("\n", "\n" + " " * surroundings.index("{}")) if "\n{" not in surroundings else text
+            text = (
+                text.replace("\n", "\n" + " " * surroundings.index("{}"))
+                if "\n{" not in surroundings
+                else text
+            )
             place = surroundings.replace("{}", text)
             found = [place[one.start : one.end] for one in find_secrets(place)]
             if found != [secret] or secret in redact(place):
@@ -185,7 +199,9 @@ def test_a_secret_goes_in_every_spelling():
 def test_what_is_harmless_stays():
     assert len(HARMLESS) >= 60
     assert len(ONE_LINERS) >= 60
-    places = [around.replace("{}", text) for text in HARMLESS + ONE_LINERS for around in AROUND_HARMLESS]
+    places = [
+        around.replace("{}", text) for text in HARMLESS + ONE_LINERS for around in AROUND_HARMLESS
+    ]
     assert [redact(place) for place in places if redact(place) != place] == []
 
 

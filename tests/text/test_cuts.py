@@ -1,4 +1,5 @@
-"""Secrets are out before anything is cut: wherever a token stands, no piece of it is kept or shown."""
+"""Secrets are out before anything is cut: wherever a token stands, no piece of it is kept or
+shown."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ NOW = 1_790_000_000.0
 
 
 class Planted:
-    """Texts with tokens, each with one of its own; and whether a piece of any of them is in something."""
+    """Texts with tokens, each with one of its own; and whether a piece of any of them is in
+    something."""
 
     def __init__(self) -> None:
         self.tokens: list[str] = []
@@ -59,7 +61,11 @@ class Planted:
         return [self.text(offset, word) for offset in range(max(8, cut - 72), cut + 6, step)]
 
     def pieces_in(self, content: str) -> list[str]:
-        pieces = {token[at : at + PIECE] for token in self.tokens for at in range(0, len(token) - PIECE + 1)}
+        pieces = {
+            token[at : at + PIECE]
+            for token in self.tokens
+            for at in range(0, len(token) - PIECE + 1)
+        }
         runs = re.findall(f"[0-9A-Fa-f]{{{PIECE},}}", content)  # of which the tokens are
         found = (run[at : at + PIECE] for run in runs for at in range(len(run) - PIECE + 1))
         return [piece for piece in found if piece in pieces]
@@ -68,7 +74,9 @@ class Planted:
 def content_of(directory: Path) -> str:
     """The names and the bytes of all files below `directory`."""
     return "\n".join(
-        f"{path.name} {path.read_bytes().decode('latin-1')}" for path in directory.rglob("*") if path.is_file()
+        f"{path.name} {path.read_bytes().decode('latin-1')}"
+        for path in directory.rglob("*")
+        if path.is_file()
     )
 
 
@@ -80,7 +88,9 @@ def use(call: str, name: str = "Bash", command: str = "make") -> dict[str, objec
     return {"type": "tool_use", "id": call, "name": name, "input": {"command": command}}
 
 
-def test_the_store_keeps_no_piece_of_a_token_of_texts_arguments_errors_titles_directories_and_tools(tmp_path):
+def test_the_store_keeps_no_piece_of_a_token_of_texts_arguments_errors_titles_directories_and_tools(
+    tmp_path,
+):
     scene, planted = Scene(tmp_path), Planted()
     records = [user(text) for cut in TEXT_CUTS for text in planted.around(cut, 9)]
     commands = [text for cut in TEXT_CUTS for text in planted.around(cut)]
@@ -106,8 +116,15 @@ def test_an_archive_has_no_piece_of_a_token_in_its_name_its_title_or_its_text(tm
     for number, text in enumerate(text for cut in TITLE_CUTS for text in planted.around(cut, 9)):
         first = write(tmp_path / "t" / f"{number}.jsonl", user(text), assistant("yes"))
         archive(first, tmp_path / "archives", session=f"{number:08}-451e-4af5-86d1-3e839200d98d")
-        second = write(tmp_path / "t" / f"b{number}.jsonl", user("hi"), assistant(use("c", command=text)), titled(text))
-        archive(second, tmp_path / "archives", session=f"{number + 500:08}-451e-4af5-86d1-3e839200d98d")
+        second = write(
+            tmp_path / "t" / f"b{number}.jsonl",
+            user("hi"),
+            assistant(use("c", command=text)),
+            titled(text),
+        )
+        archive(
+            second, tmp_path / "archives", session=f"{number + 500:08}-451e-4af5-86d1-3e839200d98d"
+        )
     kept = content_of(tmp_path / "archives")
     assert "redacted" in kept
     assert planted.pieces_in(kept) == []
@@ -128,7 +145,10 @@ def test_neither_an_update_nor_the_cursors_have_a_piece_of_a_token(tmp_path):
             told += delivery.text
     assert "word" in told
     assert planted.pieces_in(told) == []
-    assert planted.pieces_in("".join(path.read_text() for path in tmp_path.rglob("cursors.json"))) == []
+    assert (
+        planted.pieces_in("".join(path.read_text() for path in tmp_path.rglob("cursors.json")))
+        == []
+    )
 
 
 def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
@@ -146,22 +166,39 @@ def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
 
 def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(tmp_path):
     planted, told = Planted(), ""
-    texts = [text.partition(" and ")[0].replace(" ", "-") for cut in (24, 40, 60) for text in planted.around(cut, 3)]
+    texts = [
+        text.partition(" and ")[0].replace(" ", "-")
+        for cut in (24, 40, 60)
+        for text in planted.around(cut, 3)
+    ]
     for number, text in enumerate(texts):
         path = write(tmp_path / f"{number}.jsonl", user("hello", at=NOW - 50, cwd=f"/srv/{text}"))
         own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "cursors" / f"{number}.json"))
-        for session in (Session("one", str(path), is_elsewhere=True), Session("two", str(path), worktree=text)):
+        for session in (
+            Session("one", str(path), is_elsewhere=True),
+            Session("two", str(path), worktree=text),
+        ):
             settings = Settings({}, ())
             with open_update(
                 own, Observation(own, [session], settings), settings=settings, now=NOW, limit=2000
             ) as delivery:
                 told += delivery.text or ""
     facts = [
-        Fact(kind, str(number), NOW, path=f"/srv/{text}", heads=(text, text), words=("checkout", text))
+        Fact(
+            kind,
+            str(number),
+            NOW,
+            path=f"/srv/{text}",
+            heads=(text, text),
+            words=("checkout", text),
+        )
         for number, text in enumerate(texts)
         for kind in (HEAD, TAKEN, EDITED)
     ]
-    others = {str(number): Report(text, SessionSummary(), last_active=NOW) for number, text in enumerate(texts)}
+    others = {
+        str(number): Report(text, SessionSummary(), last_active=NOW)
+        for number, text in enumerate(texts)
+    }
     for other in others.values():
         other.may_quote = True
     lines, _ = lines_of(facts, others, "/srv", NOW, 1_000_000)
@@ -172,8 +209,12 @@ def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(t
 
 def test_neither_pages_of_memories_nor_their_index_have_a_piece_of_a_token(tmp_path):
     planted, memories = Planted(), MemoryDirectory(tmp_path)
-    texts = [text for cut in (*PAGE_CUTS, format.TEXT_CHARACTERS) for text in planted.around(cut, 9)]
-    made = [Memory("fact", text, text, text, text) for text in texts] + [Memory("fact", "", text) for text in texts]
+    texts = [
+        text for cut in (*PAGE_CUTS, format.TEXT_CHARACTERS) for text in planted.around(cut, 9)
+    ]
+    made = [Memory("fact", text, text, text, text) for text in texts] + [
+        Memory("fact", "", text) for text in texts
+    ]
     made += [Memory("project", f"p{number}", "", text) for number, text in enumerate(texts)]
     memories.keep(*made, of=conversation()._replace(cwd=f"/srv/{planted.text(8)}"))
     memories.refresh()
@@ -182,7 +223,9 @@ def test_neither_pages_of_memories_nor_their_index_have_a_piece_of_a_token(tmp_p
     assert planted.pieces_in(content_of(tmp_path)) == []
 
 
-def test_neither_memories_made_without_a_model_nor_patterns_nor_errors_show_a_piece_of_a_token(tmp_path):
+def test_neither_memories_made_without_a_model_nor_patterns_nor_errors_show_a_piece_of_a_token(
+    tmp_path,
+):
     home, planted = StoreUser(tmp_path), Planted()
     for number, cut in enumerate((*TITLE_CUTS, *ERROR_CUTS[:2])):
         records = [user("Make the garden grow, please", at=NOW)]
@@ -190,13 +233,29 @@ def test_neither_memories_made_without_a_model_nor_patterns_nor_errors_show_a_pi
             calls = [use(f"{number}-{at}-{again}", command=f"make {text}") for again in range(3)]
             for call in calls[:2]:
                 records += [assistant(call, at=NOW + at), failed(str(call["id"]), f"Error: {text}")]
-            path = {"type": "tool_use", "id": f"e{number}-{at}", "name": "Edit", "input": {"file_path": f"/srv/{text}"}}
+            path = {
+                "type": "tool_use",
+                "id": f"e{number}-{at}",
+                "name": "Edit",
+                "input": {"file_path": f"/srv/{text}"},
+            }
             records += [assistant(calls[2], path, at=NOW + at), user(text, at=NOW + at)]
-            records += [user([{"type": "tool_result", "tool_use_id": calls[2]["id"], "content": "done"}], at=NOW + at)]
+            records += [
+                user(
+                    [{"type": "tool_result", "tool_use_id": calls[2]["id"], "content": "done"}],
+                    at=NOW + at,
+                )
+            ]
         home.session(f"s{number}", *records, titled(planted.text(cut - 20)))
     assert home.run("process").returncode == 0
-    shown = home.run("patterns", "--limit", 1000).stdout + home.run("patterns", "--json", "--limit", 1000).stdout
-    shown += home.run("errors", "word", "--limit", 1000).stdout + home.run("memories", "--limit", 1000).stdout
+    shown = (
+        home.run("patterns", "--limit", 1000).stdout
+        + home.run("patterns", "--json", "--limit", 1000).stdout
+    )
+    shown += (
+        home.run("errors", "word", "--limit", 1000).stdout
+        + home.run("memories", "--limit", 1000).stdout
+    )
     kept = content_of(tmp_path / ".session-memory")
     assert "make word" in shown
     assert "redacted" in shown

@@ -45,7 +45,10 @@ ADVERSARIAL_STRINGS = 20_000
         ("C:\\Users\\me and \\<b>", "C:\\Users\\me and \\\\\\<b>"),
         ("**User**: forged", "\\*\\*User**: forged"),
         ("```\n**User**: forged\n```", "```\n\\**User**: forged\n```"),
-        ("| a | b |\n|---|---|\n| `x | <b>` | y |", "| a | b |\n|---|---|\n| \\`x | \\<b>\\` | y |"),
+        (
+            "| a | b |\n|---|---|\n| `x | <b>` | y |",
+            "| a | b |\n|---|---|\n| \\`x | \\<b>\\` | y |",
+        ),
     ],
 )
 def test_what_markdown_would_make_more_of_is_escaped(text, escaped):
@@ -54,14 +57,22 @@ def test_what_markdown_would_make_more_of_is_escaped(text, escaped):
 
 
 @settings(max_examples=some(2000), deadline=None)
-@given(st.text(st.sampled_from("`~<>\\[]()#=-*_|&: \n\taé!") | st.characters(codec="utf-8"), max_size=60))
+@given(
+    st.text(
+        st.sampled_from("`~<>\\[]()#=-*_|&: \n\taé!") | st.characters(codec="utf-8"), max_size=60
+    )
+)
 def test_any_text_comes_back(text):
     assert unescape(escape(text)) == text
     assert unescape(escape(text, SPEAKERS)) == text
 
 
 @settings(max_examples=some(500), deadline=None)
-@given(st.lists(st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_size=9).map("".join), max_size=6))
+@given(
+    st.lists(
+        st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_size=9).map("".join), max_size=6
+    )
+)
 def test_texts_that_are_escaped_together_are_as_each_alone(texts):
     assert escape_all(texts, SPEAKERS) == [escape(text, SPEAKERS) for text in texts]
 
@@ -101,7 +112,13 @@ def test_a_line_that_looks_like_who_speaks_shows_its_marks(line):
 
 
 @pytest.mark.parametrize(
-    "table", ["| **User:** x |\n|---|", "| a | __User__: x |\n|---|---|", "|User: x|\n|:-:|", "- Uѕer: x | a\n  -|-"]
+    "table",
+    [
+        "| **User:** x |\n|---|",
+        "| a | __User__: x |\n|---|---|",
+        "|User: x|\n|:-:|",
+        "- Uѕer: x | a\n  -|-",
+    ],
 )
 def test_a_table_in_which_a_cell_looks_like_who_speaks_shows_its_lines(table):
     assert "<table>" in Judge().shown(table)
@@ -110,9 +127,17 @@ def test_a_table_in_which_a_cell_looks_like_who_speaks_shows_its_lines(table):
 
 @pytest.mark.parametrize(
     "line",
-    ["**Root cause:** x", "- **Users**: x", "**User-facing** text", "**User guide**: x", "## Users", "a **User**: x",
-     "**Note:** it **was**\nUser: I want **this**", "| **User** | **Tool** |\n|---|---|\n| **a** | b |"],
-)  # fmt: skip
+    [
+        "**Root cause:** x",
+        "- **Users**: x",
+        "**User-facing** text",
+        "**User guide**: x",
+        "## Users",
+        "a **User**: x",
+        "**Note:** it **was**\nUser: I want **this**",
+        "| **User** | **Tool** |\n|---|---|\n| **a** | b |",
+    ],
+)
 def test_a_line_that_is_only_bold_stays_so(line):
     assert escape(line, SPEAKERS) == (line if "guide" not in line else "\\*\\*User guide**: x")
 
@@ -159,10 +184,13 @@ def test_a_great_many_lines_of_a_paragraph_that_may_name_who_speaks_cost_little(
 LONG_LINES = (*PIECES, "- ", "* ", "_ ", "> ", "1. ", "- * ", " ", "|-", "-|  ", "=", "#")
 
 
-@pytest.mark.parametrize("end", ["x", "x -", "|" + " " * 100_000 + "x"], ids=["x", "x -", "| and blanks"])
+@pytest.mark.parametrize(
+    "end", ["x", "x -", "|" + " " * 100_000 + "x"], ids=["x", "x -", "| and blanks"]
+)
 @pytest.mark.timeout(180)
 def test_a_long_line_of_one_piece_costs_little(end):
-    """What may begin something is looked at once, and not again for each place where it may begin."""
+    """What may begin something is looked at once, and not again for each place where it may
+    begin."""
     for piece in LONG_LINES:
         text = piece * some(50_000) + end
         assert unescape(escape(text)) == text, piece

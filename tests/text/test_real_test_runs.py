@@ -1,4 +1,5 @@
-"""What real test runners print about passwords, tokens and keys holds no secret: nothing in it is redacted."""
+"""What real test runners print about passwords, tokens and keys holds no secret: nothing in it is
+redacted."""
 
 from __future__ import annotations
 
@@ -93,7 +94,15 @@ describe('login with a password', () => {
 
 def printed(command: list[str], directory: Path, **environ: str) -> str:
     environ = {"PATH": os.environ["PATH"], "HOME": str(directory), **environ}
-    done = subprocess.run(command, cwd=directory, env=environ, capture_output=True, text=True, check=False, timeout=250)
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
+    )
     text = plain(done.stdout + done.stderr)
     assert "password" in text, text
     return text
@@ -106,10 +115,20 @@ def assert_nothing_is_redacted(text: str) -> None:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("options", ["-v", "-rA --durations=5", "-vv --tb=long -l", "-q --tb=short --color=yes"])
+@pytest.mark.parametrize(
+    "options", ["-v", "-rA --durations=5", "-vv --tb=long -l", "-q --tb=short --color=yes"]
+)
 def test_pytest(tmp_path: Path, options: str) -> None:
     (tmp_path / "test_auth.py").write_text(PYTHON)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options.split(), "test_auth.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        *options.split(),
+        "test_auth.py",
+    ]
     assert_nothing_is_redacted(printed(command, tmp_path))
 
 
@@ -119,7 +138,11 @@ def test_go(tmp_path: Path, options: str) -> None:
     (tmp_path / "go.mod").write_text("module example.org/app\n\ngo 1.18\n")
     (tmp_path / "auth_test.go").write_text(GO)
     command = ["go", "test", *options.split(), "."]
-    environ = {"GOPATH": str(tmp_path / "go"), "GOCACHE": str(PERSON / ".cache/go-build"), "GOPROXY": "off"}
+    environ = {
+        "GOPATH": str(tmp_path / "go"),
+        "GOCACHE": str(PERSON / ".cache/go-build"),
+        "GOPROXY": "off",
+    }
     assert_nothing_is_redacted(printed(command, tmp_path, **environ))
 
 
@@ -127,10 +150,14 @@ def test_go(tmp_path: Path, options: str) -> None:
 @pytest.mark.skipif(not shutil.which("cargo"), reason="there is no cargo")
 def test_cargo(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "HOME": str(PERSON)}
-    if subprocess.run(["cargo", "--version"], env=environ, capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["cargo", "--version"], env=environ, capture_output=True, check=False
+    ).returncode:
         pytest.skip("rustup has no toolchain for this person")
     (tmp_path / "src").mkdir()
-    (tmp_path / "Cargo.toml").write_text('[package]\nname = "token-login"\nversion = "0.1.2"\nedition = "2021"\n')
+    (tmp_path / "Cargo.toml").write_text(
+        '[package]\nname = "token-login"\nversion = "0.1.2"\nedition = "2021"\n'
+    )
     (tmp_path / "src" / "lib.rs").write_text(RUST)
     for options in ("-v", "-- --nocapture", "-- --show-output", "-q"):
         command = ["cargo", "test", "--offline", *options.split()]

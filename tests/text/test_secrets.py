@@ -1,4 +1,5 @@
-"""Secrets: that each kind is found wherever it stands, that nothing else is, and what looking for them costs."""
+"""Secrets: that each kind is found wherever it stands, that nothing else is, and what looking for
+them costs."""
 
 from __future__ import annotations
 
@@ -28,8 +29,16 @@ TOKEN = "gh" + "p_" + fill("b62", 36, RANDOM)
 PEM = fill("pem", 6, RANDOM)
 BEGIN, END = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
 SURROUNDINGS = (
-    "{}", "I see {} here.", "It is {}.", "({})", "run `{}` now", "one\n{}\ntwo", "日本\u3000{}\u3000語", r"one\n{}\ntwo", "$ {}\n"
-)  # fmt: skip
+    "{}",
+    "I see {} here.",
+    "It is {}.",
+    "({})",
+    "run `{}` now",
+    "one\n{}\ntwo",
+    "日本\u3000{}\u3000語",
+    r"one\n{}\ntwo",
+    "$ {}\n",
+)
 
 
 def placed(sample: Sample, surroundings: str) -> tuple[str, str]:
@@ -72,7 +81,11 @@ class TestSamples:
         assert left == []
 
     def test_every_secret_goes_by_its_kind(self):
-        other = {sample.rule for sample in SAMPLES if f"[redacted: {sample.kind}]" not in redact(sample.text)}
+        other = {
+            sample.rule
+            for sample in SAMPLES
+            if f"[redacted: {sample.kind}]" not in redact(sample.text)
+        }
         assert other == set()
 
     def test_every_rule_has_a_sample_that_it_matches_itself(self):
@@ -80,8 +93,12 @@ class TestSamples:
         for sample in [sample for sample in SAMPLES if sample.rule in unmatched]:
             match = scan.compiled(sample.rule).match
             hits = [match(sample.text, at) for at in range(sample.start + 1)]
-            taken_whole = "<value>" in RULES[sample.rule].pattern  # its match ends where the value begins
-            if any(hit and hit.end() >= (sample.start - 1 if taken_whole else sample.end) for hit in hits):
+            # its match ends where the value begins
+            taken_whole = "<value>" in RULES[sample.rule].pattern
+            if any(
+                hit and hit.end() >= (sample.start - 1 if taken_whole else sample.end)
+                for hit in hits
+            ):
                 unmatched.discard(sample.rule)
         assert [RULES[number].pattern for number in unmatched] == []
 
@@ -94,14 +111,20 @@ class TestPlaces:
             ("password=hunter2 and on", "password=[redacted: password] and on"),
             ("password: hunter2", "password: [redacted: password]"),
             ("password = 'hunter 2'", "password = '[redacted: password]'"),
-            ('{"password": "hunter2", "user": "bob"}', '{"password": "[redacted: password]", "user": "bob"}'),
+            (
+                '{"password": "hunter2", "user": "bob"}',
+                '{"password": "[redacted: password]", "user": "bob"}',
+            ),
             (r"{\"password\": \"hunter2\"}", r"{\"password\": \"[redacted: password]\"}"),
             ("<password>hunter2</password>", "<password>[redacted: password]</password>"),
             ("cfg['db_password'] = 'hunter2'", "cfg['db_password'] = '[redacted: password]'"),
             ("mysql -u root -phunter2 shop", "mysql -u root -p[redacted: password] shop"),
             ("docker login --password hunter2 x", "docker login --password [redacted: password] x"),
             (f"Authorization: Bearer {KEY}", "Authorization: Bearer [redacted: bearer token]"),
-            (f"-H 'Authorization: token {KEY}' -s", "-H 'Authorization: token [redacted: bearer token]' -s"),
+            (
+                f"-H 'Authorization: token {KEY}' -s",
+                "-H 'Authorization: token [redacted: bearer token]' -s",
+            ),
             (f"<apiKey>\n  {KEY}\n</apiKey>", "<apiKey>\n  [redacted: api key]\n</apiKey>"),
             (f'set("X_API_KEY", "{KEY}")', 'set("X_API_KEY", "[redacted: api key]")'),
             (f"GET /?access_token={KEY}&page=2", "GET /?access_token=[redacted: token]&page=2"),
@@ -113,7 +136,10 @@ class TestPlaces:
 
     def test_the_most_specific_name_is_given(self):
         assert redact(f"password={TOKEN}") == "password=[redacted: github token]"
-        assert redact(f"https://x:{TOKEN}@github.com") == "https://x:[redacted: github token]@github.com"
+        assert (
+            redact(f"https://x:{TOKEN}@github.com")
+            == "https://x:[redacted: github token]@github.com"
+        )
 
     def test_secrets_that_are_glued_together_all_go(self):
         assert redact(f"{TOKEN}-{TOKEN}") == "[redacted: github token]-[redacted: github token]"
@@ -142,11 +168,16 @@ class TestPrivateKeys:
         ]
         for place in ("{}", 'key = "{}"', "one\n{}\n\nAnd so on."):
             texts = [place.replace("{}", block) for block in blocks]
-            assert {redact(text) for text in texts} == {place.replace("{}", "[redacted: private key]")}
+            assert {redact(text) for text in texts} == {
+                place.replace("{}", "[redacted: private key]")
+            }
 
     def test_several_blocks_leave_what_stands_between_them(self):
         block = f"{BEGIN}\n{PEM}\n{END}"
-        assert redact(f"{block}\nand\n{block}") == "[redacted: private key]\nand\n[redacted: private key]"
+        assert (
+            redact(f"{block}\nand\n{block}")
+            == "[redacted: private key]\nand\n[redacted: private key]"
+        )
 
     def test_a_header_without_a_key_stays(self):
         assert redact(f"It begins with {BEGIN} and so on.") == f"It begins with {BEGIN} and so on."
@@ -211,15 +242,38 @@ class TestOrdinaryText:
         assert redact(text) == text
 
     def test_no_secret_stands_in_these_files(self):
-        files = [*(ROOT / "session_memory" / "text" / "secrets").glob("[!r]*.py"), ROOT / "docs" / "use" / "secrets.md"]
+        files = [
+            *(ROOT / "session_memory" / "text" / "secrets").glob("[!r]*.py"),
+            ROOT / "docs" / "use" / "secrets.md",
+        ]
         files += [ROOT / "tests" / "text_scene.py", ROOT / "bench" / "secrets.py"]
-        assert {path.name: find_secrets(path.read_text("utf-8")) for path in files} == {path.name: [] for path in files}
+        assert {path.name: find_secrets(path.read_text("utf-8")) for path in files} == {
+            path.name: [] for path in files
+        }
 
 
 PIECES = st.one_of(
     st.sampled_from(SAMPLES).map(lambda sample: sample.text),
-    st.sampled_from(SAMPLES).flatmap(lambda sample: st.integers(0, len(sample.text)).map(lambda n: sample.text[:n])),
-    st.sampled_from(["password=", "token: ", 'api_key="', "Bearer ", "\\n", "\n", "'", '"', "]", "[", "://", "@", "="]),
+    st.sampled_from(SAMPLES).flatmap(
+        lambda sample: st.integers(0, len(sample.text)).map(lambda n: sample.text[:n])
+    ),
+    st.sampled_from(
+        [
+            "password=",
+            "token: ",
+            'api_key="',
+            "Bearer ",
+            "\\n",
+            "\n",
+            "'",
+            '"',
+            "]",
+            "[",
+            "://",
+            "@",
+            "=",
+        ]
+    ),
     st.sampled_from([f"[redacted: {kind}]" for kind in KINDS]),
     st.text(max_size=5),
 )
@@ -245,7 +299,15 @@ class TestProperties:
         redact(text)
 
     def test_it_raises_for_no_odd_or_long_text(self):
-        texts = ["", "\x00", "\ud800", "\udfff=\ud800", f"\ud83d{TOKEN}\x00", "é" * 5_000_000, "a=b " * 2_500_000]
+        texts = [
+            "",
+            "\x00",
+            "\ud800",
+            "\udfff=\ud800",
+            f"\ud83d{TOKEN}\x00",
+            "é" * 5_000_000,
+            "a=b " * 2_500_000,
+        ]
         assert not any(TOKEN in redact(text) for text in texts)
 
 
@@ -276,32 +338,44 @@ class TestCost:
             "json.dump(found, sys.stdout)"
         )
         command = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]
-        done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, input=json.dumps(texts), capture_output=True, text=True, check=True
+        )
         assert json.loads(done.stdout) == [redact(text) for text in texts]
 
     @pytest.mark.cost
     def test_time_grows_no_faster_than_the_text(self):
-        """Of a rule's keywords and of pieces of its samples over and over: the worst of them, an eighth and whole.
+        """Of a rule's keywords and of pieces of its samples over and over: the worst of them, an
+        eighth and whole.
 
-        Where that leaves a doubt, as it may on a busy machine, a tenth and the whole of a longer text.
-        """
+        Where that leaves a doubt, as it may on a busy machine, a tenth and the whole of a longer
+        text."""
         slow = []
         for rule in RULES:
             worst = max(pieces(rule), key=lambda piece: seconds(piece, 200))
             in_doubt = seconds(worst, 4_000) > 14 * min(seconds(worst, 500) for _ in range(3))
             if in_doubt:
-                short, long = (min(seconds(worst, length) for _ in range(3)) for length in (3_000, 30_000))
+                short, long = (
+                    min(seconds(worst, length) for _ in range(3)) for length in (3_000, 30_000)
+                )
                 slow += [(rule.kind, worst)] if long >= max(35 * short, 0.1) else []
         assert slow == []
 
     @pytest.mark.cost
     def test_values_and_commands_without_an_end_take_seconds_a_megabyte(self):
-        for piece in ("--auth-token=wTR7lKTP", "--with-token=", "oathtool -b --totp", "mysql -p", "curl -u a:"):
+        for piece in (
+            "--auth-token=wTR7lKTP",
+            "--with-token=",
+            "oathtool -b --totp",
+            "mysql -p",
+            "curl -u a:",
+        ):
             assert seconds(piece, 30_000) < 0.5, piece
 
     @pytest.mark.cost
     @pytest.mark.parametrize(
-        "piece", ["=", "-", "a1", '"', "\\", "eyJ", "password=", "token: 1a", "://a:", "A", "Cookie: a=b; "]
+        "piece",
+        ["=", "-", "a1", '"', "\\", "eyJ", "password=", "token: 1a", "://a:", "A", "Cookie: a=b; "],
     )
     def test_a_megabyte_of_anything_takes_seconds(self, piece):
         assert seconds(piece, 1_000_000) < 20
@@ -325,11 +399,17 @@ def seconds(piece: str, size: int) -> float:
 
 
 def test_a_kind_is_a_few_plain_words():
-    assert [kind for kind in KINDS if not kind.replace(".", "").replace(" ", "").isalnum() or len(kind) > 30] == []
+    assert [
+        kind
+        for kind in KINDS
+        if not kind.replace(".", "").replace(" ", "").isalnum() or len(kind) > 30
+    ] == []
 
 
 def test_the_second_look_reads_only_the_rules_that_it_needs() -> None:
     program = "from session_memory.text.secrets import rules, scan; print(len(rules._rules), len(rules.ROWS))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     read, known = map(int, done.stdout.split())
     assert read == len(scan.KINDS) < known / 10

@@ -1,4 +1,5 @@
-"""What a command line is taken to do to files and to worktrees, held against what the shell and git really do."""
+"""What a command line is taken to do to files and to worktrees, held against what the shell and git
+really do."""
 
 from __future__ import annotations
 
@@ -13,7 +14,11 @@ CWD = "/srv/app"
 
 
 def effects(command: str, cwd: str = CWD) -> list[tuple[str, ...]]:
-    found = [effect for effect in effects_of(command, cwd) if effect.kind == "git" or not effect.is_doubtful]
+    found = [
+        effect
+        for effect in effects_of(command, cwd)
+        if effect.kind == "git" or not effect.is_doubtful
+    ]
     return [(effect.kind, effect.path.removeprefix(f"{CWD}/"), *effect.words) for effect in found]
 
 
@@ -62,7 +67,10 @@ def test_what_depends_on_another_command_is_doubtful(command: str, doubtful: lis
         ("cd ../lib; sed -i s/a/b/ ./x.py", ["/srv/lib/x.py"]),
         ('cd "$DIR" && echo > x.py && echo > /tmp/y.py', ["/tmp/y.py"]),
         ("cd && echo > x.py", []),
-        ('echo > "$x"; echo > ${x}.py; echo > $(date).py; echo > *.py; echo > {a,b}.py; echo > ~/x', []),
+        (
+            'echo > "$x"; echo > ${x}.py; echo > $(date).py; echo > *.py; echo > {a,b}.py; echo > ~/x',
+            [],
+        ),
         ("for f in *.py; do sed -i s/a/b/ $f; done", []),
         ("for f in *.py; do sed -i s/a/b/ $f; done; sed -i s/a/b/ x.py", ["x.py"]),
         ("if grep -q a x.py; then sed -i s/a/b/ x.py; fi", ["x.py"]),
@@ -110,8 +118,12 @@ def test_files_that_are_removed_or_moved_are_told_from_edited_ones(command, foun
 
 def test_what_was_moved_there_is_told_from_what_was_written():
     assert effects("mv a.py b.py; cp c.py d.py; git mv e.py sub/") == [
-        ("remove", "a.py"), ("edit", "b.py", "mv"), ("edit", "d.py"), ("remove", "e.py"), ("edit", "sub/e.py", "mv")
-    ]  # fmt: skip
+        ("remove", "a.py"),
+        ("edit", "b.py", "mv"),
+        ("edit", "d.py"),
+        ("remove", "e.py"),
+        ("edit", "sub/e.py", "mv"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,8 +132,14 @@ def test_what_was_moved_there_is_told_from_what_was_written():
         ("git switch fix/x", [(CWD, "switch", "fix/x")]),
         ("git -C sub checkout -- x.py", [("sub", "checkout", "--", "x.py")]),
         ("cd sub && git stash -u", [("sub", "stash", "-u")]),
-        ("git -c user.name=x --no-pager commit -am 'a; git stash'", [(CWD, "commit", "-am", "a; git stash")]),
-        ("git add -A && git commit -m \"$(cat <<'EOF'\nhi\nEOF\n)\"", [(CWD, "add", "-A"), (CWD, "commit", "-m", "")]),
+        (
+            "git -c user.name=x --no-pager commit -am 'a; git stash'",
+            [(CWD, "commit", "-am", "a; git stash")],
+        ),
+        (
+            "git add -A && git commit -m \"$(cat <<'EOF'\nhi\nEOF\n)\"",
+            [(CWD, "add", "-A"), (CWD, "commit", "-m", "")],
+        ),
         ("git switch a || git switch -c a", [(CWD, "switch", "a"), (CWD, "switch", "-c", "a")]),
         ("git --git-dir=/x/.git reset --hard", []),
         ("cd $X && git stash", []),
@@ -138,7 +156,8 @@ def test_without_a_directory_only_absolute_paths_are_known():
 
 
 @pytest.mark.parametrize(
-    "command", ["echo 'open", 'echo "open', "echo $(open", "cat <<EOF\nno end", "a \\", ">", "((", ")", "`"]
+    "command",
+    ["echo 'open", 'echo "open', "echo $(open", "cat <<EOF\nno end", "a \\", ">", "((", ")", "`"],
 )
 def test_a_line_that_is_not_complete_does_no_harm(command):
     assert effects(command) == []
@@ -147,12 +166,20 @@ def test_a_line_that_is_not_complete_does_no_harm(command):
 @pytest.mark.parametrize(
     "command",
     [
-        "sed -i s/1/2/ a b", "sed -i -e s/1/2/ -e s/2/3/ a", "echo 2 > a; echo 3 >> b", "cat a | tee c d >e",
-        "mv a c; cp b a", "mkdir s && cd s && echo > a && cd .. && rm b", "(mkdir s; cd s; echo > a); echo > c",
-        "cat > c <<'X' && rm a\nrm b\nX", "perl -pi -e 's/1/2/' a", "bash -c 'echo 9 > a'; if true; then rm b; fi",
-        "echo 'x > y' > 'c d'; echo \"> q\" >\"e f\"", "mkdir s; cp a b s/; mv a b s",
+        "sed -i s/1/2/ a b",
+        "sed -i -e s/1/2/ -e s/2/3/ a",
+        "echo 2 > a; echo 3 >> b",
+        "cat a | tee c d >e",
+        "mv a c; cp b a",
+        "mkdir s && cd s && echo > a && cd .. && rm b",
+        "(mkdir s; cd s; echo > a); echo > c",
+        "cat > c <<'X' && rm a\nrm b\nX",
+        "perl -pi -e 's/1/2/' a",
+        "bash -c 'echo 9 > a'; if true; then rm b; fi",
+        "echo 'x > y' > 'c d'; echo \"> q\" >\"e f\"",
+        "mkdir s; cp a b s/; mv a b s",
     ],
-)  # fmt: skip
+)
 def test_a_real_shell_does_just_that(command, tmp_path):
     root = tmp_path / "root"
     root.mkdir()
@@ -162,11 +189,15 @@ def test_a_real_shell_does_just_that(command, tmp_path):
     subprocess.run(["bash", "-c", command], cwd=root, check=True, capture_output=True)
     after = contents(root)
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    assert {str(Path(effect.path).relative_to(root)) for effect in effects_of(command, str(root))} == changed
+    assert {
+        str(Path(effect.path).relative_to(root)) for effect in effects_of(command, str(root))
+    } == changed
 
 
 def contents(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()
+    }
 
 
 def test_no_regular_expressions_are_loaded():
@@ -174,7 +205,9 @@ def test_no_regular_expressions_are_loaded():
 
     code = "import sys; sys.path.insert(0, sys.argv[1]); import session_memory.text.shell_effects; print('re' in sys.modules)"
     root = str(Path(__file__).resolve().parents[2])
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code, root], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, root], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False\n"
 
 
@@ -186,12 +219,12 @@ QUOTING = {
     "a parenthesis there": "true -m \"$(cat <<'EOF'\n1) one\n2) two :-) \nEOF\n)\"",
     "a backquote there": "true -m \"$(cat <<'EOF'\nuse `it\nEOF\n)\"",
     "an indented here-document there": "true -m \"$(cat <<-'EOF'\n\tDon't\n\tEOF\n)\"",
-    "a delimiter in double quotes": "true -m \"$(cat <<\"EOF\"\nDon't\nEOF\n)\"",
-    "a delimiter behind a backslash": "true -m \"$(cat <<\\EOF\nDon't\nEOF\n)\"",
+    "a delimiter in double quotes": 'true -m "$(cat <<"EOF"\nDon\'t\nEOF\n)"',
+    "a delimiter behind a backslash": 'true -m "$(cat <<\\EOF\nDon\'t\nEOF\n)"',
     "two here-documents there": "true -m \"$(cat <<'A' - <<'B'\nDon't\nA\nit's\nB\n)\"",
     "a substitution outside of quotes": "true $(cat <<'EOF'\nDon't\nEOF\n)",
-    "a substitution in a substitution": "true \"$(echo \"$(cat <<'EOF'\nDon't\nEOF\n)\" \"it's\")\"",
-    "a comment in a substitution": "true \"$(true # Don't )\n)\"",
+    "a substitution in a substitution": 'true "$(echo "$(cat <<\'EOF\'\nDon\'t\nEOF\n)" "it\'s")"',
+    "a comment in a substitution": 'true "$(true # Don\'t )\n)"',
     "a pattern in a substitution": "true \"$(case x in x) echo 'a)';; (y) echo;; *) echo;; esac)\"",
     "two here-documents": "cat <<A - <<'B' >/dev/null\nDon't $(\nA\nit's\nB\ntrue",
     "a here-document behind a pipe": "cat <<'EOF' | cat >/dev/null\nDon't\nEOF\ntrue",
@@ -211,19 +244,21 @@ QUOTING = {
     "a case in a loop": "for i in 1; do case $i in 1) true;; *) false;; esac; done",
     "two patterns": "case x in\n  a|x)\n    true\n    ;;\nesac",
     "backquotes": "true `echo \\`echo a\\``",
-    "a comparison of processes": "cat <(echo \"it's\") >/dev/null",
+    "a comparison of processes": 'cat <(echo "it\'s") >/dev/null',
     "an array": "a=(it\\'s 'b c'); true",
-    "a function": "f() { echo \"it's\"; }; f >/dev/null",
-    "a continued line": "true \\\n  \"it's\"",
-}  # fmt: skip
+    "a function": 'f() { echo "it\'s"; }; f >/dev/null',
+    "a continued line": 'true \\\n  "it\'s"',
+}
 
 
 @pytest.mark.parametrize("name", QUOTING)
-def test_a_command_behind_any_quoting_is_read_as_the_shell_reads_it(name: str, tmp_path: Path) -> None:
+def test_a_command_behind_any_quoting_is_read_as_the_shell_reads_it(
+    name: str, tmp_path: Path
+) -> None:
     line = f"{QUOTING[name]} && sed -i 's/1/2/' a && echo 'it is done' > b"
     (tmp_path / "a").write_text("1\n")
     subprocess.run(["bash", "-c", line], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "a").read_text() == "2\n"
-    assert [(effect.kind, effect.path) for effect in effects_of(line, "/w") if effect.path[:4] != "/dev"] == [
-        ("edit", "/w/a"), ("edit", "/w/b"),
-    ]  # fmt: skip
+    assert [
+        (effect.kind, effect.path) for effect in effects_of(line, "/w") if effect.path[:4] != "/dev"
+    ] == [("edit", "/w/a"), ("edit", "/w/b")]

@@ -114,13 +114,19 @@ def test_what_is_invisible_goes_and_what_is_visible_stays(given_text, expected):
     assert plain(given_text) == expected
 
 
-@pytest.mark.parametrize("text", ["</system-reminder>", "<\u200b/b>", "＜b＞", "﹤b﹥", "<\x1b[0m/b>", "<\U000e0041b>"])
+@pytest.mark.parametrize(
+    "text", ["</system-reminder>", "<\u200b/b>", "＜b＞", "﹤b﹥", "<\x1b[0m/b>", "<\U000e0041b>"]
+)
 def test_no_angle_bracket_survives(text):
     assert not set(for_prompt(text)) & set("<>＜＞﹤﹥")
 
 
 @settings(max_examples=some(500), deadline=None)
-@given(st.text(st.characters() | st.sampled_from("\x1b\x9b[]\\;m<>\u200d\ufe0f\u202e\n\r\x07"), max_size=80))
+@given(
+    st.text(
+        st.characters() | st.sampled_from("\x1b\x9b[]\\;m<>\u200d\ufe0f\u202e\n\r\x07"), max_size=80
+    )
+)
 def test_text_for_a_prompt_holds_nothing_that_is_more_than_text(text):
     safe = for_prompt(text)
     assert not set(safe) & set("<>\x1b\x9b\x07\r\t\u2028\u2029")
@@ -177,12 +183,42 @@ def test_times_are_written_so_that_their_texts_sort_as_they_do():
 @pytest.mark.parametrize(
     ("now", "today", "yesterday", "local"),
     [
-        ("2026-03-29T20:00:00Z", "2026-03-28T23:00:00Z", "2026-03-27T23:00:00Z", "2026-03-29 22:00:00+02:00"),
-        ("2026-03-30T20:00:00Z", "2026-03-29T22:00:00Z", "2026-03-28T23:00:00Z", "2026-03-30 22:00:00+02:00"),
-        ("2026-10-25T20:00:00Z", "2026-10-24T22:00:00Z", "2026-10-23T22:00:00Z", "2026-10-25 21:00:00+01:00"),
-        ("2026-10-26T20:00:00Z", "2026-10-25T23:00:00Z", "2026-10-24T22:00:00Z", "2026-10-26 21:00:00+01:00"),
-        ("2026-10-25T00:30:00Z", "2026-10-24T22:00:00Z", "2026-10-23T22:00:00Z", "2026-10-25 02:30:00+02:00"),
-        ("2026-10-25T01:30:00Z", "2026-10-24T22:00:00Z", "2026-10-23T22:00:00Z", "2026-10-25 02:30:00+01:00"),
+        (
+            "2026-03-29T20:00:00Z",
+            "2026-03-28T23:00:00Z",
+            "2026-03-27T23:00:00Z",
+            "2026-03-29 22:00:00+02:00",
+        ),
+        (
+            "2026-03-30T20:00:00Z",
+            "2026-03-29T22:00:00Z",
+            "2026-03-28T23:00:00Z",
+            "2026-03-30 22:00:00+02:00",
+        ),
+        (
+            "2026-10-25T20:00:00Z",
+            "2026-10-24T22:00:00Z",
+            "2026-10-23T22:00:00Z",
+            "2026-10-25 21:00:00+01:00",
+        ),
+        (
+            "2026-10-26T20:00:00Z",
+            "2026-10-25T23:00:00Z",
+            "2026-10-24T22:00:00Z",
+            "2026-10-26 21:00:00+01:00",
+        ),
+        (
+            "2026-10-25T00:30:00Z",
+            "2026-10-24T22:00:00Z",
+            "2026-10-23T22:00:00Z",
+            "2026-10-25 02:30:00+02:00",
+        ),
+        (
+            "2026-10-25T01:30:00Z",
+            "2026-10-24T22:00:00Z",
+            "2026-10-23T22:00:00Z",
+            "2026-10-25 02:30:00+01:00",
+        ),
     ],
 )
 def test_days_of_23_and_25_hours_begin_at_midnight(berlin, now, today, yesterday, local):
@@ -190,7 +226,9 @@ def test_days_of_23_and_25_hours_begin_at_midnight(berlin, now, today, yesterday
     assert milliseconds_at("today", seconds) == epoch_seconds(today) * 1000
     assert milliseconds_at("yesterday", seconds) == epoch_seconds(yesterday) * 1000
     assert milliseconds_at(local[:10], seconds) == epoch_seconds(today) * 1000
-    end = milliseconds_at("today", seconds + 90_000 if local[11:13] == "02" else seconds + 86_400) - 1
+    end = (
+        milliseconds_at("today", seconds + 90_000 if local[11:13] == "02" else seconds + 86_400) - 1
+    )
     assert last_millisecond("today", seconds) == last_millisecond(local[:10], seconds) == end
     assert last_millisecond("yesterday", seconds) == epoch_seconds(today) * 1000 - 1
     assert local_iso_time(seconds) == local

@@ -1,4 +1,5 @@
-"""A word is its letters and digits with the marks on them, in every script: titles, memories and file names agree."""
+"""A word is its letters and digits with the marks on them, in every script: titles, memories and
+file names agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Clients and models spell arguments as they like: what is meant is read, and what cannot be is named."""
+"""Clients and models spell arguments as they like: what is meant is read, and what cannot be is
+named."""
 
 from __future__ import annotations
 
@@ -38,9 +39,13 @@ def test_a_tool_ignores_what_a_client_adds_and_what_is_absent(name: str) -> None
     tool = next(tool for tool in ALL if tool.name == name)
     optional = set(tool.schema["properties"]) - set(needed(tool))
     for extra in (
-        {"wait_for_previous": False}, {"explanation": "because", "_meta": {}}, dict.fromkeys(optional),
-        dict.fromkeys([one for one in optional if tool.schema["properties"][one].get("minLength", 1)], ""),
-    ):  # fmt: skip
+        {"wait_for_previous": False},
+        {"explanation": "because", "_meta": {}},
+        dict.fromkeys(optional),
+        dict.fromkeys(
+            [one for one in optional if tool.schema["properties"][one].get("minLength", 1)], ""
+        ),
+    ):
         assert REACHED.ask_with(name, {**needed(tool), **extra}).text == "reached", extra
 
 
@@ -70,18 +75,35 @@ def test_a_number_out_of_its_range_is_refused_with_the_range(value: object) -> N
 @pytest.mark.parametrize(
     "value",
     [
-        "2026-11-01", "2026-11-01T00:00:00Z", "2026-11-01T00:00:00z", "2026-11-01T00:00:00.123456Z", "2026-11-01T00:00Z",
-        "2026-11-01T00:00:00+02:00", "2026-11-01 00:00:00-0700", "2026-11-01T00:00:00+02", "2026-11-01 13:30", "2026-11-01T13:30:01.5",
-        "2026/11/01", "20261101", "now", "Yesterday", "3d", "3 days", "3 days ago", "2 hours ago", "1 week",
+        "2026-11-01",
+        "2026-11-01T00:00:00Z",
+        "2026-11-01T00:00:00z",
+        "2026-11-01T00:00:00.123456Z",
+        "2026-11-01T00:00Z",
+        "2026-11-01T00:00:00+02:00",
+        "2026-11-01 00:00:00-0700",
+        "2026-11-01T00:00:00+02",
+        "2026-11-01 13:30",
+        "2026-11-01T13:30:01.5",
+        "2026/11/01",
+        "20261101",
+        "now",
+        "Yesterday",
+        "3d",
+        "3 days",
+        "3 days ago",
+        "2 hours ago",
+        "1 week",
     ],
-)  # fmt: skip
+)
 def test_a_time_is_read_in_any_usual_spelling(value: str) -> None:
     for name in ("since", "until"):
         assert REACHED.ask_with("search_sessions", {"query": "a", name: value}).text == "reached"
 
 
 @pytest.mark.parametrize(
-    "value", ["soon", "2026-13-01", "2026-11-01T25:00", "2026-11-01T00:00:00+x", "2026-11-01Tx", "3 y"]
+    "value",
+    ["soon", "2026-13-01", "2026-11-01T25:00", "2026-11-01T00:00:00+x", "2026-11-01Tx", "3 y"],
 )
 def test_what_is_no_time_is_refused_by_its_name(value: str) -> None:
     told = REACHED.ask_with("search_sessions", {"query": "a", "since": value})
@@ -92,7 +114,10 @@ def test_an_id_that_is_a_number_and_a_word_in_capitals_are_read() -> None:
     backend = FakeBackend(*[one._replace(id="3") for one in some_sessions(1)])
     assert not backend.ask_with("read_session", {"name": 3}).is_error
     assert (
-        REACHED.ask_with("remember", {"text": "a", "quote": "the quoted words", "kind": "Decision "}).text == "reached"
+        REACHED.ask_with(
+            "remember", {"text": "a", "quote": "the quoted words", "kind": "Decision "}
+        ).text
+        == "reached"
     )
     told = REACHED.ask_with("remember", {"text": "a", "quote": "the quoted words", "kind": "idea"})
     assert told.text.startswith("remember: `kind` is fact or decision or preference")
@@ -105,7 +130,8 @@ def test_a_required_argument_that_is_null_or_missing_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"wait_for_previous": False}, {"limit": "5"}, {"limit": None}, {"limit": 5.0, "project": ""}]
+    "given",
+    [{"wait_for_previous": False}, {"limit": "5"}, {"limit": None}, {"limit": 5.0, "project": ""}],
 )
 def test_a_server_in_the_agents_own_program_reads_them_as_well(given: dict[str, Any]) -> None:
     """Its library checks a call against the schema before we see it."""
@@ -118,7 +144,9 @@ def test_a_server_in_the_agents_own_program_reads_them_as_well(given: dict[str, 
     assert asyncio.run(answered()).content[0].text == "reached"
 
 
-def test_a_nul_character_is_a_clean_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_nul_character_is_a_clean_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     user = StoreUser(tmp_path)
     user.session("one", *exchange("plan the trip", "done"))
     user.run("ingest")

@@ -1,4 +1,5 @@
-"""The tools as an MCP server: its process, and the real clients: the mcp package's, Claude Code, its SDK."""
+"""The tools as an MCP server: its process, and the real clients: the mcp package's, Claude Code,
+its SDK."""
 
 from __future__ import annotations
 
@@ -39,17 +40,22 @@ def home(tmp_path: Path) -> NamedHome:
 
 def environment(home: NamedHome) -> dict[str, str]:
     return {
-        "PATH": os.defpath, "CLAUDE_CONFIG_DIR": str(home.root / ".claude"), "SESSION_MEMORY_HOME": str(home.root),
+        "PATH": os.defpath,
+        "CLAUDE_CONFIG_DIR": str(home.root / ".claude"),
+        "SESSION_MEMORY_HOME": str(home.root),
         "CLAUDE_CODE_SESSION_ID": home.session_id("main"),
-    }  # fmt: skip
+    }
 
 
 def run_server(*words: str, lines: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-I", "-S", SERVER, *words], input=lines,
+        [sys.executable, "-I", "-S", SERVER, *words],
+        input=lines,
         env={"PATH": os.defpath, "HOME": "/nonexistent", **environ},
-        capture_output=True, text=True, timeout=SECONDS,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
 
 
 def test_sessions_whose_files_are_not_called_in_utf_8_are_listed_and_read(tmp_path: Path) -> None:
@@ -59,10 +65,19 @@ def test_sessions_whose_files_are_not_called_in_utf_8_are_listed_and_read(tmp_pa
     os.rename(written, folder + b"/gart\xe9n.jsonl")
     calls = [("list_sessions", {}), ("read_session", {"name": "plan the garden"})]
     lines = [
-        json.dumps({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": {"name": name, "arguments": given}})
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": name,
+                "method": "tools/call",
+                "params": {"name": name, "arguments": given},
+            }
+        )
         for name, given in calls
     ]
-    done = run_server("--home", str(tmp_path / ".claude"), lines="\n".join(lines) + "\n", HOME=str(tmp_path))
+    done = run_server(
+        "--home", str(tmp_path / ".claude"), lines="\n".join(lines) + "\n", HOME=str(tmp_path)
+    )
     assert (done.returncode, done.stderr) == (0, "")
     told = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
     assert '"plan the garden"' in told["list_sessions"]["content"][0]["text"]
@@ -71,7 +86,9 @@ def test_sessions_whose_files_are_not_called_in_utf_8_are_listed_and_read(tmp_pa
 
 
 class TestServer:
-    def test_it_needs_nothing_but_an_interpreter_and_ends_with_its_client(self, home: NamedHome) -> None:
+    def test_it_needs_nothing_but_an_interpreter_and_ends_with_its_client(
+        self, home: NamedHome
+    ) -> None:
         line = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
         done = run_server(lines=line, **environment(home))
         assert (done.returncode, done.stderr) == (0, "")
@@ -118,12 +135,16 @@ class TestServer:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_client_of_the_mcp_package_lists_and_calls_every_tool(home: NamedHome, mode: Any) -> None:
+def test_the_client_of_the_mcp_package_lists_and_calls_every_tool(
+    home: NamedHome, mode: Any
+) -> None:
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters
 
     async def ask() -> None:
-        server = StdioServerParameters(command=sys.executable, args=["-I", "-S", str(SERVER)], env=environment(home))
+        server = StdioServerParameters(
+            command=sys.executable, args=["-I", "-S", str(SERVER)], env=environment(home)
+        )
         async with Client(server, mode=mode, read_timeout_seconds=SECONDS) as client:
             assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")
             listed = await client.list_tools()
@@ -143,7 +164,11 @@ def calls(home: NamedHome) -> list[tuple[str, dict[str, Any], str]]:
     return [
         ("list_sessions", {}, f'"discord" (id {discord})'),
         ("read_session", {"name": "discord", "lines": 5}, "how do I deploy this?"),
-        ("search_sessions", {"query": "submarine"}, "the store of all conversations does not exist yet"),
+        (
+            "search_sessions",
+            {"query": "submarine"},
+            "the store of all conversations does not exist yet",
+        ),
         ("clear_session", {"name": "Garden"}, "Done: this conversation is kept as 'Garden'"),
         ("resume_session", {"id": discord}, f"run `claude --resume {discord}`"),
     ]
@@ -176,18 +201,39 @@ class TestClaudeCode:
                 {},
                 lambda own, text: f'{{"id":"{garden}","name":"plan the garden",' in text,
             ),
-            ("read_session", {"name": "plan"}, lambda own, text: "plan the garden" in text and "ok (1)" in text),
-            ("search_sessions", {"query": "garden"}, lambda own, text: "does not exist yet" in text),
-            ("clear_session", {"name": "Garden"}, lambda own, text: f"`claude --resume {own}`" in text),
-            ("resume_session", {"id": garden}, lambda own, text: f"`claude --resume {garden}`" in text),
+            (
+                "read_session",
+                {"name": "plan"},
+                lambda own, text: "plan the garden" in text and "ok (1)" in text,
+            ),
+            (
+                "search_sessions",
+                {"query": "garden"},
+                lambda own, text: "does not exist yet" in text,
+            ),
+            (
+                "clear_session",
+                {"name": "Garden"},
+                lambda own, text: f"`claude --resume {own}`" in text,
+            ),
+            (
+                "resume_session",
+                {"id": garden},
+                lambda own, text: f"`claude --resume {garden}`" in text,
+            ),
             (
                 "read_session",
                 {"name": "../etc"},
                 lambda own, text: "no session is called '../etc'. There are: " in text,
             ),
         ]
-        api.replies = [{"tools": [{"name": f"mcp__sessions__{name}", "input": given}]} for name, given, _ in replies]
-        turn = user.run("what was that?", "--mcp-config", str(config), "--allowedTools", "mcp__sessions")
+        api.replies = [
+            {"tools": [{"name": f"mcp__sessions__{name}", "input": given}]}
+            for name, given, _ in replies
+        ]
+        turn = user.run(
+            "what was that?", "--mcp-config", str(config), "--allowedTools", "mcp__sessions"
+        )
         requests = api.prompts()[-len(replies) :]
         assert sorted(offered(requests[0], "mcp__sessions__")) == sorted(NAMES)
         for request, (name, _, is_right) in zip(requests, replies):
@@ -209,19 +255,30 @@ class TestClaudeCode:
         assert '"name":"plan the garden"' in text
 
     @pytest.mark.slow
-    def test_after_a_clear_the_server_knows_the_new_session(self, user: Claude, api: FakeAnthropic) -> None:
-        (user.config_dir / "settings.json").write_text('{"permissions": {"allow": ["mcp__sessions"]}}')
+    def test_after_a_clear_the_server_knows_the_new_session(
+        self, user: Claude, api: FakeAnthropic
+    ) -> None:
+        (user.config_dir / "settings.json").write_text(
+            '{"permissions": {"allow": ["mcp__sessions"]}}'
+        )
         answers = json.loads((user.home / ".claude.json").read_text())
-        answers["mcpServers"] = {"sessions": {"command": sys.executable, "args": ["-I", "-S", str(SERVER)]}}
+        answers["mcpServers"] = {
+            "sessions": {"command": sys.executable, "args": ["-I", "-S", str(SERVER)]}
+        }
         (user.home / ".claude.json").write_text(json.dumps(answers))
         with user.terminal() as terminal:
             terminal.enter("plan the garden")
             terminal.wait(lambda: "ok(1)" in "".join(terminal.text().split()), "the first answer")
             (before,) = user.live_session_ids()
             terminal.enter("/clear")
-            terminal.wait(lambda: user.live_session_ids() not in ({before}, set()), "the new session")
+            terminal.wait(
+                lambda: user.live_session_ids() not in ({before}, set()), "the new session"
+            )
             (after,) = user.live_session_ids()
-            api.replies = [{"tools": [{"name": "mcp__sessions__list_sessions", "input": {}}]}, "listed"]
+            api.replies = [
+                {"tools": [{"name": "mcp__sessions__list_sessions", "input": {}}]},
+                "listed",
+            ]
             terminal.enter("what else is there?")
             terminal.wait(lambda: len(api.prompts()) >= 3, "the result of the tool")
         (text,) = api.prompts()[2].tool_results
@@ -251,15 +308,22 @@ class TestSDK:
             ("read_session", {"name": "Japan trip"}),
             ("resume_session", {"id": "1"}),
         ]
-        api.replies = [{"tools": [{"name": f"mcp__session-memory__{name}", "input": given}]} for name, given in calls]
+        api.replies = [
+            {"tools": [{"name": f"mcp__session-memory__{name}", "input": given}]}
+            for name, given in calls
+        ]
         asyncio.run(self.ask(user, host.backend("family")))
         requests = api.prompts()
         assert set(NAMES) - {"why"} < set(offered(requests[0], "mcp__session-memory__"))
         told = [text for request in requests[1:] for text in request.tool_results]
         assert [text[:30] for text in told] == [
-            "Nothing was found in earlier c", "Done: this conversation is kep", "1 session, the latest first. r",
-            "1 found, the best first. What ", '"Japan trip" (id 1): the last ', "Done: the next message goes on",
-        ]  # fmt: skip
+            "Nothing was found in earlier c",
+            "Done: this conversation is kep",
+            "1 session, the latest first. r",
+            "1 found, the best first. What ",
+            '"Japan trip" (id 1): the last ',
+            "Done: the next message goes on",
+        ]
         assert host.sessions.get("family") == before
 
     @pytest.mark.slow
@@ -271,13 +335,19 @@ class TestSDK:
         backend = GroupBackend(host.layout, "family", host.sessions)
 
         def ask(tool: str, **arguments: str) -> str:
-            api.replies = [{"tools": [{"name": f"mcp__session-memory__{tool}", "input": arguments}]}]
+            api.replies = [
+                {"tools": [{"name": f"mcp__session-memory__{tool}", "input": arguments}]}
+            ]
             before = len(api.prompts())
             asyncio.run(self.ask(user, backend))
-            (text,) = [text for request in api.prompts()[before + 1 :] for text in request.tool_results]
+            (text,) = [
+                text for request in api.prompts()[before + 1 :] for text in request.tool_results
+            ]
             return text
 
-        kept = ask("remember", text="The trip to Japan begins on 3 May.", quote="leave for Japan on 3 May")
+        kept = ask(
+            "remember", text="The trip to Japan begins on 3 May.", quote="leave for Japan on 3 May"
+        )
         assert kept.startswith("Remembered as fact ")
         id = kept.split()[3].rstrip(":")
         assert f"memory {id}" in ask("search_sessions", query="trip to Japan")

@@ -18,7 +18,10 @@ from session_memory.tools.stdio_server import LINE_BYTES, serve
 NAMES = [tool.name for tool in TOOLS]
 
 
-META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 def echo(name: str, arguments: object) -> ToolResult:
@@ -38,7 +41,9 @@ def answers(line: bytes) -> Any:
 def ask(method: str, params: Any = None, **more: Any) -> Any:
     """What is answered to one request."""
     message = {"jsonrpc": "2.0", "id": 7, "method": method, **more}
-    return answers(json.dumps(message if params is None else {**message, "params": params}).encode())
+    return answers(
+        json.dumps(message if params is None else {**message, "params": params}).encode()
+    )
 
 
 class TestHandshake:
@@ -49,17 +54,25 @@ class TestHandshake:
             known = {"name": "session-memory", "title": "Session memory", "version": __version__}
             assert (result["serverInfo"], result["capabilities"]) == (known, {"tools": {}})
 
-    def test_any_other_version_is_answered_with_the_latest_that_begins_with_a_handshake(self) -> None:
+    def test_any_other_version_is_answered_with_the_latest_that_begins_with_a_handshake(
+        self,
+    ) -> None:
         for version in ("2026-07-28", "1999-01-01", None, 7):
-            assert ask("initialize", {"protocolVersion": version})["result"]["protocolVersion"] == "2025-11-25"
+            assert (
+                ask("initialize", {"protocolVersion": version})["result"]["protocolVersion"]
+                == "2025-11-25"
+            )
 
     def test_a_ping_is_answered(self) -> None:
         assert ask("ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
 
-    def test_the_probe_of_a_newer_client_that_we_do_not_know_yet_names_the_versions_that_we_do(self) -> None:
-        error = ask("server/discover", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2030-01-01"}})[
-            "error"
-        ]
+    def test_the_probe_of_a_newer_client_that_we_do_not_know_yet_names_the_versions_that_we_do(
+        self,
+    ) -> None:
+        error = ask(
+            "server/discover",
+            {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2030-01-01"}},
+        )["error"]
         assert (error["code"], error["data"]["requested"]) == (-32022, "2030-01-01")
         assert "2026-07-28" in error["data"]["supported"]
 
@@ -73,17 +86,27 @@ class TestWithoutHandshake:
 
     def test_a_call_is_answered_in_the_form_that_it_came_in(self) -> None:
         params = {"name": "list_sessions", "arguments": {}}
-        old, new = ask("tools/call", params)["result"], ask("tools/call", {**params, "_meta": META})["result"]
+        old, new = (
+            ask("tools/call", params)["result"],
+            ask("tools/call", {**params, "_meta": META})["result"],
+        )
         assert old == {"content": [{"type": "text", "text": "list_sessions {}"}], "isError": False}
         assert {**old, "resultType": "complete", "_meta": new["_meta"]} == new
 
     def test_values_and_their_schemas_are_for_clients_of_2026_07_28(self) -> None:
-        served = Served(TOOLS, lambda name, arguments: ToolResult("none", data={"note": "none", "sessions": []}))
+        served = Served(
+            TOOLS, lambda name, arguments: ToolResult("none", data={"note": "none", "sessions": []})
+        )
         results = []
         for meta in ({}, {"_meta": META}):
             for method, params in (("tools/list", {}), ("tools/call", {"name": "list_sessions"})):
                 sink = io.BytesIO()
-                message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, **meta}}
+                message = {
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "method": method,
+                    "params": {**params, **meta},
+                }
                 serve(served, io.BytesIO(json.dumps(message).encode() + b"\n"), sink)
                 results.append(json.loads(sink.getvalue())["result"])
         old_list, old, new_list, new = results
@@ -92,7 +115,10 @@ class TestWithoutHandshake:
         assert {tool["name"]: tool.get("outputSchema") for tool in new_list["tools"]} == {
             tool.name: tool.output for tool in TOOLS
         }
-        assert (new["structuredContent"], new["content"]) == ({"note": "none", "sessions": []}, old["content"])
+        assert (new["structuredContent"], new["content"]) == (
+            {"note": "none", "sessions": []},
+            old["content"],
+        )
 
     def test_a_request_without_the_capabilities_of_its_client_is_refused(self) -> None:
         meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
@@ -105,7 +131,9 @@ class TestWithoutHandshake:
 class TestMessages:
     def test_the_tools_are_listed_as_they_are_defined(self) -> None:
         listed = ask("tools/list")["result"]["tools"]
-        assert [(one["name"], one["inputSchema"]) for one in listed] == [(tool.name, tool.schema) for tool in TOOLS]
+        assert [(one["name"], one["inputSchema"]) for one in listed] == [
+            (tool.name, tool.schema) for tool in TOOLS
+        ]
         read_only = {one["name"]: one["annotations"]["readOnlyHint"] for one in listed}
         assert [name for name in NAMES if not read_only[name]] == [
             "clear_session",
@@ -116,12 +144,21 @@ class TestMessages:
 
     def test_a_tool_that_refuses_is_a_result_that_says_so(self) -> None:
         result = ask("tools/call", {"name": "clear_session"})["result"]
-        assert result == {"content": [{"type": "text", "text": "clear_session null"}], "isError": True}
+        assert result == {
+            "content": [{"type": "text", "text": "clear_session null"}],
+            "isError": True,
+        }
 
     def test_an_unknown_tool_and_an_unknown_method_are_errors(self) -> None:
-        assert ask("tools/call", {"name": "rm"})["error"] == {"code": -32602, "message": "no tool 'rm'"}
+        assert ask("tools/call", {"name": "rm"})["error"] == {
+            "code": -32602,
+            "message": "no tool 'rm'",
+        }
         assert ask("tools/call", {"name": ["list_sessions"]})["error"]["code"] == -32602
-        assert ask("resources/list")["error"] == {"code": -32601, "message": "no method resources/list"}
+        assert ask("resources/list")["error"] == {
+            "code": -32601,
+            "message": "no method resources/list",
+        }
 
     def test_what_is_no_json_is_said_to_be_none(self) -> None:
         for line in (b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1', b"nonsense"):
@@ -139,13 +176,21 @@ class TestMessages:
         assert answers(b'{"jsonrpc": "2.0", "id": 3, "result": {}}') is None
 
     def test_several_messages_at_once_are_answered_at_once(self) -> None:
-        batch = [{"id": 1, "method": "ping"}, {"method": "notifications/initialized"}, {"id": "b", "method": "ping"}]
+        batch = [
+            {"id": 1, "method": "ping"},
+            {"method": "notifications/initialized"},
+            {"id": "b", "method": "ping"},
+        ]
         found: Any = answers(json.dumps(batch).encode())
         assert [one["id"] for one in found] == [1, "b"]
 
     def test_a_line_without_end_is_left_out_and_the_next_one_answered(self) -> None:
         sink = io.BytesIO()
-        serve(ECHO, io.BytesIO(b"x" * (2 * LINE_BYTES) + b"\n\n" + b'{"id": 1, "method": "ping"}\n'), sink)
+        serve(
+            ECHO,
+            io.BytesIO(b"x" * (2 * LINE_BYTES) + b"\n\n" + b'{"id": 1, "method": "ping"}\n'),
+            sink,
+        )
         assert [json.loads(line).get("id") for line in sink.getvalue().splitlines()] == [None, 1]
 
     def test_a_last_line_without_end_ends_the_server(self) -> None:
@@ -178,7 +223,11 @@ class TestMessages:
             for name in ("search_sessions", "list_sessions")
         ]
         sink = io.BytesIO()
-        serve(Served(TOOLS, wait), io.BytesIO("\n".join([*lines, '{"id": 1, "method": "ping"}']).encode()), sink)
+        serve(
+            Served(TOOLS, wait),
+            io.BytesIO("\n".join([*lines, '{"id": 1, "method": "ping"}']).encode()),
+            sink,
+        )
         assert order == ["list_sessions", "search_sessions"]
         assert {json.loads(line)["id"] for line in sink.getvalue().splitlines()} == {*order, 1}
 
@@ -186,9 +235,13 @@ class TestMessages:
         line = b'{"id": %d, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
         sink = io.BytesIO()
         serve(ECHO, io.BytesIO(b"".join([line % number for number in range(100)])), sink)
-        assert sorted(json.loads(line)["id"] for line in sink.getvalue().splitlines()) == [*range(100)]
+        assert sorted(json.loads(line)["id"] for line in sink.getvalue().splitlines()) == [
+            *range(100)
+        ]
 
-    def test_calls_that_change_something_run_in_the_order_in_which_they_came_and_lookups_overtake_them(self) -> None:
+    def test_calls_that_change_something_run_in_the_order_in_which_they_came_and_lookups_overtake_them(
+        self,
+    ) -> None:
         names = ["clear_session", "remember", "forget", "resume_session"] * 5
         looked_up, order = threading.Event(), []
 
@@ -200,9 +253,15 @@ class TestMessages:
                 order.append((arguments["number"], name))
             return ToolResult(name)
 
-        calls = [("tools/call", {"name": name, "arguments": {"number": n}}) for n, name in enumerate(names)]
+        calls = [
+            ("tools/call", {"name": name, "arguments": {"number": n}})
+            for n, name in enumerate(names)
+        ]
         calls += [("tools/call", {"name": "list_sessions"}), ("ping", {})]
-        lines = [json.dumps({"id": n, "method": method, "params": given}) for n, (method, given) in enumerate(calls)]
+        lines = [
+            json.dumps({"id": n, "method": method, "params": given})
+            for n, (method, given) in enumerate(calls)
+        ]
         sink = io.BytesIO()
         serve(Served(TOOLS, wait), io.BytesIO("\n".join(lines).encode()), sink)
         assert order == [*enumerate(names)]
@@ -220,7 +279,12 @@ class TestMessages:
 
         def lines() -> Iterator[bytes]:
             for id, name in ((1, "clear_session"), (2, "forget"), (3, "list_sessions")):
-                yield json.dumps({"id": id, "method": "tools/call", "params": {"name": name}}).encode() + b"\n"
+                yield (
+                    json.dumps(
+                        {"id": id, "method": "tools/call", "params": {"name": name}}
+                    ).encode()
+                    + b"\n"
+                )
             while begun != ["clear_session", "list_sessions"] and len(begun) < 2:
                 time.sleep(0.01)
             for id in (1, 2, 99, None, {}):
@@ -231,7 +295,11 @@ class TestMessages:
 
         sink = io.BytesIO()
         source = lines()
-        serve(Served(TOOLS, wait), cast("BinaryIO", SimpleNamespace(readline=lambda size: next(source, b""))), sink)
+        serve(
+            Served(TOOLS, wait),
+            cast("BinaryIO", SimpleNamespace(readline=lambda size: next(source, b""))),
+            sink,
+        )
         assert sorted(begun) == ["clear_session", "list_sessions"]
         assert {json.loads(line)["id"] for line in sink.getvalue().splitlines()} == {3, 4}
 
@@ -241,6 +309,8 @@ class TestMessages:
 
         line = b'{"id": %d, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
         sink = io.BytesIO()
-        serve(Served(TOOLS, fail), io.BytesIO(b"".join([line % number for number in range(20)])), sink)
+        serve(
+            Served(TOOLS, fail), io.BytesIO(b"".join([line % number for number in range(20)])), sink
+        )
         found = [json.loads(line)["error"]["code"] for line in sink.getvalue().splitlines()]
         assert found == [-32603] * 20

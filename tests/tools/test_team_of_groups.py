@@ -1,4 +1,5 @@
-"""The team's tools for the groups of a host: each agent finds what its group has on other machines, and nothing else."""
+"""The team's tools for the groups of a host: each agent finds what its group has on other machines,
+and nothing else."""
 
 from __future__ import annotations
 
@@ -24,12 +25,21 @@ from session_memory.tools.request_files import RequestFiles
 
 @pytest.fixture
 def host(tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
-    """A host of bob's, who reads what groups with the same names said on ann's, and what she said herself."""
+    """A host of bob's, who reads what groups with the same names said on ann's, and what she said
+    herself."""
     ann = Scene(tmp_path / "ann")
     for home in ("family", "work", ""):
-        put(ann, None, state(f"of-{home}", home), said(f"the harbour of {home or 'ann'}", key=home or "ann"))
+        put(
+            ann,
+            None,
+            state(f"of-{home}", home),
+            said(f"the harbour of {home or 'ann'}", key=home or "ann"),
+        )
     team.push(ann)
-    known = [memory(f"The quay of {home or 'ann'}", f"id-{home}", home=home) for home in ("family", "work", "")]
+    known = [
+        memory(f"The quay of {home or 'ann'}", f"id-{home}", home=home)
+        for home in ("family", "work", "")
+    ]
     with closing(TeamPush(team.url(), "laptop")) as pushing:
         push_memories(pushing, known, ())
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -46,22 +56,30 @@ def host(tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def backend(host: GroupDir, teams: TeamPool) -> Callable[[str], GroupBackend]:
     def backend(group: str) -> GroupBackend:
         administration = host.backend(group).administration
-        return GroupBackend(host.layout, group, host.sessions, administration=administration, teams=teams)
+        return GroupBackend(
+            host.layout, group, host.sessions, administration=administration, teams=teams
+        )
 
     return backend
 
 
 @pytest.mark.parametrize(
-    ("group", "expected"), [("family", ["family"]), ("work", ["work"]), ("main", ["family", "work"])]
+    ("group", "expected"),
+    [("family", ["family"]), ("work", ["work"]), ("main", ["family", "work"])],
 )
 def test_a_group_finds_what_its_namesakes_have_and_main_what_those_of_all_its_groups_have(
     backend: Callable[[str], GroupBackend], group: str, expected: list[str]
 ) -> None:
     asked = backend(group)
-    told = call(asked, "search_team", {"query": "harbour"}).text + call(asked, "search_team", {"query": "quay"}).text
+    told = (
+        call(asked, "search_team", {"query": "harbour"}).text
+        + call(asked, "search_team", {"query": "quay"}).text
+    )
     for what in ("harbour", "quay"):
         assert [
-            home for home in ("family", "work", "ann") if f"The {what} of {home}".lower() in told.lower()
+            home
+            for home in ("family", "work", "ann")
+            if f"The {what} of {home}".lower() in told.lower()
         ] == expected
 
 
@@ -75,7 +93,10 @@ def test_a_conversation_of_another_group_is_none_that_can_be_read(
     asked = backend("family")
     assert "the harbour of family" in call(asked, "read_session", {"name": f"team-{family}"}).text
     refused = call(asked, "read_session", {"name": f"team-{work}"})
-    assert (refused.is_error, f"the team has no conversation team-{work}" in refused.text) == (True, True)
+    assert (refused.is_error, f"the team has no conversation team-{work}" in refused.text) == (
+        True,
+        True,
+    )
 
 
 def test_an_agent_without_a_database_asks_the_team_by_its_request_files(

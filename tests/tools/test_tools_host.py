@@ -1,4 +1,5 @@
-"""The tools of a host's group: what the agent of a group sees of its sessions, and how it switches between them."""
+"""The tools of a host's group: what the agent of a group sees of its sessions, and how it switches
+between them."""
 
 from __future__ import annotations
 
@@ -20,12 +21,16 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
         yield host
 
 
-def test_a_cleared_session_is_listed_under_its_name_and_the_next_message_begins_a_new_one(host: GroupDir) -> None:
+def test_a_cleared_session_is_listed_under_its_name_and_the_next_message_begins_a_new_one(
+    host: GroupDir,
+) -> None:
     host.begin("family", *exchange("plan a trip to Japan", "With pleasure."))
     told = host.call("family", "clear_session", name="Japan trip")
     (entry,) = host.sessions.get_history("family")
     assert not told.is_error
-    assert told.text.startswith(f"Done: this conversation is kept as 'Japan trip' (id {entry.id}), all of it in conv")
+    assert told.text.startswith(
+        f"Done: this conversation is kept as 'Japan trip' (id {entry.id}), all of it in conv"
+    )
     assert host.sessions.get("family") is None
     assert f'- "Japan trip" (id {entry.id}), just now' in host.call("family", "list_sessions").text
     (archive,) = host.archives("family")
@@ -65,17 +70,25 @@ def test_the_active_session_is_listed_under_its_title_and_cannot_be_resumed(host
     listed = host.call("family", "list_sessions").text
     assert f'- "plan a trip to Japan" (id {session_id}, the one you are in), just now' in listed
     told = host.call("family", "resume_session", id=session_id)
-    assert (told.is_error, told.text) == (True, "you are in that session already. There is nothing to resume")
+    assert (told.is_error, told.text) == (
+        True,
+        "you are in that session already. There is nothing to resume",
+    )
 
 
-def test_a_session_whose_first_message_is_on_its_way_is_listed_without_a_title(host: GroupDir) -> None:
+def test_a_session_whose_first_message_is_on_its_way_is_listed_without_a_title(
+    host: GroupDir,
+) -> None:
     host.sessions.set("family", new_id())
     assert '- "the present conversation" (id ' in host.call("family", "list_sessions").text
 
 
 def test_clearing_without_an_active_session_says_so(host: GroupDir) -> None:
     told = host.call("family", "clear_session", name="Japan trip")
-    assert (told.is_error, told.text) == (True, "family has no active session. The next message begins one")
+    assert (told.is_error, told.text) == (
+        True,
+        "family has no active session. The next message begins one",
+    )
 
 
 def test_a_name_of_nothing_but_blanks_is_refused_and_nothing_changes(host: GroupDir) -> None:
@@ -99,7 +112,10 @@ def test_a_session_whose_transcript_is_gone_says_where_to_look_instead(host: Gro
     host.call("family", "clear_session", name="Japan trip")
     host.transcript("family", session_id).unlink()
     read = host.call("family", "read_session", name="Japan trip")
-    assert read.text == "the transcript of 'Japan trip' is gone. Its archive may still be there: use search_sessions"
+    assert (
+        read.text
+        == "the transcript of 'Japan trip' is gone. Its archive may still be there: use search_sessions"
+    )
     resumed = host.call("family", "resume_session", id="Japan trip")
     assert resumed.is_error
     assert "conversations/ may still be read" in resumed.text
@@ -137,7 +153,18 @@ class TestMain:
 
 
 def test_no_backend_is_made_for_an_impossible_group(host: GroupDir) -> None:
-    for name in ("", "..", "../family", "/etc", "global", "Global", "a/b", "fa mily", "famıly", "x" * 300):
+    for name in (
+        "",
+        "..",
+        "../family",
+        "/etc",
+        "global",
+        "Global",
+        "a/b",
+        "fa mily",
+        "famıly",
+        "x" * 300,
+    ):
         with pytest.raises(GroupNameError):
             GroupBackend(host.layout, name, host.sessions)
 
@@ -154,7 +181,8 @@ def test_a_session_goes_on_after_it_was_cleared_and_resumed(host: GroupDir) -> N
 
 
 class TestRules:
-    """What the host's rules, and those for a group, leave of its sessions to the agents of the group and of main."""
+    """What the host's rules, and those for a group, leave of its sessions to the agents of the
+    group and of main."""
 
     @pytest.fixture
     def diary(self, host: GroupDir) -> str:
@@ -172,7 +200,10 @@ class TestRules:
     def told(self, host: GroupDir, group: str, diary: str) -> str:
         """All that the tools tell an agent of it."""
         listed = host.call(group, "list_sessions").text
-        read = host.call(group, "read_session", name=diary).text + host.call(group, "read_session", name="diary").text
+        read = (
+            host.call(group, "read_session", name=diary).text
+            + host.call(group, "read_session", name="diary").text
+        )
         return listed + read
 
     def test_an_excluded_session_is_in_none_of_the_tools(self, host: GroupDir, diary: str) -> None:
@@ -185,7 +216,11 @@ class TestRules:
                 assert "my diagnosis is plums" in self.told(host, group, diary)
                 self.rules(host, rule, file)
                 told = self.told(host, group, diary)
-                assert ("diagnosis" in told, f"id {diary}" in told) == (False, False), (rule, file, group)
+                assert ("diagnosis" in told, f"id {diary}" in told) == (False, False), (
+                    rule,
+                    file,
+                    group,
+                )
                 assert "Japan" in host.call(group, "list_sessions").text
                 self.rules(host, "", file)
                 assert "my diagnosis is plums" in self.told(host, group, diary)

@@ -1,4 +1,5 @@
-"""What the tools tell of the store and the memories: memories first, within a time and a project."""
+"""What the tools tell of the store and the memories: memories first, within a time and a
+project."""
 
 from __future__ import annotations
 
@@ -32,8 +33,18 @@ class Person(StoreUser):
         super().__init__(path)
         self.path = path
         self.environ: dict[str, str] = {}
-        self.say(SHOP, "webshop", MONDAY, *[f"Please remember that plum jam {n} is for the webshop." for n in range(3)])
-        self.say(BLOG, "blog", MONDAY + DAY, *[f"Please remember that plum jam {n} is for the blog." for n in range(3)])
+        self.say(
+            SHOP,
+            "webshop",
+            MONDAY,
+            *[f"Please remember that plum jam {n} is for the webshop." for n in range(3)],
+        )
+        self.say(
+            BLOG,
+            "blog",
+            MONDAY + DAY,
+            *[f"Please remember that plum jam {n} is for the blog." for n in range(3)],
+        )
 
     def say(self, id: str, folder: str, at: float, *texts: str) -> None:
         records: list[dict[str, Any]] = []
@@ -48,7 +59,9 @@ class Person(StoreUser):
         append(path, *[{**one, "cwd": cwd, "sessionId": id} for one in records])
 
     def ask(self, tool: str, /, **arguments: Any) -> ToolResult:
-        return call(HomeBackend(str(self.home), {"HOME": str(self.home), **self.environ}), tool, arguments)
+        return call(
+            HomeBackend(str(self.home), {"HOME": str(self.home), **self.environ}), tool, arguments
+        )
 
 
 @pytest.fixture
@@ -82,7 +95,11 @@ class TestLimits:
 
     def test_what_is_remembered_stands_before_what_was_said(self, person: Person) -> None:
         person.run("process")
-        roles = re.findall(r"^(Memory|User|Assistant): ", person.ask("search_sessions", query="plum jam").text, re.M)
+        roles = re.findall(
+            r"^(Memory|User|Assistant): ",
+            person.ask("search_sessions", query="plum jam").text,
+            re.M,
+        )
         assert roles == sorted(roles, key="Memory".__ne__)
         assert {"Memory", "User"} <= {*roles}
 
@@ -96,7 +113,9 @@ class TestLimits:
         assert told.is_error
         assert told.text.startswith("`since` is not a time. Give a date (2026-02-01), a time")
 
-    def test_a_project_that_is_a_path_is_not_looked_at(self, person: Person, tmp_path: Path) -> None:
+    def test_a_project_that_is_a_path_is_not_looked_at(
+        self, person: Person, tmp_path: Path
+    ) -> None:
         (tmp_path / "elsewhere").symlink_to(tmp_path / "webshop")
         told = person.ask("search_sessions", query="plum jam", project=str(tmp_path / "elsewhere"))
         assert sessions_in(told.text) == set()
@@ -109,7 +128,10 @@ def failed_and_mended(error: str, *, told: str = "try") -> list[dict[str, Any]]:
         return {"type": "tool_use", "id": id, "name": name, "input": given}
 
     def result(id: str, content: str, *, is_error: bool = False) -> dict[str, Any]:
-        return user([{"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error}], at=MONDAY)
+        return user(
+            [{"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error}],
+            at=MONDAY,
+        )
 
     return [
         user(told, at=MONDAY),
@@ -129,19 +151,27 @@ class TestErrors:
         person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
         told = person.ask("seen_error", error="JarError: cherimoya jar 99 has no lid")
         assert told.text.startswith("Seen once. What follows is a record")
-        assert "1. Exit code 2: JarError: cherimoya jar 17 has no lid\nOf: Bash: make jam\n" in told.text
+        assert (
+            "1. Exit code 2: JarError: cherimoya jar 17 has no lid\nOf: Bash: make jam\n"
+            in told.text
+        )
         assert "(id s3, 2026-09-21, in conversation " in told.text
         assert told.text.endswith("Solution: it worked after editing `jars.txt`")
 
     def test_another_error_is_said_never_to_have_been_seen(self, person: Person) -> None:
         person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
         told = person.ask("seen_error", error="TypeError: submarine is not callable")
-        assert (told.text, told.is_error) == ("No tool has failed with this error in any session.", False)
+        assert (told.text, told.is_error) == (
+            "No tool has failed with this error in any session.",
+            False,
+        )
 
     def test_values_beside_the_text_fit_the_schema_that_the_tool_declares_and_say_the_same(
         self, person: Person
     ) -> None:
-        person.keep("s1", "webshop", *exchange("plan the <garden>", "roses"), *failed_and_mended(self.ERROR))
+        person.keep(
+            "s1", "webshop", *exchange("plan the <garden>", "roses"), *failed_and_mended(self.ERROR)
+        )
         asked = {"search_sessions": {"query": "garden"}, "seen_error": {"error": self.ERROR}}
         for name, arguments in asked.items():
             told = person.ask(name, **arguments)
@@ -159,7 +189,9 @@ class TestErrors:
         assert nothing.data == {"note": nothing.text, "results": []}
         assert person.ask("search_sessions").data is None
 
-    def test_many_places_stay_within_the_bound_and_say_how_to_see_more(self, person: Person) -> None:
+    def test_many_places_stay_within_the_bound_and_say_how_to_see_more(
+        self, person: Person
+    ) -> None:
         for number in range(30):
             person.keep(f"s{number}", "webshop", *failed_and_mended(f"{self.ERROR} {'plum ' * 60}"))
         text = person.ask("seen_error", error=self.ERROR).text
@@ -177,7 +209,9 @@ class TestErrors:
     def test_without_a_store_it_says_so(self, tmp_path: Path) -> None:
         told = Home(tmp_path / "agent").ask("seen_error", error=self.ERROR)
         assert told.is_error
-        assert told.text.startswith("nothing can be looked up: the store of all conversations does not exist yet")
+        assert told.text.startswith(
+            "nothing can be looked up: the store of all conversations does not exist yet"
+        )
 
     def test_a_group_is_told_of_its_own_errors_and_main_of_all(self, tmp_path: Path) -> None:
         with three_groups(tmp_path / "host") as host:
@@ -185,7 +219,10 @@ class TestErrors:
             ingested(host)
             assert "No tool has failed" in host.call("family", "seen_error", error=self.ERROR).text
             for group in ("work", "main"):
-                assert "after editing `jars.txt`" in host.call(group, "seen_error", error=self.ERROR).text
+                assert (
+                    "after editing `jars.txt`"
+                    in host.call(group, "seen_error", error=self.ERROR).text
+                )
 
     def test_a_group_without_a_database_asks_its_host(self, tmp_path: Path) -> None:
         with three_groups(tmp_path / "host") as host:
@@ -202,15 +239,21 @@ class TestErrors:
             assert "after editing `jars.txt`" in answer.result().text
 
 
-def test_a_search_says_how_far_its_answer_reaches(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_says_how_far_its_answer_reaches(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "not all in yet" not in person.ask("search_sessions", query="plum jam").text
-    monkeypatch.setattr("session_memory.store.refresh.REFRESH_SECONDS", -1.0)  # no time at all for what is new
+    # no time at all for what is new
+    monkeypatch.setattr("session_memory.store.refresh.REFRESH_SECONDS", -1.0)
     person.say(SHOP, "webshop", MONDAY, "And quince jam.")
     for query in ("plum jam", "submarine"):
         told = person.ask("search_sessions", query=query).text
         assert " of 2 sessions are not all in yet: session-memory ingest takes them in." in told
     monkeypatch.setattr("session_memory.store.search.postings.MOST_CHECKED", 2)
-    assert "4 older entries may fit the quoted phrase" in person.ask("search_sessions", query='"jam plum"').text
+    assert (
+        "4 older entries may fit the quoted phrase"
+        in person.ask("search_sessions", query='"jam plum"').text
+    )
 
 
 class TestMemories:
@@ -221,18 +264,31 @@ class TestMemories:
         person.environ = {"CLAUDE_CODE_SESSION_ID": SHOP}
         return person
 
-    def test_what_is_remembered_is_found_with_where_it_came_from_and_kept_once(self, agent: Person) -> None:
-        told = [agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE) for _ in range(2)]
+    def test_what_is_remembered_is_found_with_where_it_came_from_and_kept_once(
+        self, agent: Person
+    ) -> None:
+        told = [
+            agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE)
+            for _ in range(2)
+        ]
         assert told[0] == told[1]
         assert not told[0].is_error
         (kept,) = agent.result("memories")["memories"]
-        assert (kept["kind"], kept["title"], kept["quote"]) == ("fact", "The webshop sells plum jam.", self.QUOTE)
-        assert [(origin["session"], origin["strategy"]) for origin in kept["origins"]] == [(SHOP, "agent")]
+        assert (kept["kind"], kept["title"], kept["quote"]) == (
+            "fact",
+            "The webshop sells plum jam.",
+            self.QUOTE,
+        )
+        assert [(origin["session"], origin["strategy"]) for origin in kept["origins"]] == [
+            (SHOP, "agent")
+        ]
         assert kept["id"] in told[0].text
         assert f"memory {kept['id']}" in agent.ask("search_sessions", query="webshop plum jam").text
 
     @pytest.mark.parametrize("quote", ["plum jam 1 is for the blog", "something never said"])
-    def test_what_this_session_did_not_say_is_not_remembered(self, agent: Person, quote: str) -> None:
+    def test_what_this_session_did_not_say_is_not_remembered(
+        self, agent: Person, quote: str
+    ) -> None:
         told = agent.ask("remember", text="The webshop sells plum jam.", quote=quote)
         assert told.is_error
         assert told.text.startswith("nothing was remembered: the quotation is not in this session")
@@ -240,7 +296,9 @@ class TestMemories:
 
     @pytest.mark.parametrize("rule", ["{ignore: true}", "{text: false}"])
     @pytest.mark.parametrize("where", ["sessions", "projects"])
-    def test_nothing_is_remembered_of_what_a_rule_excludes(self, agent: Person, rule: str, where: str) -> None:
+    def test_nothing_is_remembered_of_what_a_rule_excludes(
+        self, agent: Person, rule: str, where: str
+    ) -> None:
         key = SHOP if where == "sessions" else str(agent.path / "webshop")
         agent.config(f"{where}: {{{key}: {rule}}}")
         assert agent.ask("remember", text="The webshop sells plum jam.", quote=self.QUOTE).is_error

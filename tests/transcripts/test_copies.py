@@ -1,5 +1,5 @@
-"""Our copies of sessions of OpenCode, Gemini and Codex: without secrets and what is excluded, and not for longer than
-they are needed (findings A7 and C7)."""
+"""Our copies of sessions of OpenCode, Gemini and Codex: without secrets and what is excluded, and
+not for longer than they are needed (findings A7 and C7)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,19 @@ class Person(StoreUser):
         self.state = self.home / ".session-memory" / "state"
         self.ids: dict[str, str] = {}
         self.database = OpenCodeDatabase(self.home / ".local" / "share" / "opencode")
-        self.chat = self.home / ".gemini" / "tmp" / "site" / "chats" / "session-2026-11-20T10-00-01a1fb3f.jsonl"
+        self.chat = (
+            self.home
+            / ".gemini"
+            / "tmp"
+            / "site"
+            / "chats"
+            / "session-2026-11-20T10-00-01a1fb3f.jsonl"
+        )
 
     def opencode(self, question: str, old: str = "one", new: str = "two") -> str:
-        edit = tool("edit", {"filePath": f"{SITE}/app", "oldString": old, "newString": new}, "Done.")
+        edit = tool(
+            "edit", {"filePath": f"{SITE}/app", "oldString": old, "newString": new}, "Done."
+        )
         self.ids["opencode"] = self.database.exchange(SITE, question, "Deployed.", edit)
         return self.ids["opencode"]
 
@@ -49,16 +58,26 @@ class Person(StoreUser):
         self.chat.parent.mkdir(parents=True)
         (self.chat.parents[1] / ".project_root").write_text(SITE)
         header = {"sessionId": self.ids["gemini"], "projectHash": "0" * 64, "kind": "main"}
-        self.chat.write_bytes(lines(header, gemini_message("user", question), gemini_message("gemini", "Deployed.")))
+        self.chat.write_bytes(
+            lines(header, gemini_message("user", question), gemini_message("gemini", "Deployed."))
+        )
 
     def codex(self, question: str) -> None:
         self.ids["codex"] = new_id()
         then = time.time() - 7200
-        head = codex_line("session_meta", {"id": self.ids["codex"], "cwd": SITE, "source": "cli"}, at=then)
-        self.rollout(self.ids["codex"], head, *codex_exchange(question, "Deployed.", cwd=SITE, at=then))
+        head = codex_line(
+            "session_meta", {"id": self.ids["codex"], "cwd": SITE, "source": "cli"}, at=then
+        )
+        self.rollout(
+            self.ids["codex"], head, *codex_exchange(question, "Deployed.", cwd=SITE, at=then)
+        )
 
     def rollout(self, session_id: str, *records: dict[str, Any]) -> None:
-        path = self.home / ".codex/sessions/2026/11/20" / f"rollout-2026-11-20T10-00-00-{session_id}.jsonl.zst"
+        path = (
+            self.home
+            / ".codex/sessions/2026/11/20"
+            / f"rollout-2026-11-20T10-00-00-{session_id}.jsonl.zst"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(zstandard.compress(lines(*records)))
 
@@ -71,7 +90,9 @@ class Person(StoreUser):
         """Return all that lies in the folders of the copies, by runtime."""
         self.run("sessions", "--all")
         return {
-            name: b"".join(path.read_bytes() for path in (self.state / name).rglob("*") if path.is_file())
+            name: b"".join(
+                path.read_bytes() for path in (self.state / name).rglob("*") if path.is_file()
+            )
             for name in self.ids
         }
 
@@ -111,13 +132,31 @@ def test_the_texts_of_an_edit_are_redacted_too_and_stay_an_edit(person: Person) 
 @pytest.mark.parametrize(
     ("held", "kept"),
     [
-        ({"input": {"password": "Maple.tunnel36"}}, {"input": {"password": "[redacted: password]"}}),
-        ({"arguments": '{"password": "Maple.tunnel36"}'}, {"arguments": '{"password": "[redacted: password]"}'}),
-        ({"arguments": '{"command": "make", "n": 1}'}, {"arguments": '{"command": "make", "n": 1}'}),
+        (
+            {"input": {"password": "Maple.tunnel36"}},
+            {"input": {"password": "[redacted: password]"}},
+        ),
+        (
+            {"arguments": '{"password": "Maple.tunnel36"}'},
+            {"arguments": '{"password": "[redacted: password]"}'},
+        ),
+        (
+            {"arguments": '{"command": "make", "n": 1}'},
+            {"arguments": '{"command": "make", "n": 1}'},
+        ),
         ({"arguments": "{not JSON"}, {"arguments": "{not JSON"}),
-        ({"id": SECRET, "call_id": SECRET, "message": "msg_1"}, {"id": SECRET, "call_id": SECRET, "message": "msg_1"}),
-        ({"message": f"The token is {SECRET}."}, {"message": "The token is [redacted: github token]."}),
-        ({"text": "Look at src/app.py.", "n": [1, None, True]}, {"text": "Look at src/app.py.", "n": [1, None, True]}),
+        (
+            {"id": SECRET, "call_id": SECRET, "message": "msg_1"},
+            {"id": SECRET, "call_id": SECRET, "message": "msg_1"},
+        ),
+        (
+            {"message": f"The token is {SECRET}."},
+            {"message": "The token is [redacted: github token]."},
+        ),
+        (
+            {"text": "Look at src/app.py.", "n": [1, None, True]},
+            {"text": "Look at src/app.py.", "n": [1, None, True]},
+        ),
     ],
 )
 def test_a_copy_keeps_ids_and_all_that_is_no_secret(held: object, kept: object) -> None:
@@ -127,8 +166,16 @@ def test_a_copy_keeps_ids_and_all_that_is_no_secret(held: object, kept: object) 
 def test_a_secret_is_found_wherever_it_stands_in_a_record() -> None:
     kept, every = [], list(spellings())
     for text, secret in every[:: len(every) // some(len(every), 300)]:
-        record = {"type": "text", "text": "Look at the café.", "state": {"input": {"description": text}, "n": 3}}
-        records = [{"id": "prt_1", "output": "12 passed"}, record, {"arguments": json.dumps({"command": text})}]
+        record = {
+            "type": "text",
+            "text": "Look at the café.",
+            "state": {"input": {"description": text}, "n": 3},
+        }
+        records = [
+            {"id": "prt_1", "output": "12 passed"},
+            record,
+            {"arguments": json.dumps({"command": text})},
+        ]
         if secret in json.dumps(copies_of(records, is_excluded=False), ensure_ascii=False):
             kept.append(text)
     assert kept == []
@@ -158,9 +205,18 @@ def test_of_an_excluded_session_of_codex_no_copy_holds_what_a_sub_agent_or_an_ol
     person: Person,
 ) -> None:
     person.codex("Deploy the site.")
-    old, agent, told = new_id(), new_id(), codex_exchange("The landlord's site?", "The landlord's.", cwd=SITE)
+    old, agent, told = (
+        new_id(),
+        new_id(),
+        codex_exchange("The landlord's site?", "The landlord's.", cwd=SITE),
+    )
     person.rollout(old, {"id": old, "timestamp": told[0]["timestamp"], "instructions": None}, *told)
-    header = {"id": agent, "session_id": person.ids["codex"], "cwd": SITE, "source": {"subagent": "review"}}
+    header = {
+        "id": agent,
+        "session_id": person.ids["codex"],
+        "cwd": SITE,
+        "source": {"subagent": "review"},
+    }
     person.rollout(agent, codex_line("session_meta", header), *told)
     assert person.copies()["codex"].count(b"The landlord's site?") == 4  # twice in each
     person.config(f"sessions: {{{old}: {{ignore: true}}, {person.ids['codex']}: {{ignore: true}}}}")
@@ -188,7 +244,15 @@ def test_what_is_forgotten_is_in_no_copy_that_is_made_again(person: Person) -> N
     """Copies are made again if rules change, a chat is written anew, or ours are gone."""
     person.all("Is the cherimoya ripe?")
     with person.chat.open("ab") as chat:
-        chat.write(lines(*[message for number in range(25) for message in gemini_exchange(f"{number}?", "Yes.")]))
+        chat.write(
+            lines(
+                *[
+                    message
+                    for number in range(25)
+                    for message in gemini_exchange(f"{number}?", "Yes.")
+                ]
+            )
+        )
     assert person.run("ingest").returncode == 0
     assert all(b"cherimoya" in content for content in person.copies().values())
     for session_id in person.ids.values():
@@ -200,7 +264,9 @@ def test_what_is_forgotten_is_in_no_copy_that_is_made_again(person: Person) -> N
     for name in person.ids:
         remove_tree(person.state / name)
     held.append(person.copies())
-    assert [name for copies in held for name, content in copies.items() if b"cherimoya" in content] == []
+    assert [
+        name for copies in held for name, content in copies.items() if b"cherimoya" in content
+    ] == []
     person.database.turn(person.ids["opencode"], "And now?", "It is.")
     assert b"And now?" in person.copies()["opencode"]
 
@@ -208,18 +274,26 @@ def test_what_is_forgotten_is_in_no_copy_that_is_made_again(person: Person) -> N
 @pytest.mark.parametrize(
     "statements",
     [
-        ("CREATE TABLE session_message (id text, session_id text)", "INSERT INTO session_message VALUES ('m', 's')"),
+        (
+            "CREATE TABLE session_message (id text, session_id text)",
+            "INSERT INTO session_message VALUES ('m', 's')",
+        ),
         ("CREATE TABLE session_v2 (id text)", "INSERT INTO session_v2 VALUES ('s')"),
     ],
 )
-def test_sessions_in_tables_of_a_newer_opencode_are_reported(person: Person, statements: tuple[str, str]) -> None:
+def test_sessions_in_tables_of_a_newer_opencode_are_reported(
+    person: Person, statements: tuple[str, str]
+) -> None:
     """OpenCode moves its sessions there (public source): they must not be missing in silence."""
     person.opencode("Deploy the site.")
     person.database.run(statements[0])
     assert person.run("ingest").returncode == 0
     person.database.run(statements[1])
     done = person.run("ingest")
-    assert (done.returncode, "1 session is in tables of a newer OpenCode" in " ".join(done.stdout.split())) == (1, True)
+    assert (
+        done.returncode,
+        "1 session is in tables of a newer OpenCode" in " ".join(done.stdout.split()),
+    ) == (1, True)
     health: dict[str, Any] = json.loads(person.run("doctor", "store", "--json").stdout)
     assert any(path.endswith("opencode.db") for path in health["unread"])
 
@@ -236,13 +310,19 @@ def test_what_is_no_longer_excluded_is_found(person: Person, is_known: bool) -> 
     found = person.run("search", "landlord", "--json").stdout
     assert [name for name, id in person.ids.items() if id not in found] == []
     assert '"hits": []' in person.run("search", "excluded", "--json").stdout
-    with closing(sqlite3.connect(person.home / ".session-memory" / "store" / "memory.db")) as connection:
-        calls = connection.execute("SELECT argument, outcome, error FROM memory_tool_uses ORDER BY id").fetchall()
+    with closing(
+        sqlite3.connect(person.home / ".session-memory" / "store" / "memory.db")
+    ) as connection:
+        calls = connection.execute(
+            "SELECT argument, outcome, error FROM memory_tool_uses ORDER BY id"
+        ).fetchall()
     assert calls[-1] == ("make landlord", "error", "landlord: no such target")
 
 
 @pytest.mark.parametrize("known", ["original", "", "fork"])  # before it was excluded, or first
-def test_of_a_fork_the_store_tells_nothing_that_its_excluded_original_said(person: Person, known: str) -> None:
+def test_of_a_fork_the_store_tells_nothing_that_its_excluded_original_said(
+    person: Person, known: str
+) -> None:
     original = person.opencode("Deploy the landlord's site.")
     if known == "original":
         assert person.run("ingest").returncode == 0
@@ -253,6 +333,9 @@ def test_of_a_fork_the_store_tells_nothing_that_its_excluded_original_said(perso
         person.database.turn(original, "And again.", "Deployed.", at=time.time() + 5)
     assert person.run("ingest").returncode == 0
     assert "Again" in person.run("search", "tenant", "--json").stdout
-    found = person.run("search", "landlord", "--json").stdout + person.run("search", f"{SITE}/app", "--json").stdout
+    found = (
+        person.run("search", "landlord", "--json").stdout
+        + person.run("search", f"{SITE}/app", "--json").stdout
+    )
     assert [text for text in ("Deploy the", f'"{SITE}/app') if text in found] == []
     assert "landlord" not in person.run("read", fork).stdout

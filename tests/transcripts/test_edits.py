@@ -25,23 +25,51 @@ PATCH = """*** Begin Patch
 
 
 def blocks(tool: str, key: str, arguments: dict[str, object]) -> dict[str, object]:
-    return {"message": {"content": [{"type": "tool_use", "id": "c1", "name": tool, key: arguments}]}}
+    return {
+        "message": {"content": [{"type": "tool_use", "id": "c1", "name": tool, key: arguments}]}
+    }
 
 
 EDITS = [
     ("agent-sdk", blocks("Edit", "input", {"old_string": "a", "new_string": "b"})),
-    ("agent-sdk", blocks("MultiEdit", "input", {"edits": [{"old_string": "a", "new_string": "b"}]})),
+    (
+        "agent-sdk",
+        blocks("MultiEdit", "input", {"edits": [{"old_string": "a", "new_string": "b"}]}),
+    ),
     ("pi", blocks("edit", "arguments", {"oldText": "a", "newText": "b"})),
     (
         "qwen",
-        {"message": {"parts": [{"functionCall": {"id": "c1", "args": {"old_string": "a", "new_string": "b"}}}]}},
+        {
+            "message": {
+                "parts": [
+                    {"functionCall": {"id": "c1", "args": {"old_string": "a", "new_string": "b"}}}
+                ]
+            }
+        },
     ),
-    ("copilot", {"data": {"toolRequests": [{"toolCallId": "c1", "arguments": {"old_str": "a", "new_str": "b"}}]}}),
-    ("opencode", {"data": {"callID": "c1", "state": {"input": {"oldString": "a", "newString": "b"}}}}),
+    (
+        "copilot",
+        {
+            "data": {
+                "toolRequests": [
+                    {"toolCallId": "c1", "arguments": {"old_str": "a", "new_str": "b"}}
+                ]
+            }
+        },
+    ),
+    (
+        "opencode",
+        {"data": {"callID": "c1", "state": {"input": {"oldString": "a", "newString": "b"}}}},
+    ),
     ("codex", {"payload": {"call_id": "c1", "input": "*** Update File: x\n@@\n-a\n+b"}}),
     (
         "codex",
-        {"payload": {"call_id": "c1", "arguments": json.dumps({"command": "*** Update File: x\n@@\n-a\n+b"})}},
+        {
+            "payload": {
+                "call_id": "c1",
+                "arguments": json.dumps({"command": "*** Update File: x\n@@\n-a\n+b"}),
+            }
+        },
     ),
 ]
 ODD = ({}, {"message": None}, {"payload": 1}, {"data": []}, {"message": {"content": [1]}})
@@ -67,7 +95,9 @@ def test_a_patch_has_the_edits_of_each_of_its_files() -> None:
 
 
 def test_a_unified_diff_has_an_edit_for_each_hunk() -> None:
-    assert diff_edits("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file") == [("x", "y")]
+    assert diff_edits("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file") == [
+        ("x", "y")
+    ]
 
 
 HUNKS = [
@@ -75,7 +105,9 @@ HUNKS = [
         "agent-sdk",
         {
             "message": {"content": [{"type": "tool_result", "tool_use_id": "c1"}]},
-            "toolUseResult": {"structuredPatch": [{"oldStart": 7, "newStart": 9, "lines": [" k", "-a", "+b"]}]},
+            "toolUseResult": {
+                "structuredPatch": [{"oldStart": 7, "newStart": 9, "lines": [" k", "-a", "+b"]}]
+            },
         },
     ),
     (
@@ -84,7 +116,9 @@ HUNKS = [
             "payload": {
                 "type": "patch_apply_end",
                 "call_id": "c1",
-                "changes": {"x": {"type": "update", "unified_diff": "@@ -7,2 +9,2 @@\n k\n-a\n+b\n"}},
+                "changes": {
+                    "x": {"type": "update", "unified_diff": "@@ -7,2 +9,2 @@\n k\n-a\n+b\n"}
+                },
             }
         },
     ),
@@ -92,7 +126,12 @@ HUNKS = [
 RESULT = {"message": {"content": [{"tool_use_id": "c1"}]}}
 NO_HUNKS = (
     {**RESULT, "toolUseResult": "text"},
-    {**RESULT, "toolUseResult": {"structuredPatch": [1, {"lines": [1]}, {"lines": ["+a"], "oldStart": "x"}]}},
+    {
+        **RESULT,
+        "toolUseResult": {
+            "structuredPatch": [1, {"lines": [1]}, {"lines": ["+a"], "oldStart": "x"}]
+        },
+    },
     {"payload": {"call_id": "c1", "changes": {"x": {"unified_diff": "@@ nothing\n+a"}, "y": 1}}},
 )
 
@@ -127,5 +166,8 @@ def test_a_command_edits_the_files_that_it_shows_and_a_failed_one_what_others_fo
 
 def test_an_editing_tool_edits_its_file_unless_it_failed() -> None:
     assert edited_files("edit", "lib/../a.py", "/srv") == ["/srv/a.py"]
-    assert [edited_files("edit", "a.py", "/srv", outcome) for outcome in ("error", NOTHING)] == [[], []]
+    assert [edited_files("edit", "a.py", "/srv", outcome) for outcome in ("error", NOTHING)] == [
+        [],
+        [],
+    ]
     assert edited_files("read", "a.py", "/srv") == []

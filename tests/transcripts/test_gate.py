@@ -1,4 +1,5 @@
-"""What is hidden in one way or another is told by no reader: each way of hiding by each of those who read transcripts."""
+"""What is hidden in one way or another is told by no reader: each way of hiding by each of those
+who read transcripts."""
 
 from __future__ import annotations
 
@@ -23,13 +24,15 @@ from session_memory.tools import HomeBackend, call
 from session_memory.web.active_sessions import ActiveSessions
 
 SECRET, OTHER = "cherimoya", "persimmon"  # what is hidden, and what everybody may be told
-HIDDEN_ID, FORK_ID, OTHER_ID, OWN_ID = (f"5e55a0f1-0000-4000-8000-00000000000{number}" for number in range(1, 5))
+HIDDEN_ID, FORK_ID, OTHER_ID, OWN_ID = (
+    f"5e55a0f1-0000-4000-8000-00000000000{number}" for number in range(1, 5)
+)
 HOUR = 3600.0
 
 
 class Machine(StoreUser):
-    """A person with three sessions in one project: one about SECRET, one about OTHER, and the one at hand. Each reader
-    is asked in a method, and says something of OTHER."""
+    """A person with three sessions in one project: one about SECRET, one about OTHER, and the one
+    at hand. Each reader is asked in a method, and says something of OTHER."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -46,30 +49,44 @@ class Machine(StoreUser):
         path = self.folder / f"{id}.jsonl"
         records = [
             user(f"Please tell me all about {word}", at=at),
-            assistant(f"A {word} it is.", ("Edit", {"file_path": f"{self.work}/{word}.py"}), at=at + 1),
+            assistant(
+                f"A {word} it is.", ("Edit", {"file_path": f"{self.work}/{word}.py"}), at=at + 1
+            ),
         ]
         self.add(path, id, *records, cwd=cwd, **fields)
         return path
 
-    def add(self, path: Path, id: str, *records: dict[str, Any], cwd: Path | None = None, **fields: Any) -> None:
+    def add(
+        self, path: Path, id: str, *records: dict[str, Any], cwd: Path | None = None, **fields: Any
+    ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        append(path, *[{**one, "sessionId": id, "cwd": str(cwd or self.work), **fields} for one in records])
+        append(
+            path,
+            *[{**one, "sessionId": id, "cwd": str(cwd or self.work), **fields} for one in records],
+        )
 
     def config(self, text: str) -> None:
         self.before_hiding()
         super().config(text)
 
     def before_hiding(self) -> None:
-        """Has the session at hand be told of all, if it is asked for, and its transcript show that."""
+        """Has the session at hand be told of all, if it is asked for, and its transcript show
+        that."""
         if self.is_told_first and not self.last_told:
             event = self.event(hook_event_name="UserPromptSubmit", prompt="hi")
             self.last_told = told_at(run_hook(event, self.home))
-            content = {"type": "hook_additional_context", "content": [self.last_told], "hookEvent": "UserPromptSubmit"}
+            content = {
+                "type": "hook_additional_context",
+                "content": [self.last_told],
+                "hookEvent": "UserPromptSubmit",
+            }
             shown, reply = new_id(), assistant("Hello.")
             self.add(
-                self.own, OWN_ID, {"type": "attachment", "uuid": shown, "attachment": content},
+                self.own,
+                OWN_ID,
+                {"type": "attachment", "uuid": shown, "attachment": content},
                 {**reply, "parentUuid": shown},
-            )  # fmt: skip
+            )
 
     def said(self, *words: object) -> str:
         done = self.run(*words, cwd=self.work)
@@ -77,7 +94,12 @@ class Machine(StoreUser):
         return done.stdout + done.stderr
 
     def event(self, **fields: Any) -> dict[str, Any]:
-        return {"session_id": OWN_ID, "transcript_path": str(self.own), "cwd": str(self.work), **fields}
+        return {
+            "session_id": OWN_ID,
+            "transcript_path": str(self.own),
+            "cwd": str(self.work),
+            **fields,
+        }
 
     def prompt(self) -> str:
         """All that the session at hand is told from the beginning on, at its prompts."""
@@ -92,9 +114,13 @@ class Machine(StoreUser):
                 "tool_use_id": f"t{word}",
                 "tool_input": {"file_path": f"{self.work}/{word}.py"},
             }
-            reading = assistant(("Read", {"file_path": f"{self.work}/{word}.py"}), at=self.began + 1)
+            reading = assistant(
+                ("Read", {"file_path": f"{self.work}/{word}.py"}), at=self.began + 1
+            )
             self.add(self.own, OWN_ID, reading)
-            told += run_hook(self.event(hook_event_name="PreToolUse", **call), self.home, "pre_tool_use").decode()
+            told += run_hook(
+                self.event(hook_event_name="PreToolUse", **call), self.home, "pre_tool_use"
+            ).decode()
         return told
 
     def session_start(self) -> str:
@@ -114,7 +140,10 @@ class Machine(StoreUser):
         return call(backend, tool, arguments).text
 
     def names(self) -> list[str]:
-        return [one["id"] for one in json.loads(self.run("sessions", "--json", cwd=self.work).stdout)["sessions"]]
+        return [
+            one["id"]
+            for one in json.loads(self.run("sessions", "--json", cwd=self.work).stdout)["sessions"]
+        ]
 
     def page(self) -> str:
         from session_memory.store.location import find_location
@@ -134,20 +163,30 @@ class Machine(StoreUser):
         paths = sorted(self.folder.glob("*.jsonl"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("HOME", str(self.home))
-            return "".join([read_session_log(jsonl_path=path, format="agent-sdk") for path in paths])
+            return "".join(
+                [read_session_log(jsonl_path=path, format="agent-sdk") for path in paths]
+            )
 
 
 READERS = {
     "prompt": Machine.prompt,
     "sessions": lambda machine: machine.said("sessions") + machine.said("sessions", "--json"),
     "read": lambda machine: "".join(
-        [machine.said("read", path.stem, "--all") for path in sorted(machine.folder.glob("*.jsonl"))]
+        [
+            machine.said("read", path.stem, "--all")
+            for path in sorted(machine.folder.glob("*.jsonl"))
+        ]
     ),
     "list_sessions": lambda machine: machine.tool("list_sessions"),
     "read_session": lambda machine: "".join(
-        [machine.tool("read_session", name=path.stem) for path in sorted(machine.folder.glob("*.jsonl"))]
+        [
+            machine.tool("read_session", name=path.stem)
+            for path in sorted(machine.folder.glob("*.jsonl"))
+        ]
     ),
-    "search_sessions": lambda machine: machine.tool("search_sessions", query="Please tell me all about"),
+    "search_sessions": lambda machine: machine.tool(
+        "search_sessions", query="Please tell me all about"
+    ),
     "export for a model": lambda machine: machine.said("export", "--all", "--format", "filtered"),
     "told": lambda machine: machine.said("told", OWN_ID),
     "search": lambda machine: machine.said("search", "Please tell me all about"),
@@ -170,7 +209,9 @@ def by_name(machine: Machine) -> None:
     """A name that stands in the middle of a long transcript."""
     path = machine.talk(HIDDEN_ID, SECRET, at=time.time() - 130)
     filler = {"type": "progress", "data": "x" * 100_000}
-    machine.add(path, HIDDEN_ID, filler, {"type": "custom-title", "customTitle": "DIARY"}, *[filler] * 3)
+    machine.add(
+        path, HIDDEN_ID, filler, {"type": "custom-title", "customTitle": "DIARY"}, *[filler] * 3
+    )
     machine.talk(HIDDEN_ID, SECRET, at=time.time() - 120)
     machine.config("sessions: {Diary: {ignore: true}}\n")
 
@@ -221,11 +262,14 @@ def forgotten_project(machine: Machine) -> None:
 
 
 def fork(machine: Machine, rule: str = HIDDEN_ID, *, marked: bool = False, title: str = "") -> None:
-    """A fork of a hidden session, with words of its own; `marked` as the SDK does it, else as --fork-session."""
+    """A fork of a hidden session, with words of its own; `marked` as the SDK does it, else as
+    --fork-session."""
     path = machine.talk(HIDDEN_ID, SECRET, at=time.time() - 200)
     if title:
         machine.add(path, HIDDEN_ID, {"type": "custom-title", "customTitle": title})
-    copies = [json.loads(line) for line in path.read_text().splitlines() if "uuid" in json.loads(line)]
+    copies = [
+        json.loads(line) for line in path.read_text().splitlines() if "uuid" in json.loads(line)
+    ]
     for record in copies:
         if marked:
             record["forkedFrom"] = {"sessionId": HIDDEN_ID, "messageUuid": record["uuid"]}
@@ -237,7 +281,8 @@ def fork(machine: Machine, rule: str = HIDDEN_ID, *, marked: bool = False, title
 
 
 def foreign(machine: Machine) -> None:
-    """Records of a hidden session in the transcript of another, and a title of it; its own is gone."""
+    """Records of a hidden session in the transcript of another, and a title of it; its own is
+    gone."""
     path = machine.talk(FORK_ID, "apricot", at=time.time() - 300)
     records = [
         user(f"Please tell me all about {SECRET}", at=time.time() - 200),
@@ -259,13 +304,18 @@ WAYS = {
     "a forgotten project": forgotten_project,
     "copied by a fork": fork,
     "copied by a fork of the SDK": lambda machine: fork(machine, marked=True),
-    "copied by a fork from what a name hides": lambda machine: fork(machine, "diary", title="Diary"),
+    "copied by a fork from what a name hides": lambda machine: fork(
+        machine, "diary", title="Diary"
+    ),
     "of another session": foreign,
 }
 
 
-def ask(path: Path, way: Callable[[Machine], None], reader: str, machine: Machine | None) -> tuple[str, Machine]:
-    """Return what a reader tells, and the machine for the next. Each call of a tool tells of what no prompt told."""
+def ask(
+    path: Path, way: Callable[[Machine], None], reader: str, machine: Machine | None
+) -> tuple[str, Machine]:
+    """Return what a reader tells, and the machine for the next. Each call of a tool tells of what
+    no prompt told."""
     if machine is None or reader == "tool call":
         machine = Machine(path / reader)
         way(machine)
@@ -286,9 +336,16 @@ def test_what_is_hidden_is_told_by_no_reader(tmp_path: Path, way: str) -> None:
 
 # Commands that tell of sessions, or of how many there are, and need not say anything of OTHER.
 COUNTING = [
-    "costs", "costs --by session", "patterns", "errors about", "status", "health-check", "memories", "process",
+    "costs",
+    "costs --by session",
+    "patterns",
+    "errors about",
+    "status",
+    "health-check",
+    "memories",
+    "process",
     "watch --once",
-]  # fmt: skip
+]
 
 
 @pytest.mark.sample(4)
@@ -301,8 +358,11 @@ def test_what_is_hidden_is_told_by_no_command_that_counts(tmp_path: Path, way: s
     assert [words for words, text in said.items() if SECRET in text or "usage:" in text] == []
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "of another session"])  # that is never told
-def test_an_update_of_before_something_was_hidden_is_shown_no_more(tmp_path: Path, way: str) -> None:
+# that is never told
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "of another session"])
+def test_an_update_of_before_something_was_hidden_is_shown_no_more(
+    tmp_path: Path, way: str
+) -> None:
     machine = Machine(tmp_path)
     machine.is_told_first = True
     WAYS[way](machine)
@@ -348,11 +408,18 @@ def test_without_a_rule_it_is_told(tmp_path: Path) -> None:
         assert SECRET in told, reader
 
 
-# What gives entries without the gate, and the modules that may use it, each with what becomes of them there.
+# What gives entries without the gate, and the modules that may use it, each with what becomes of
+# them there.
 UNJUDGED = {
-    "TranscriptReader", "TranscriptHead", "lines_forward", "windows_backward", "read_changed", "read_own",
-    "entries_back_to", "describe",
-}  # fmt: skip
+    "TranscriptReader",
+    "TranscriptHead",
+    "lines_forward",
+    "windows_backward",
+    "read_changed",
+    "read_own",
+    "entries_back_to",
+    "describe",
+}
 ALLOWED = {
     "activity/actions.py": "of sub-agents of sessions that the gate lets be told",
     "activity/approval.py": "report_of asks the gate",
@@ -389,10 +456,14 @@ def test_no_module_reads_entries_without_the_gate() -> None:
     for path in sorted(ROOT.glob("session_memory/**/*.py")):
         module = str(path.relative_to(ROOT / "session_memory"))
         source = path.read_text()
-        if module.startswith(("testing/", "transcripts/")) or not any(name in source for name in UNJUDGED):
+        if module.startswith(("testing/", "transcripts/")) or not any(
+            name in source for name in UNJUDGED
+        ):
             continue
         nodes = ast.walk(ast.parse(source))
-        names = [one.name for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names]
+        names = [
+            one.name for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names
+        ]
         if UNJUDGED.intersection(names):
             found[module] = UNJUDGED.intersection(names)
     assert found.keys() == ALLOWED.keys()
@@ -404,19 +475,29 @@ def test_the_last_entries_are_read_without_a_gate_only_where_nothing_of_them_is_
         source = path.read_text()
         nodes = ast.walk(ast.parse(source)) if "last_entries" in source else ()
         calls = [node for node in nodes if isinstance(node, ast.Call)]
-        gates = [one.args[3] for one in calls if ast.unparse(one.func) == "last_entries" and len(one.args) == 4]
+        gates = [
+            one.args[3]
+            for one in calls
+            if ast.unparse(one.func) == "last_entries" and len(one.args) == 4
+        ]
         if any(isinstance(one, ast.Constant) for one in gates) and path.parent.name != "testing":
             without.add(str(path.relative_to(ROOT / "session_memory")))
     assert without == {"install/checks.py", "install/trial.py"}  # times and directories, for doctor
 
 
-def test_what_an_agent_home_excludes_by_its_name_is_not_read_among_all_projects(tmp_path: Path) -> None:
+def test_what_an_agent_home_excludes_by_its_name_is_not_read_among_all_projects(
+    tmp_path: Path,
+) -> None:
     home = NamedHome(tmp_path / "agent")
     for name in ("main", "mail"):
         home.session(name, *exchange(f"words of {name}", "hi", cwd=str(home.root)))
     (home.root / ".session-memory/config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
     person = {**plain_environment(tmp_path), "CLAUDE_CONFIG_DIR": str(home.root / ".claude")}
     for environ in (person, {**person, "SESSION_MEMORY_HOME": str(home.root)}):
-        for words in (["sessions", "--all"], ["read", "--all", home.session_id("mail")], ["read", "words of mail"]):
+        for words in (
+            ["sessions", "--all"],
+            ["read", "--all", home.session_id("mail")],
+            ["read", "words of mail"],
+        ):
             done = run_here(words, environ, tmp_path)
             assert "mail" not in done.stdout, words

@@ -1,4 +1,5 @@
-"""What an agent looked up in our memory is no content: it is recognised in one place, for every runtime."""
+"""What an agent looked up in our memory is no content: it is recognised in one place, for every
+runtime."""
 
 from __future__ import annotations
 
@@ -92,12 +93,18 @@ def test_a_command_of_ours_that_looks_something_up_is_a_lookup_and_other_work_is
 
 
 def test_our_tools_and_skills_are_lookups_under_the_name_of_any_server_or_plugin_and_those_of_others_are_none():
-    found = [(name, argument) for name, argument in OUR_TOOLS + TOOLS_OF_OTHERS if is_lookup(name, "other", argument)]
+    found = [
+        (name, argument)
+        for name, argument in OUR_TOOLS + TOOLS_OF_OTHERS
+        if is_lookup(name, "other", argument)
+    ]
     assert found == OUR_TOOLS
 
 
 def test_reading_an_archive_or_our_skill_is_a_lookup():
-    assert is_lookup("Read", "read", "/home/ann/.session-memory/conversations/2026-02-21-kyoto-flights.md")
+    assert is_lookup(
+        "Read", "read", "/home/ann/.session-memory/conversations/2026-02-21-kyoto-flights.md"
+    )
     assert is_lookup("read", "read", "/home/ann/.pi/agent/skills/recall/SKILL.md")
     assert not is_lookup("Read", "read", "/srv/app/docs/recall.md")
 
@@ -105,14 +112,21 @@ def test_reading_an_archive_or_our_skill_is_a_lookup():
 class TestRecords:
     def test_an_entry_of_claude_has_no_lookups_and_keeps_what_the_agent_says_of_them(self):
         record = assistant(
-            "I look.", ("Bash", {"command": f"session-memory search {QUERY}"}), ("Bash", {"command": "ls"})
+            "I look.",
+            ("Bash", {"command": f"session-memory search {QUERY}"}),
+            ("Bash", {"command": "ls"}),
         )
         entry = CLAUDE.records.entry(record, 0)
         assert entry is not None
         assert (entry.text, [tool.argument for tool in entry.tools]) == ("I look.", ["ls"])
 
     def test_a_record_with_nothing_but_a_lookup_is_no_entry(self):
-        assert CLAUDE.records.entry(assistant(("mcp__x__search_sessions", {"query": "kyoto flights"})), 0) is None
+        assert (
+            CLAUDE.records.entry(
+                assistant(("mcp__x__search_sessions", {"query": "kyoto flights"})), 0
+            )
+            is None
+        )
 
     def test_an_entry_of_pi_has_no_lookups_either(self):
         session = PiSession()
@@ -125,7 +139,13 @@ class TestRecords:
 @pytest.mark.parametrize(
     "use",
     [
-        ("Bash", {"command": f"session-memory search {QUERY}", "description": "Search for kyoto flights"}),
+        (
+            "Bash",
+            {
+                "command": f"session-memory search {QUERY}",
+                "description": "Search for kyoto flights",
+            },
+        ),
         ("mcp__plugin_session-memory_sessions__search_sessions", {"query": "kyoto flights"}),
         ("Skill", {"skill": "session-memory:recall", "args": "kyoto flights"}),
     ],
@@ -133,12 +153,27 @@ class TestRecords:
 def test_the_first_search_for_something_is_no_hit_of_the_second(tmp_path, use):
     scene = Scene(tmp_path)
     call = {"type": "tool_use", "id": "toolu_9", "name": use[0], "input": use[1]}
-    failed = {"type": "tool_result", "tool_use_id": "toolu_9", "is_error": True, "content": "Error: no kyoto flights"}
+    failed = {
+        "type": "tool_result",
+        "tool_use_id": "toolu_9",
+        "is_error": True,
+        "content": "Error: no kyoto flights",
+    }
     skill = user([{"type": "text", "text": "Base directory: recall\n\nkyoto flights"}], isMeta=True)
-    scene.write("one", user("what did I plan?"), assistant(call), user([failed]), skill, assistant("I found nothing."))
+    scene.write(
+        "one",
+        user("what did I plan?"),
+        assistant(call),
+        user([failed]),
+        skill,
+        assistant("I found nothing."),
+    )
     scene.ingest()
     assert b"kyoto" not in b"".join(path.read_bytes() for path in scene.database.parent.iterdir())
-    assert [item.text for item in scene.items(scene.conversations()[0])] == ["what did I plan?", "I found nothing."]
+    assert [item.text for item in scene.items(scene.conversations()[0])] == [
+        "what did I plan?",
+        "I found nothing.",
+    ]
 
 
 def test_a_failure_beside_a_lookup_is_kept(tmp_path):
@@ -146,7 +181,14 @@ def test_a_failure_beside_a_lookup_is_kept(tmp_path):
     call = ("Bash", {"command": f"session-memory search {QUERY} && npm test"})
     record = assistant(call)
     use = record["message"]["content"][0]["id"]
-    failed = {"type": "tool_result", "tool_use_id": use, "is_error": True, "content": "Error: 2 tests failed"}
+    failed = {
+        "type": "tool_result",
+        "tool_use_id": use,
+        "is_error": True,
+        "content": "Error: 2 tests failed",
+    }
     scene.write("one", user("test it"), record, user([failed]))
     scene.ingest()
-    assert b"2 tests failed" in b"".join(path.read_bytes() for path in scene.database.parent.iterdir())
+    assert b"2 tests failed" in b"".join(
+        path.read_bytes() for path in scene.database.parent.iterdir()
+    )

@@ -1,5 +1,5 @@
-"""Two projects whose directories a runtime names alike, such as `my-app` and `my/app`, share a folder of transcripts, but
-not what is told, listed and found."""
+"""Two projects whose directories a runtime names alike, such as `my-app` and `my/app`, share a
+folder of transcripts, but not what is told, listed and found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ NAMES = ("my-app", "my/app", "my_app", "my.app")
 
 
 class Person(StoreUser):
-    """Has a session in each of some directories, which says what directory that is, and has edited `a.py` there."""
+    """Has a session in each of some directories, which says what directory that is, and has edited
+    `a.py` there."""
 
     def __init__(self, home: Path, names: tuple[str, ...], *, with_git: bool) -> None:
         super().__init__(home)
@@ -31,11 +32,17 @@ class Person(StoreUser):
                 repository(directory, a="1\n")
             else:
                 directory.mkdir(parents=True)
-            self.talk(name, ("Edit", {"file_path": f"{directory}/a.py", "old_string": "1", "new_string": "2"}))
+            self.talk(
+                name,
+                ("Edit", {"file_path": f"{directory}/a.py", "old_string": "1", "new_string": "2"}),
+            )
 
     def path(self, name: str) -> Path:
         id = self.ids.setdefault(name, new_id())
-        return Path(CLAUDE.project_dir(str(self.home / ".claude"), str(self.home / "w" / name)), f"{id}.jsonl")
+        return Path(
+            CLAUDE.project_dir(str(self.home / ".claude"), str(self.home / "w" / name)),
+            f"{id}.jsonl",
+        )
 
     def talk(self, name: str, *calls: tuple[str, dict[str, str]]) -> None:
         path = self.path(name)
@@ -57,7 +64,9 @@ class Person(StoreUser):
 
 
 @pytest.mark.parametrize("with_git", [True, False], ids=["git", "no-git"])
-def test_projects_with_directories_of_like_names_are_told_nothing_of_each_other(tmp_path: Path, with_git: bool) -> None:
+def test_projects_with_directories_of_like_names_are_told_nothing_of_each_other(
+    tmp_path: Path, with_git: bool
+) -> None:
     person = Person(tmp_path, NAMES, with_git=with_git)
     assert len({person.path(name).parent for name in NAMES}) == 1
     for name in NAMES:
@@ -66,7 +75,9 @@ def test_projects_with_directories_of_like_names_are_told_nothing_of_each_other(
     assert person.prompt("my-app") == ""
 
 
-def test_a_second_session_of_the_same_project_is_told_though_the_folder_is_shared(tmp_path: Path) -> None:
+def test_a_second_session_of_the_same_project_is_told_though_the_folder_is_shared(
+    tmp_path: Path,
+) -> None:
     person = Person(tmp_path, NAMES[:2], with_git=True)
     first = person.ids.pop("my-app")
     person.talk("my-app")
@@ -94,12 +105,18 @@ def test_a_search_in_a_project_and_a_rule_for_it_are_about_its_directory(tmp_pat
     assert {one["id"] for one in listed} == {person.ids[name] for name in NAMES if name != "my/app"}
 
 
-@pytest.mark.parametrize("one", [one for one in all_runtimes() if one.HAS_PROJECT_FOLDERS], ids=lambda one: one.name)
-def test_each_runtime_that_names_directories_alike_has_its_sessions_told_apart(tmp_path: Path, one: Runtime) -> None:
+@pytest.mark.parametrize(
+    "one", [one for one in all_runtimes() if one.HAS_PROJECT_FOLDERS], ids=lambda one: one.name
+)
+def test_each_runtime_that_names_directories_alike_has_its_sessions_told_apart(
+    tmp_path: Path, one: Runtime
+) -> None:
     directories = [repository(tmp_path / "w" / name, a="1\n") for name in NAMES]
     for directory in directories:
         folder = one.project_dir(str(tmp_path / one.USUAL_DIR), str(directory))
         for other in directories:
             shares = one.project_dir(str(tmp_path / one.USUAL_DIR), str(other)) == folder
-            found = is_of_namesake(one, f"{folder}/x.jsonl", str(other), str(directory), str(tmp_path))
+            found = is_of_namesake(
+                one, f"{folder}/x.jsonl", str(other), str(directory), str(tmp_path)
+            )
             assert found == (shares and other != directory)

@@ -1,4 +1,5 @@
-"""The pointers to sessions: what is asked and changed, by several at once, over a crash between any two steps."""
+"""The pointers to sessions: what is asked and changed, by several at once, over a crash between any
+two steps."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ SEED_TABLES = {
 
 def test_the_tables_are_those_of_the_seed(layout: Layout, sessions: SessionManager) -> None:
     seed = REPOSITORY / "../shared/seeds/g2-memory-system.md"
-    rows = apsw.Connection(layout.database).execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+    rows = apsw.Connection(layout.database).execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
+    )
     found = dict(rows)
     assert {name: found[name] for name in SEED_TABLES} == SEED_TABLES
     if seed.exists():
@@ -69,7 +72,9 @@ def test_an_entry_tells_when_its_session_began_and_was_archived(layout: Layout) 
     sessions.close()
 
 
-def test_the_history_has_the_last_archived_first_and_only_the_groups_own(sessions: SessionManager) -> None:
+def test_the_history_has_the_last_archived_first_and_only_the_groups_own(
+    sessions: SessionManager,
+) -> None:
     for group, session_id in (("main", "s1"), ("garden", "g1"), ("main", "s2")):
         sessions.set(group, session_id)
         sessions.archive(group, f"about {session_id}")
@@ -77,7 +82,9 @@ def test_the_history_has_the_last_archived_first_and_only_the_groups_own(session
     assert state(sessions, "garden")[1] == [("g1", "about g1")]
 
 
-def test_an_entry_of_another_group_is_not_restored(layout: Layout, sessions: SessionManager) -> None:
+def test_an_entry_of_another_group_is_not_restored(
+    layout: Layout, sessions: SessionManager
+) -> None:
     write_transcript(layout.group("garden"), "g1")
     write_transcript(layout.group("main"), "g1")
     sessions.set("garden", "g1")
@@ -87,7 +94,9 @@ def test_an_entry_of_another_group_is_not_restored(layout: Layout, sessions: Ses
     assert state(sessions, "garden") == ("g1", [("g1", "beans")])
 
 
-@pytest.mark.parametrize("name", ["..", "../main", "/etc", "global", "", "a" * 65, "mаin", "main\0", ".hidden", "a/b"])
+@pytest.mark.parametrize(
+    "name", ["..", "../main", "/etc", "global", "", "a" * 65, "mаin", "main\0", ".hidden", "a/b"]
+)
 def test_what_is_no_groups_name_gets_no_pointer(sessions: SessionManager, name: str) -> None:
     with pytest.raises(GroupNameError):
         sessions.set(name, "s1")
@@ -102,7 +111,9 @@ def test_what_is_no_sessions_id_is_not_set(sessions: SessionManager, session_id:
 
 
 @pytest.mark.parametrize("name", ["", "  ", "\x1b[2J", "\u200b"])
-def test_a_session_is_not_put_by_without_a_name(layout: Layout, sessions: SessionManager, name: str) -> None:
+def test_a_session_is_not_put_by_without_a_name(
+    layout: Layout, sessions: SessionManager, name: str
+) -> None:
     write_transcript(layout.group("main"), "s1")
     sessions.set("main", "s1")
     for put_by in (lambda: sessions.archive("main", name), lambda: sessions.clear("main", name)):
@@ -127,17 +138,24 @@ class TestLostTranscripts:
         sessions.set("main", "just-begun")
         assert (sessions.get("main"), sessions.get("main")) == ("just-begun", "just-begun")
 
-    def test_a_session_whose_transcript_is_gone_is_not_resumed(self, layout: Layout, sessions: SessionManager) -> None:
+    def test_a_session_whose_transcript_is_gone_is_not_resumed(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
         write_transcript(layout.group("main"), "s2")
         sessions.set("main", "s1")
         entry = sessions.archive("main", "tax")
         sessions.set("main", "s2")
-        for resume in (lambda: sessions.restore("main", entry), lambda: sessions.resume("main", entry, "garden")):
+        for resume in (
+            lambda: sessions.restore("main", entry),
+            lambda: sessions.resume("main", entry, "garden"),
+        ):
             with pytest.raises(NoSessionError, match=r"the transcript of 'tax' .* is gone"):
                 resume()
         assert state(sessions) == ("s2", [("s1", "tax")])
 
-    def test_a_transcript_that_is_a_link_counts_as_gone(self, layout: Layout, sessions: SessionManager) -> None:
+    def test_a_transcript_that_is_a_link_counts_as_gone(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
         elsewhere = write_transcript(layout.group("garden"), "g1")
         own = Path(layout.group("main").transcript("s1"))
         own.parent.mkdir(parents=True)
@@ -214,7 +232,9 @@ class TestClearAndResume:
         assert state(sessions) == ("s1", [])
         assert find_archive(layout.group("main").conversations_dir, "s2")
 
-    def test_resuming_what_is_not_there_leaves_all_as_it_was(self, layout: Layout, sessions: SessionManager) -> None:
+    def test_resuming_what_is_not_there_leaves_all_as_it_was(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
         write_transcript(layout.group("main"), "s1")
         sessions.set("main", "s1")
         with pytest.raises(NoSessionError, match="99 is no session of main"):

@@ -1,4 +1,5 @@
-"""The database of pointers: several processes at once, crashes between any two steps, migrations, permissions."""
+"""The database of pointers: several processes at once, crashes between any two steps, migrations,
+permissions."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from session_memory.system.sqlite import connect, migrate, writing
 from session_memory.transcripts.pointers import MIGRATIONS, SessionManager
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-# Clears or resumes in one directory after the other; in the n-th it dies before the n-th step of the file system or the
-# database. Prints how each ended, up to the first that was not killed.
+# Clears or resumes in one directory after the other; in the n-th it dies before the n-th step of
+# the file system or the database. Prints how each ended, up to the first that was not killed.
 CRASHING = """
 import os, signal, sys
 from session_memory.settings.host_layout import Layout
@@ -58,14 +59,20 @@ MOST_STEPS = 60
 
 
 @pytest.mark.parametrize("action", ["clear", "resume"])
-def test_a_crash_before_any_step_leaves_the_old_state_or_the_new(tmp_path: Path, action: str) -> None:
+def test_a_crash_before_any_step_leaves_the_old_state_or_the_new(
+    tmp_path: Path, action: str
+) -> None:
     layouts = [_with_two_sessions(tmp_path / f"host{number}") for number in range(MOST_STEPS)]
     command = [sys.executable, "-c", CRASHING, action, *[layout.root for layout in layouts]]
     done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=True)
     ends = [int(line) for line in done.stdout.split()]
     assert ends == [signal.SIGKILL] * (len(ends) - 1) + [0]
     old = ("s2", [("s1", "first")])
-    new = (None, [("s2", "beans"), ("s1", "first")]) if action == "clear" else ("s1", [("s2", "second")])
+    new = (
+        (None, [("s2", "beans"), ("s1", "first")])
+        if action == "clear"
+        else ("s1", [("s2", "second")])
+    )
     states = []
     for layout, _ in zip(layouts, ends):
         sessions = open_sessions(layout)
@@ -112,7 +119,9 @@ def _set_many(root: str, group: str, count: int) -> None:
 
 
 class TestSeveralProcesses:
-    def test_what_another_connection_wrote_is_seen_at_once(self, layout: Layout, sessions: SessionManager) -> None:
+    def test_what_another_connection_wrote_is_seen_at_once(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
         other = open_sessions(layout)
         assert sessions.get("main") is None
         other.set("main", "s1")
@@ -123,11 +132,15 @@ class TestSeveralProcesses:
         assert sessions.get("main") is None
         other.close()
 
-    def test_nothing_is_read_again_while_nothing_has_changed(self, layout: Layout, sessions: SessionManager) -> None:
+    def test_nothing_is_read_again_while_nothing_has_changed(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
         sessions.set("main", "s1")
         sessions.get("main")
         statements: list[str] = []
-        sessions._connection.exec_trace = lambda cursor, sql, bindings: statements.append(sql) or True
+        sessions._connection.exec_trace = lambda cursor, sql, bindings: (
+            statements.append(sql) or True
+        )
         assert sessions.get("main") == "s1"
         assert not [sql for sql in statements if "sessions" in sql]
 
@@ -141,12 +154,16 @@ class TestSeveralProcesses:
             sessions.clear("main", "beans")
         assert sessions.get("main") == "s1"
 
-    def test_processes_that_begin_at_once_and_write_at_once_lose_nothing(self, tmp_path: Path) -> None:
+    def test_processes_that_begin_at_once_and_write_at_once_lose_nothing(
+        self, tmp_path: Path
+    ) -> None:
         layout = Layout(tmp_path / "host")
         layout.make()
         groups = ["main", "garden", "kitchen"]
         context = multiprocessing.get_context("spawn")
-        children = [context.Process(target=_set_many, args=(layout.root, group, 20)) for group in groups]
+        children = [
+            context.Process(target=_set_many, args=(layout.root, group, 20)) for group in groups
+        ]
         for child in children:
             child.start()
         for child in children:
@@ -159,7 +176,9 @@ class TestSeveralProcesses:
 
 
 class TestTheFile:
-    def test_the_database_is_for_this_user_alone(self, layout: Layout, sessions: SessionManager) -> None:
+    def test_the_database_is_for_this_user_alone(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
         sessions.set("main", "s1")
         store = Path(layout.database).parent
         assert {stat.S_IMODE(path.stat().st_mode) for path in store.iterdir()} == {0o600}
@@ -189,8 +208,12 @@ class TestTheFile:
         names = [name for (name,) in connection.execute("SELECT name FROM migrations")]
         assert names == ["create_things"]
 
-    def test_the_migrations_have_the_names_of_their_functions(self, layout: Layout, sessions: SessionManager) -> None:
-        rows = apsw.Connection(layout.database).execute("SELECT name FROM migrations ORDER BY rowid")
+    def test_the_migrations_have_the_names_of_their_functions(
+        self, layout: Layout, sessions: SessionManager
+    ) -> None:
+        rows = apsw.Connection(layout.database).execute(
+            "SELECT name FROM migrations ORDER BY rowid"
+        )
         assert [name for (name,) in rows] == [migration.__name__ for migration in MIGRATIONS]
 
     def test_a_transaction_that_fails_leaves_nothing(self, tmp_path: Path) -> None:

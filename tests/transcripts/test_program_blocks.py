@@ -13,11 +13,16 @@ from records import (
     line,
     opencode_exchange,
     qwen_exchange,
-)  # fmt: skip
+)
 
 from session_memory.runtimes import all_runtimes
 from session_memory.transcripts.entries import Entry, typed_by_person
-from session_memory.transcripts.reader import TranscriptReader, is_request, telling_request, title_of
+from session_memory.transcripts.reader import (
+    TranscriptReader,
+    is_request,
+    telling_request,
+    title_of,
+)
 
 RUNTIMES = {runtime.name: runtime for runtime in all_runtimes()}
 REQUEST = "please mend the <b>latch</b> of the garden gate"
@@ -37,13 +42,19 @@ def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
     pi = PiSession()
     pi.exchange(prompt, "Done.")
     steps = [
-        {"type": "step", "id": str(at), "number": at, **step} for at, step in enumerate(atif_exchange(prompt, "Done."))
+        {"type": "step", "id": str(at), "number": at, **step}
+        for at, step in enumerate(atif_exchange(prompt, "Done."))
     ]
     return {
-        "claude-code": exchange(prompt, "Done."), "pi": pi.records[1:], "codex": codex_exchange(prompt, "Done."),
-        "qwen-code": qwen_exchange(prompt, "Done."), "copilot": copilot_exchange(prompt, "Done."),
-        "opencode": opencode_exchange(prompt, "Done."), "gemini": gemini_exchange(prompt, "Done."), "atif": steps,
-    }  # fmt: skip
+        "claude-code": exchange(prompt, "Done."),
+        "pi": pi.records[1:],
+        "codex": codex_exchange(prompt, "Done."),
+        "qwen-code": qwen_exchange(prompt, "Done."),
+        "copilot": copilot_exchange(prompt, "Done."),
+        "opencode": opencode_exchange(prompt, "Done."),
+        "gemini": gemini_exchange(prompt, "Done."),
+        "atif": steps,
+    }
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
@@ -69,13 +80,26 @@ def test_markup_that_a_person_pasted_stays():
 
 
 def test_tags_around_the_words_are_taken_off_and_what_is_within_stays():
-    assert typed_by_person("<user_query>\n<div>a</div> is blank\n</user_query>") == "<div>a</div> is blank"
+    assert (
+        typed_by_person("<user_query>\n<div>a</div> is blank\n</user_query>")
+        == "<div>a</div> is blank"
+    )
     assert typed_by_person('<user_input mode="act">mend it</user_input>') == "mend it"
-    assert typed_by_person("<user_info>\nOS: Linux\n</user_info>\n\n<user_query>\nmend it\n</user_query>") == "mend it"
+    assert (
+        typed_by_person(
+            "<user_info>\nOS: Linux\n</user_info>\n\n<user_query>\nmend it\n</user_query>"
+        )
+        == "mend it"
+    )
 
 
 def test_a_title_begins_after_images_and_blocks():
-    for before in ["[image]", "[image]\n\n[image]", "<div>\n<p>shut</p>\n</div>", "<context>x</context>"]:
+    for before in [
+        "[image]",
+        "[image]\n\n[image]",
+        "<div>\n<p>shut</p>\n</div>",
+        "<context>x</context>",
+    ]:
         assert title_of(f"{before}\n\n{REQUEST}") == REQUEST
     assert title_of("[image]") == "[image]"
     assert title_of("[[ ## user_query ## ]]\nwhy is it shut?") == "why is it shut?"

@@ -1,4 +1,5 @@
-"""What one project is: a repository with all its worktrees and subdirectories, whatever folders the runtime has for them."""
+"""What one project is: a repository with all its worktrees and subdirectories, whatever folders the
+runtime has for them."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ class Person:
     def prompt(self, directory: Path) -> str:
         event = {
             "session_id": self.session_id,
-            "transcript_path": str(self.projects / encode_cwd(str(directory)) / f"{self.session_id}.jsonl"),
+            "transcript_path": str(
+                self.projects / encode_cwd(str(directory)) / f"{self.session_id}.jsonl"
+            ),
             "cwd": str(directory / "src"),
             "hook_event_name": "UserPromptSubmit",
             "prompt": "hi",
@@ -65,8 +68,12 @@ class TestOnAPrompt:
         person.session(person.app.parent / "app-login", "from elsewhere")
         person.session(person.app / "src", "from here")
         lines = person.prompt(person.app).splitlines()
-        assert [", in worktree app-login (" in line for line in lines if "from" in line].count(True) == 1
-        assert any(", in worktree app-login (" in line and "from elsewhere" in line for line in lines)
+        assert [", in worktree app-login (" in line for line in lines if "from" in line].count(
+            True
+        ) == 1
+        assert any(
+            ", in worktree app-login (" in line and "from elsewhere" in line for line in lines
+        )
 
     def test_in_the_worktree_the_sessions_of_the_main_one_are_named_with_that(self, person):
         person.session(person.app, "from the main one")
@@ -117,7 +124,9 @@ class TestOnAPrompt:
         assert "before" in person.prompt(person.app)
         git(person.app, "worktree", "remove", "--force", "../app-login")
         with path.open("ab") as file:
-            file.write(path.read_bytes().replace(b"before", b"after").replace(b'"uuid":"', b'"uuid":"x'))
+            file.write(
+                path.read_bytes().replace(b"before", b"after").replace(b'"uuid":"', b'"uuid":"x')
+            )
         assert '"after"' in person.prompt(person.app)
 
     def test_where_nothing_changed_no_transcript_is_opened_for_it(self, person):
@@ -161,7 +170,9 @@ class TestForReaders:
         found = find_sessions(None, False, environ)
         assert sorted(one.name for one in found) == ["in a worktree", "in the main one"]
 
-    def test_of_thousands_of_sessions_only_the_latest_that_may_be_shown_are_read(self, person, monkeypatch):
+    def test_of_thousands_of_sessions_only_the_latest_that_may_be_shown_are_read(
+        self, person, monkeypatch
+    ):
         paths = [person.session(person.app, f"number {number}") for number in range(12)]
         for number, path in enumerate(paths):
             os.utime(path, (time.time() - number * 60,) * 2)
@@ -189,7 +200,10 @@ def test_folders_of_pi_are_found_below_a_directory(tmp_path):
     for name in ("--srv-app--", "--srv-app-src--", "--srv-apple--"):
         (tmp_path / "sessions" / name).mkdir(parents=True)
     found = PI.folders_below(str(tmp_path), "/srv/app")
-    assert sorted(os.path.basename(folder) for folder in found) == ["--srv-app--", "--srv-app-src--"]
+    assert sorted(os.path.basename(folder) for folder in found) == [
+        "--srv-app--",
+        "--srv-app-src--",
+    ]
 
 
 def settle(person: Person) -> None:
@@ -214,7 +228,10 @@ def test_a_search_that_deadlines_cut_short_goes_on_where_it_was(person, monkeypa
 
     read = project_folders._directory_of
     monkeypatch.setattr(project_folders, "_directory_of", directory_of)
-    index, places = str(person.root / "index.json"), [(runtime("agent-sdk"), str(person.root / ".claude"))]
+    index, places = (
+        str(person.root / "index.json"),
+        [(runtime("agent-sdk"), str(person.root / ".claude"))],
+    )
     for _ in range(2):
         with pytest.raises(DeadlineError):
             project_folders.keep_project(places, str(person.app), str(person.root), index)
@@ -231,7 +248,9 @@ def test_a_token_in_the_name_of_a_directory_is_in_no_index_of_projects(person):
     person.prompt(person.app)
     indexes = list((person.root / ".session-memory" / "state" / "projects").iterdir())
     assert indexes
-    assert [path for path in indexes if token in path.name or token.encode() in path.read_bytes()] == []
+    assert [
+        path for path in indexes if token in path.name or token.encode() in path.read_bytes()
+    ] == []
 
 
 @pytest.mark.parametrize("worktrees", [2, 60])
@@ -245,7 +264,11 @@ def test_the_folders_of_a_runtime_are_listed_once_however_many_worktrees_there_a
         (directory / "src").mkdir(parents=True)
         git_dir.mkdir(parents=True)
         (directory / ".git").write_text(f"gitdir: {git_dir}\n")
-        for name, text in (("gitdir", f"{directory}/.git"), ("HEAD", "ref: refs/heads/x"), ("commondir", "../..")):
+        for name, text in (
+            ("gitdir", f"{directory}/.git"),
+            ("HEAD", "ref: refs/heads/x"),
+            ("commondir", "../.."),
+        ):
             (git_dir / name).write_text(text)
         folder = tmp_path / ".claude/projects" / encode_cwd(f"{directory}/src")
         write(folder / f"{new_id()}.jsonl", *exchange("Look.", "Done.", cwd=f"{directory}/src"))

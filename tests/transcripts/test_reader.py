@@ -30,23 +30,41 @@ def said(path: Path, runtime: Runtime = CLAUDE, *, with_tools: bool = False) -> 
     descriptor = os.open(path, os.O_RDONLY)
     try:
         reader = TranscriptReader(runtime, first_line(descriptor))
-        return [entry.text for entry in reader.conversation(descriptor, with_tools=with_tools) if entry]
+        return [
+            entry.text for entry in reader.conversation(descriptor, with_tools=with_tools) if entry
+        ]
     finally:
         os.close(descriptor)
 
 
 def says_something(content: bytes, runtime: Runtime) -> bool:
     for value in decode_line(content)[0]:
-        if any(not isinstance(one, Entry) or one.text for one in runtime.records.events(value, 0, MESSAGES)):
+        if any(
+            not isinstance(one, Entry) or one.text
+            for one in runtime.records.events(value, 0, MESSAGES)
+        ):
             return True
     return False
 
 
 def usual(*blocks: dict[str, Any], result: Any = "done") -> bytes:
-    """The line of a tool result in the order in which Claude Code writes it, with more behind the message."""
-    head = {"parentUuid": "p", "isSidechain": False, "cwd": "/srv", "version": "2.1.329", "type": "user"}
+    """The line of a tool result in the order in which Claude Code writes it, with more behind the
+    message."""
+    head = {
+        "parentUuid": "p",
+        "isSidechain": False,
+        "cwd": "/srv",
+        "version": "2.1.329",
+        "type": "user",
+    }
     message = {"role": "user", "content": list(blocks)}
-    record = {**head, "message": message, "uuid": "u", "timestamp": "2026-09-21T14:13:00.000Z", "toolUseResult": result}
+    record = {
+        **head,
+        "message": message,
+        "uuid": "u",
+        "timestamp": "2026-09-21T14:13:00.000Z",
+        "toolUseResult": result,
+    }
     return json.dumps(record, separators=(",", ":")).encode()
 
 
@@ -72,7 +90,9 @@ class TestToolResults:
 
     @pytest.mark.parametrize("behind", [user("hello"), assistant("hello"), user([TEXT])])
     def test_a_record_glued_to_one_is_read(self, behind):
-        assert CLAUDE.records.prefilter(usual(RESULT, result={"content": [RESULT]}) + line(behind), MESSAGES | CALLS)
+        assert CLAUDE.records.prefilter(
+            usual(RESULT, result={"content": [RESULT]}) + line(behind), MESSAGES | CALLS
+        )
 
     def test_one_that_is_glued_to_a_record_does_not_hide_it(self):
         assert CLAUDE.records.prefilter(line(user("hello"))[:-1] + usual(RESULT), MESSAGES | CALLS)
@@ -94,12 +114,18 @@ class TestGluedLines:
             (b"{broken}", [], 1),
         ],
     )
-    def test_what_is_whole_on_a_line_is_read_and_the_rest_counted(self, content, values, unreadable):
+    def test_what_is_whole_on_a_line_is_read_and_the_rest_counted(
+        self, content, values, unreadable
+    ):
         assert decode_line(content) == (values, unreadable)
 
     def test_a_torn_line_of_any_kind_takes_little_time(self):
         began = time.process_time()
-        for content in (b'{"a":' * 300_000, b'{"a":1,"b":[' + b'{"c":{"d":[1]}},' * 100_000, b'{"a":"{",' * 200_000):
+        for content in (
+            b'{"a":' * 300_000,
+            b'{"a":1,"b":[' + b'{"c":{"d":[1]}},' * 100_000,
+            b'{"a":"{",' * 200_000,
+        ):
             assert decode_line(content) == ([], 1)
         assert time.process_time() - began < 3
 
@@ -152,10 +178,16 @@ class TestToolUses:
 @pytest.mark.slow  # on real transcripts and on each runtime's fixtures it is tested without `--all`
 @pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", CLAUDE), ("pi", PI)])
 def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, runtime):
-    write_session(tmp_path / "a.jsonl", Author(texts_of(7), "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
+    write_session(
+        tmp_path / "a.jsonl",
+        Author(texts_of(7), "7-a", "alpha", 1_000_000, 1_780_000_000.0),
+        format,
+    )
     found = (tmp_path / "a.jsonl").read_bytes().splitlines()
     left_out = [content for content in found if not runtime.records.prefilter(content, MESSAGES)]
-    without_any = [content for content in found if not runtime.records.prefilter(content, MESSAGES | CALLS)]
+    without_any = [
+        content for content in found if not runtime.records.prefilter(content, MESSAGES | CALLS)
+    ]
     assert len(left_out) > len(without_any)
     assert not [content for content in left_out if says_something(content, runtime)]
 

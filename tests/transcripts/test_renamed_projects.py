@@ -28,11 +28,16 @@ class Person(StoreUser):
         self.work = home / "w"
 
     def talk(self, directory: Path, text: str, *, folder: Path | None = None, id: str = "") -> str:
-        """Return the id of a session in a directory, whose transcript is in the folder for `folder`."""
+        """Return the id of a session in a directory, whose transcript is in the folder for
+        `folder`."""
         id = id or new_id()
-        path = Path(CLAUDE.project_dir(str(self.home / ".claude"), str(folder or directory)), f"{id}.jsonl")
+        path = Path(
+            CLAUDE.project_dir(str(self.home / ".claude"), str(folder or directory)), f"{id}.jsonl"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
-        append(path, *exchange(text, "Done.", sessionId=id, cwd=str(directory), at=time.time() - 60))
+        append(
+            path, *exchange(text, "Done.", sessionId=id, cwd=str(directory), at=time.time() - 60)
+        )
         assert self.run("ingest").returncode == 0
         return id
 
@@ -62,7 +67,8 @@ class Person(StoreUser):
         return run_hook(event, self.home).decode()
 
     def knows(self, directory: Path, id: str) -> tuple[bool, bool, bool]:
-        """Return whether a directory's list, search and prompt know of a session about marigolds."""
+        """Return whether a directory's list, search and prompt know of a session about
+        marigolds."""
         told = "marigold" in self.prompt(directory)
         return id in self.listed(directory), id in self.found("marigold", directory), told
 
@@ -103,7 +109,8 @@ def test_sessions_in_a_subdirectory_follow_a_repository_through_two_moves(
     again = person.home / "v" / "moved"
     assert person.listed(again) == person.found("marigold", again) == ids
     monkeypatch.setenv("HOME", str(person.home))
-    person.talk(again, "pick the marigold")  # the page learns of the new path with the first session there
+    # the page learns of the new path with the first session there
+    person.talk(again, "pick the marigold")
     assert project_of(str(project / "src")) == "moved"
 
 
@@ -117,7 +124,9 @@ def test_a_linked_worktree_sees_the_sessions_from_before_the_move(person: Person
 
 
 @pytest.mark.parametrize("is_removed_first", [True, False])
-def test_another_clone_does_not_get_the_sessions_of_one_that_is_gone(person: Person, is_removed_first: bool) -> None:
+def test_another_clone_does_not_get_the_sessions_of_one_that_is_gone(
+    person: Person, is_removed_first: bool
+) -> None:
     upstream = repository(person.home / "upstream", a="1\n")
     first, second = person.work / "first", person.work / "second"
     cloned(upstream, first)
@@ -164,7 +173,10 @@ def test_a_path_where_two_repositories_were_is_the_earlier_path_of_neither(perso
 def test_a_namesake_of_the_old_path_stays_another_project(person: Person) -> None:
     project = repository(person.work / "my-app", a="1\n")
     namesake = repository(person.work / "my" / "app", a="1\n")
-    id, other = person.talk(project, "grow the marigold"), person.talk(namesake, "plant the orchard")
+    id, other = (
+        person.talk(project, "grow the marigold"),
+        person.talk(namesake, "plant the orchard"),
+    )
     renamed = project.rename(person.work / "renamed")
     assert person.listed(renamed) == {id}
     assert person.listed(namesake) == {other}

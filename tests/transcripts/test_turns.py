@@ -1,4 +1,5 @@
-"""A session is at work while a turn is running, and not from its end on, or once the user has ended it."""
+"""A session is at work while a turn is running, and not from its end on, or once the user has ended
+it."""
 
 from __future__ import annotations
 
@@ -37,7 +38,15 @@ def going_on(*blocks: Any) -> dict[str, Any]:
         ([user("water the roses"), going_on("I do.", BASH)], 300, True),
         ([user("water the roses"), ended("I did.")], 1, False),
         ([user("water the roses"), ended("I did."), user("and the tulips")], 1, True),
-        ([user("water the roses"), going_on(BASH), user("[Request interrupted by user for tool use]")], 1, False),
+        (
+            [
+                user("water the roses"),
+                going_on(BASH),
+                user("[Request interrupted by user for tool use]"),
+            ],
+            1,
+            False,
+        ),
     ],
 )
 def test_a_turn_runs_until_its_last_message(
@@ -55,9 +64,15 @@ class Process:
         self.process = subprocess.Popen(["sleep", "600"])
         self.note = config_dir / "sessions" / f"{self.process.pid}.json"
         self.note.parent.mkdir(exist_ok=True)
-        noted: dict[str, object] = {"pid": self.process.pid, "sessionId": session_id, "status": "busy"}
+        noted: dict[str, object] = {
+            "pid": self.process.pid,
+            "sessionId": session_id,
+            "status": "busy",
+        }
         stat = Path(f"/proc/{self.process.pid}/stat")
-        noted |= {"procStart": stat.read_text().rpartition(")")[2].split()[19]} if stat.exists() else {}
+        noted |= (
+            {"procStart": stat.read_text().rpartition(")")[2].split()[19]} if stat.exists() else {}
+        )
         noted |= {} if domain is None else {"pidDomain": domain}
         self.note.write_text(json.dumps(noted))
 
@@ -69,7 +84,10 @@ class Process:
 @pytest.fixture
 def is_running(tmp_path: Path) -> Callable[[], bool]:
     """Whether the session `a` of Claude Code is at work, which was asked a minute ago."""
-    path, claude = write(tmp_path / "projects" / "-srv" / "a.jsonl", user("water the roses")), runtime("agent-sdk")
+    path, claude = (
+        write(tmp_path / "projects" / "-srv" / "a.jsonl", user("water the roses")),
+        runtime("agent-sdk"),
+    )
 
     def is_running_now() -> bool:
         return is_at_work(claude, str(path), last_entries(claude, str(path), 10, None)[0], 60)
@@ -116,19 +134,27 @@ def test_a_process_id_that_the_system_used_again_is_not_the_one_that_was_noted(
         process.end()
 
 
-def test_a_process_of_another_container_may_still_run(is_running: Callable[[], bool], tmp_path: Path) -> None:
+def test_a_process_of_another_container_may_still_run(
+    is_running: Callable[[], bool], tmp_path: Path
+) -> None:
     Process(tmp_path, "a", "linux:0123:pid:[1]").end()
     assert is_running()
 
 
 def test_a_turn_of_codex_ends_with_its_own_record(tmp_path: Path) -> None:
     codex = runtime("codex")
-    done = codex_line("event_msg", {"type": "task_complete", "turn_id": "t", "last_agent_message": "Done."})
+    done = codex_line(
+        "event_msg", {"type": "task_complete", "turn_id": "t", "last_agent_message": "Done."}
+    )
     for records, is_running in (
         (codex_exchange("go on", "Yes."), True),
         ([*codex_exchange("go on", "Yes."), done], False),
     ):
-        path = write(tmp_path / "rollout.jsonl", codex_line("session_meta", {"id": "a", "cwd": "/srv"}), *records)
+        path = write(
+            tmp_path / "rollout.jsonl",
+            codex_line("session_meta", {"id": "a", "cwd": "/srv"}),
+            *records,
+        )
         entries, _ = last_entries(codex, str(path), 10, None)
         assert is_at_work(codex, str(path), entries, 1) is is_running
 

@@ -15,17 +15,24 @@ ON_BRANCH = "a.txt: line 1 changed just now on branch work conflicts with your 1
 @pytest.fixture
 def authors(tmp_path: Path) -> Authors:
     found = Authors(tmp_path, **{"a.txt": "one line\n" + "more\n" * 9})
-    found.session(CLAUDE, "Change it here", found.linked).edit("a.txt", "one line", "a line of mine")
+    found.session(CLAUDE, "Change it here", found.linked).edit(
+        "a.txt", "one line", "a line of mine"
+    )
     return found
 
 
-def test_lines_that_a_shell_wrote_are_its_sessions_and_not_those_of_one_that_touched_nothing(authors: Authors) -> None:
+def test_lines_that_a_shell_wrote_are_its_sessions_and_not_those_of_one_that_touched_nothing(
+    authors: Authors,
+) -> None:
     codex = authors.session(CODEX, "Write two")
     codex.shell("sed -i 's/one line/two lines/' a.txt && git commit -qam 'Two it is'")
     codex.says("Done.")
     authors.session(CLAUDE, "Good morning").says("Good morning.")
     [line] = authors.conflicts()
-    assert line == 'a.txt: line 1 changed just now by "Write two" (Codex, branch work) conflicts with your 1'
+    assert (
+        line
+        == 'a.txt: line 1 changed just now by "Write two" (Codex, branch work) conflicts with your 1'
+    )
 
 
 def test_a_failed_edit_proves_nothing(authors: Authors) -> None:
@@ -69,14 +76,20 @@ def test_what_a_sub_agent_wrote_is_its_sessions(authors: Authors) -> None:
     agent = authors.session(CLAUDE, "Write two")
     agent.edit("a.txt", "one line", "two lines")
     folder.mkdir(parents=True)
-    records = agent.path.read_text().replace('"isSidechain":false', '"isSidechain":true').replace(agent.id, session.id)
+    records = (
+        agent.path.read_text()
+        .replace('"isSidechain":false', '"isSidechain":true')
+        .replace(agent.id, session.id)
+    )
     (folder / "agent-1.jsonl").write_text(records)
     agent.path.unlink()
     [line] = authors.conflicts()
     assert 'by "Ask an agent" (Claude Code, branch work)' in line
 
 
-def test_a_command_that_changed_other_lines_of_the_file_did_not_write_this_one(authors: Authors) -> None:
+def test_a_command_that_changed_other_lines_of_the_file_did_not_write_this_one(
+    authors: Authors,
+) -> None:
     (authors.root / "a.txt").write_text("by hand\n" + "more\n" * 9)
     session = authors.session(CODEX, "Add an end")
     session.shell("sed -i '9s/more/the end/' a.txt")

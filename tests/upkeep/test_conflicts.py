@@ -1,4 +1,5 @@
-"""Conflicts between branches with live sessions: found by upkeep and by the command, told with a prompt, once."""
+"""Conflicts between branches with live sessions: found by upkeep and by the command, told with a
+prompt, once."""
 
 from __future__ import annotations
 
@@ -44,12 +45,19 @@ class Person:
         return self.user.config_dir / "projects" / encode_cwd(str(root)) / f"{session_id}.jsonl"
 
     def says(self, path: Path, root: Path, request: str, file: str = "cart") -> None:
-        edit = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": str(root / file)}}
+        edit = {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "Edit",
+            "input": {"file_path": str(root / file)},
+        }
         fields = {"cwd": str(root), "sessionId": path.stem}
         records = [user(request, **fields), assistant(edit, **fields), tool_result(**fields)]
         (append if path.exists() else write)(path, *records)
 
-    def both_edit(self, ours: str = changed(20, "ours"), theirs: str = changed(20, "theirs")) -> None:
+    def both_edit(
+        self, ours: str = changed(20, "ours"), theirs: str = changed(20, "theirs")
+    ) -> None:
         (self.main / "cart").write_text(ours)
         (self.fix / "cart").write_text(theirs)
         self.says(self.own, self.main, "Mend the tax")
@@ -69,9 +77,14 @@ class Person:
         """What the hook answers as the session in `main` is about to edit a file there."""
         fields = {"agent_id": agent} if agent else {}
         event = self.user.event(
-            transcript_path=str(self.own), cwd=str(self.main), hook_event_name="PreToolUse", tool_name="Edit",
-            tool_use_id="toolu_9", tool_input={"file_path": str(self.main / file), **given}, **fields,
-        )  # fmt: skip
+            transcript_path=str(self.own),
+            cwd=str(self.main),
+            hook_event_name="PreToolUse",
+            tool_name="Edit",
+            tool_use_id="toolu_9",
+            tool_input={"file_path": str(self.main / file), **given},
+            **fields,
+        )
         output = run(event, self.home, "pre_tool_use", CLAUDE_CODE_ENTRYPOINT="cli")
         return dict(json.loads(output)["hookSpecificOutput"]) if output else {}
 
@@ -113,13 +126,17 @@ def test_a_conflict_is_told_once_until_it_changes_and_not_when_it_is_solved(pers
     assert person.conflicts() == (0, {"conflicts": []})
 
 
-def test_a_conflict_is_told_with_the_first_prompt_though_nothing_else_is_new(person: Person) -> None:
+def test_a_conflict_is_told_with_the_first_prompt_though_nothing_else_is_new(
+    person: Person,
+) -> None:
     person.both_edit()
     person.upkeep()
     assert LINE in person.prompt()
 
 
-def test_a_conflict_is_told_with_the_call_that_edits_the_file_once_in_each_state(person: Person) -> None:
+def test_a_conflict_is_told_with_the_call_that_edits_the_file_once_in_each_state(
+    person: Person,
+) -> None:
     person.both_edit()
     person.prompt()
     person.upkeep()
@@ -132,7 +149,9 @@ def test_a_conflict_is_told_with_the_call_that_edits_the_file_once_in_each_state
     assert LINE in person.told_with_edit()
 
 
-def test_what_a_prompt_told_is_told_with_no_call_but_with_that_of_a_sub_agent(person: Person) -> None:
+def test_what_a_prompt_told_is_told_with_no_call_but_with_that_of_a_sub_agent(
+    person: Person,
+) -> None:
     person.both_edit()
     person.upkeep()
     assert LINE in person.prompt()
@@ -181,9 +200,9 @@ def test_commits_of_main_that_touch_what_a_session_changed_are_told(person: Pers
     git(person.fix, "commit", "-qam", "theirs")
     git(person.main, "commit", "-qam", "ours")
     _, found = person.conflicts()
-    assert [(one["path"], one["root"], one["branch"], one["commits"]) for one in found["conflicts"]] == [
-        ("cart", str(person.fix), "main", 1)
-    ]
+    assert [
+        (one["path"], one["root"], one["branch"], one["commits"]) for one in found["conflicts"]
+    ] == [("cart", str(person.fix), "main", 1)]
 
 
 def test_what_a_rule_hides_is_named_in_no_conflict(person: Person) -> None:
@@ -216,8 +235,9 @@ def test_a_command_exits_with_1_if_sessions_of_the_last_day_conflict(person: Per
     code, found = person.conflicts()
     assert code == 1
     assert {(one["root"], tuple(map(tuple, one["lines"]))) for one in found["conflicts"]} == {
-        (str(person.main), ((20, 20), (20, 20))), (str(person.fix), ((20, 20), (20, 20)))
-    }  # fmt: skip
+        (str(person.main), ((20, 20), (20, 20))),
+        (str(person.fix), ((20, 20), (20, 20))),
+    }
     done = run_here(["conflicts"], plain_environment(person.home), person.main)
     assert LINE.removeprefix("! ") in done.stdout
     os.utime(person.other, (1, 1))  # as an old session, which is left out
@@ -234,13 +254,24 @@ def test_a_home_without_sessions_is_no_fault(tmp_path: Path) -> None:
 
 def test_before_the_first_session_nothing_conflicts(tmp_path: Path) -> None:
     done = run_here(["conflicts", "--all"], plain_environment(tmp_path), tmp_path)
-    assert (done.returncode, done.stdout) == (0, "Nothing conflicts between the sessions of the last day.\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "Nothing conflicts between the sessions of the last day.\n",
+    )
 
 
-def edits_at_known_times(person: Person, path: Path, root: Path, words: str, minutes: float) -> None:
-    """A session edits line 20 so many minutes ago, as its transcript and the time of the file show."""
+def edits_at_known_times(
+    person: Person, path: Path, root: Path, words: str, minutes: float
+) -> None:
+    """A session edits line 20 so many minutes ago, as its transcript and the time of the file
+    show."""
     then, fields = time.time() - minutes * 60, {"cwd": str(root), "sessionId": path.stem}
-    edit = {"type": "tool_use", "id": f"toolu_{words}", "name": "Edit", "input": {"file_path": str(root / "cart")}}
+    edit = {
+        "type": "tool_use",
+        "id": f"toolu_{words}",
+        "name": "Edit",
+        "input": {"file_path": str(root / "cart")},
+    }
     result = {"tool_use_id": f"toolu_{words}", "type": "tool_result", "content": "ok"}
     said = [user("Mend it", at=then - 2, **fields), assistant(edit, at=then - 1, **fields)]
     (append if path.exists() else write)(path, *said, user([result], at=then + 1, **fields))
@@ -266,7 +297,9 @@ def test_without_a_conflict_the_edit_in_the_other_worktree_is_told(person: Perso
     assert COPY in person.prompt()
 
 
-def test_an_edit_that_is_newer_than_the_judgement_is_told_beside_the_conflict(person: Person) -> None:
+def test_an_edit_that_is_newer_than_the_judgement_is_told_beside_the_conflict(
+    person: Person,
+) -> None:
     edits_at_known_times(person, person.own, person.main, "ours", 30)
     edits_at_known_times(person, person.other, person.fix, "theirs", 20)
     person.upkeep()
@@ -291,7 +324,9 @@ def test_a_prompt_that_finds_an_edit_in_another_worktree_starts_the_judgement_an
     assert not (person.user.state_dir / "upkeep.json").exists()  # only this part of upkeep ran
 
 
-def test_a_prompt_starts_no_judgement_if_upkeep_is_off_or_one_was_started_just_now(tmp_path: Path) -> None:
+def test_a_prompt_starts_no_judgement_if_upkeep_is_off_or_one_was_started_just_now(
+    tmp_path: Path,
+) -> None:
     off, started = Person(tmp_path / "off"), Person(tmp_path / "started")
     off.user.config("upkeep: off\n")
     started.user.state_dir.mkdir(parents=True)
@@ -342,12 +377,19 @@ def test_the_user_is_asked_before_an_edit_of_lines_that_conflict(asked: Asked) -
     assert asked.reason("no such line") == ""
 
 
-def test_the_user_is_asked_until_the_edit_was_allowed_and_again_if_the_other_side_changes(asked: Asked) -> None:
+def test_the_user_is_asked_until_the_edit_was_allowed_and_again_if_the_other_side_changes(
+    asked: Asked,
+) -> None:
     asked.conflict(changed(20, "ours"), changed(20, "theirs"))
     assert asked.reason("ours")
     assert asked.reason("ours")
     fields = {"cwd": str(asked.main), "sessionId": asked.own.stem}
-    edit = {"type": "tool_use", "id": "toolu_9", "name": "Edit", "input": {"file_path": str(asked.main / "cart")}}
+    edit = {
+        "type": "tool_use",
+        "id": "toolu_9",
+        "name": "Edit",
+        "input": {"file_path": str(asked.main / "cart")},
+    }
     result = {"tool_use_id": "toolu_9", "type": "tool_result", "content": "", "is_error": False}
     append(asked.own, assistant(edit, **fields), user([result], **fields))
     assert asked.reason("ours") == ""
@@ -385,7 +427,8 @@ def test_a_conflict_in_a_file_whose_name_is_sanitized_is_told_with_its_call(pers
 
 
 def partial_clone_of(person: Person, root: Path) -> None:
-    """Makes the person's two worktrees those of a partial clone that lacks the file's version before both."""
+    """Makes the person's two worktrees those of a partial clone that lacks the file's version
+    before both."""
     git(person.main, "config", "uploadpack.allowFilter", "true")
     for place, words in ((person.main, "ours"), (person.fix, "theirs")):
         (place / "cart").write_text(changed(20, words))
@@ -393,7 +436,9 @@ def partial_clone_of(person: Person, root: Path) -> None:
     person.main, origin = root / "part", person.main
     person.fix = root / "part-fix"
     git(root, "clone", "-q", "--filter=blob:none", f"file://{origin}", str(person.main))
-    git(person.main, "worktree", "add", "-q", "-b", "fix/login", str(person.fix), "origin/fix/login")
+    git(
+        person.main, "worktree", "add", "-q", "-b", "fix/login", str(person.fix), "origin/fix/login"
+    )
     person.own = person.transcript(person.main, person.user.session_id)
     person.other = person.transcript(person.fix, "00000000-0000-4000-8000-0000000000aa")
     person.says(person.own, person.main, "Mend the tax")
@@ -405,7 +450,8 @@ def test_in_a_partial_clone_the_file_that_cannot_be_judged_is_named_and_how_to_f
 ) -> None:
     partial_clone_of(person, tmp_path)
     _, found = person.conflicts()
-    assert [one["commits"] for one in found["conflicts"]] == [1]  # what main got since needs no file
+    # what main got since needs no file
+    assert [one["commits"] for one in found["conflicts"]] == [1]
     [pair] = found["not_judged"]
     assert (sorted(pair["sides"]), pair["paths"]) == (["fix/login", "main"], ["cart"])
     assert "this clone is partial" in pair["reason"]
@@ -415,7 +461,11 @@ def test_in_a_partial_clone_the_file_that_cannot_be_judged_is_named_and_how_to_f
         page.until("Not judged: ", "/branches/judged")
     [command] = re.findall(r"`git ([^`]+)`", pair["reason"])
     done = subprocess.run(
-        ["git", *command.split(" ")], cwd=person.main, env=GIT_ENVIRONMENT, capture_output=True, text=True
+        ["git", *command.split(" ")],
+        cwd=person.main,
+        env=GIT_ENVIRONMENT,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1, done.stderr  # they conflict
     code, found = person.conflicts()

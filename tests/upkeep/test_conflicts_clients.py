@@ -20,8 +20,14 @@ SCENE_SECONDS = 60
 def edits(claude: Claude, prompt: str, old: str, new: str) -> Turn:
     """A turn in which Claude Code edits the cart."""
     cart = str(claude.project / "cart")
-    calls = [("Read", {"file_path": cart}), ("Edit", {"file_path": cart, "old_string": old, "new_string": new})]
-    claude.api.replies = [*[{"tools": [{"name": name, "input": given}]} for name, given in calls], "done"]
+    calls = [
+        ("Read", {"file_path": cart}),
+        ("Edit", {"file_path": cart, "old_string": old, "new_string": new}),
+    ]
+    claude.api.replies = [
+        *[{"tools": [{"name": name, "input": given}]} for name, given in calls],
+        "done",
+    ]
     return claude.run(prompt, "--allowedTools", "Read,Edit")
 
 
@@ -43,7 +49,11 @@ def test_claude_code_is_told_what_will_not_merge_with_codex_in_another_worktree(
     assert "theirs\n" in (fix / "cart").read_text()
     claude.api.replies = ["Nothing yet."]
     first = resume(claude, own, "What did the others do?")
-    assert [line for line in first.told if "in worktree shop-fix" in line or "you edited it here" in line]
+    assert [
+        line
+        for line in first.told
+        if "in worktree shop-fix" in line or "you edited it here" in line
+    ]
     kept = claude.state_dir() / "conflicts.json"
     deadline = time.monotonic() + SCENE_SECONDS
     while not kept.exists():  # the prompt has started the search

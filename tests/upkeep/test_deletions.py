@@ -1,4 +1,5 @@
-"""It is said which runtimes delete sessions and when, how these are kept, and which settings are traps."""
+"""It is said which runtimes delete sessions and when, how these are kept, and which settings are
+traps."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def test_it_says_when_the_runtime_deletes_and_how_many_soon(person: KeptUser) ->
         person.talk(name, *exchange("one?", "Two."), days=days)
     person.keep()
     done = person.run("doctor", "status")
-    assert "Claude Code after 30 days: 2 sessions of 3 in the next 7 days" in " ".join(done.stdout.split())
+    assert "Claude Code after 30 days: 2 sessions of 3 in the next 7 days" in " ".join(
+        done.stdout.split()
+    )
     assert "text only; keep transcripts" in " ".join(done.stdout.split())
     assert "config keep whole" in person.run().stdout
     settings(person.home / ".claude" / "settings.json", cleanupPeriodDays=90)
@@ -48,7 +51,11 @@ def test_it_says_how_many_are_kept_and_how_many_of_them_are_deleted(person: Kept
     delete(path)
     person.keep()
     result = person.result("doctor", "status")
-    assert (result["kept"]["form"], result["kept"]["sessions"], result["kept"]["gone"]) == ("whole", 2, 1)
+    assert (result["kept"]["form"], result["kept"]["sessions"], result["kept"]["gone"]) == (
+        "whole",
+        2,
+        1,
+    )
 
 
 def test_a_project_that_deletes_the_transcripts_of_all_is_a_trap(person: KeptUser) -> None:
@@ -62,7 +69,9 @@ def test_a_project_that_deletes_the_transcripts_of_all_is_a_trap(person: KeptUse
 
 
 @pytest.mark.parametrize("value", [0, -1, 30.5, "60", True])
-def test_a_value_for_which_claude_code_ignores_the_file_is_a_trap(person: KeptUser, value: object) -> None:
+def test_a_value_for_which_claude_code_ignores_the_file_is_a_trap(
+    person: KeptUser, value: object
+) -> None:
     settings(person.home / ".claude" / "settings.json", cleanupPeriodDays=value)
     person.talk("a", *exchange("one?", "Two."))
     person.keep()
@@ -82,12 +91,16 @@ def test_a_pipe_in_place_of_a_projects_settings_is_not_waited_for(person: KeptUs
 
 def test_settings_of_gemini_that_are_a_link_or_begin_with_a_mark_count(tmp_path: Path) -> None:
     kept = tmp_path / "dotfiles.json"
-    kept.write_text(json.dumps({"general": {"sessionRetention": {"maxAge": "2w"}}}), encoding="utf-8-sig")
+    kept.write_text(
+        json.dumps({"general": {"sessionRetention": {"maxAge": "2w"}}}), encoding="utf-8-sig"
+    )
     (tmp_path / "settings.json").symlink_to(kept)
     assert runtime("gemini").backup.deletion(str(tmp_path), []).days == 14
 
 
-def test_a_damaged_copy_and_a_damaged_pack_are_reported_until_they_are_gone(person: KeptUser) -> None:
+def test_a_damaged_copy_and_a_damaged_pack_are_reported_until_they_are_gone(
+    person: KeptUser,
+) -> None:
     person.config("keep: whole\n")
     path = person.talk("a", *exchange("one?", "Two."))
     person.keep()
@@ -97,7 +110,9 @@ def test_a_damaged_copy_and_a_damaged_pack_are_reported_until_they_are_gone(pers
         database.execute("UPDATE kept_chunks SET content = x'00'")
     done = person.run("doctor", "store")
     assert done.returncode == 1
-    assert "the kept transcript of a is damaged: it was the only copy" in " ".join(done.stdout.split())
+    assert "the kept transcript of a is damaged: it was the only copy" in " ".join(
+        done.stdout.split()
+    )
     person.pack_file.write_bytes(b"x" * 4096)
     for _ in range(2):
         (problem,) = person.result("doctor", "status")["problems"]

@@ -30,7 +30,9 @@ def test_the_kinds_add_up_to_all_files_that_are_kept(person: KeptUser) -> None:
     assert all(usage[kind] for kind in ("database", "archives", "state"))
 
 
-def test_no_limit_deletes_the_only_copy_of_a_session_and_doctor_says_what_helps(person: KeptUser) -> None:
+def test_no_limit_deletes_the_only_copy_of_a_session_and_doctor_says_what_helps(
+    person: KeptUser,
+) -> None:
     only_here = person.talk("gone", *exchange("x" * 200_000, "Yes."))
     person.talk("there", *exchange("x" * 200_000, "Yes."), days=3)
     person.keep()
@@ -42,7 +44,10 @@ def test_no_limit_deletes_the_only_copy_of_a_session_and_doctor_says_what_helps(
     assert list(person.kept()) == ["gone"]
     shown = person.result("doctor", "status")
     assert shown["disk"]["limit"] == 1
-    assert any("session-memory forget --before DATE lists it first" in problem for problem in shown["problems"])
+    assert any(
+        "session-memory forget --before DATE lists it first" in problem
+        for problem in shown["problems"]
+    )
 
 
 def test_the_former_name_of_the_limit_still_counts(person: KeptUser) -> None:

@@ -1,4 +1,5 @@
-"""Nothing grows without limit: what many short sessions leave in the home beside store, archives and memories."""
+"""Nothing grows without limit: what many short sessions leave in the home beside store, archives
+and memories."""
 
 from __future__ import annotations
 
@@ -76,8 +77,11 @@ def test_a_lock_file_goes_unless_it_is_held_or_its_state_is_there(tmp_path: Path
         os.utime(cursors / name, (then, then))
     remove_leftovers(find_location(None, plain_environment(tmp_path)))
     assert sorted(path.name for path in cursors.iterdir()) == [
-        "held.json.lock", "here.json", "here.json.lock", "new.json.lock",
-    ]  # fmt: skip
+        "held.json.lock",
+        "here.json",
+        "here.json.lock",
+        "new.json.lock",
+    ]
     os.close(held)
 
 
@@ -86,9 +90,16 @@ def test_the_log_of_many_small_pushes_stays_small(tmp_path: Path) -> None:
     known = None
     with closing(scene.store):
         for push in range(some(400, 150)):
-            entries = [said(f"entry {push} {number} " + "word " * 50, push * 30 + number) for number in range(20)]
+            entries = [
+                said(f"entry {push} {number} " + "word " * 50, push * 30 + number)
+                for number in range(20)
+            ]
             known = put(scene, known, known or state(), *entries)
-            sizes = [path.stat().st_size for path in scene.database.parent.iterdir() if path.name.endswith("-wal")]
+            sizes = [
+                path.stat().st_size
+                for path in scene.database.parent.iterdir()
+                if path.name.endswith("-wal")
+            ]
             assert max(sizes) <= 1024 * WAL_KILOBYTES, (push, sizes)
 
 
@@ -111,7 +122,8 @@ def test_the_log_of_runs_has_the_last_ones(tmp_path: Path) -> None:
 
 
 def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
-    """Each fortnight there are two sessions, Claude Code's and Gemini's; both runtimes delete theirs after a month."""
+    """Each fortnight there are two sessions, Claude Code's and Gemini's; both runtimes delete
+    theirs after a month."""
     person = PlainUser(tmp_path)
     chats = tmp_path / ".gemini" / "tmp" / "site" / "chats"
     chats.mkdir(parents=True)
@@ -132,7 +144,9 @@ def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
         (place / "state" / "upkeep.lock").unlink(missing_ok=True)
         assert Started([str(place)], environ, tmp_path, module="upkeep.runner").wait(60) == 0
         _pass_a_fortnight(tmp_path, [person.project_dir, chats])
-        found.append({path.relative_to(place).as_posix(): path.stat().st_size for path in left(tmp_path)})
+        found.append(
+            {path.relative_to(place).as_posix(): path.stat().st_size for path in left(tmp_path)}
+        )
     a_quarter, last = found[8], found[-1]
     assert len(last) <= len(a_quarter) + FEW
     assert sum(last.values()) <= sum(a_quarter.values()) * 1.25
@@ -142,7 +156,8 @@ def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
 
 
 def _pass_a_fortnight(root: Path, of_runtimes: list[Path]) -> None:
-    """Make all files a fortnight older, and delete those of the runtimes that are older than a month."""
+    """Make all files a fortnight older, and delete those of the runtimes that are older than a
+    month."""
     for folder, _, names in os.walk(root):
         for path in (Path(folder, name) for name in names):
             modified = path.stat().st_mtime - 14 * 86_400

@@ -1,4 +1,5 @@
-"""Upkeep archives what ended before the install too: a store is not the only copy of what a runtime deletes."""
+"""Upkeep archives what ended before the install too: a store is not the only copy of what a runtime
+deletes."""
 
 from __future__ import annotations
 
@@ -24,9 +25,14 @@ class Veteran(StoreUser):
         records = [
             record
             for turn in range(3)
-            for record in exchange(f"question{number} {turn}", f"answer{number} {turn}", at=then + turn, cwd=cwd)
+            for record in exchange(
+                f"question{number} {turn}", f"answer{number} {turn}", at=then + turn, cwd=cwd
+            )
         ]
-        path = write(self.projects / "-srv-agent" / f"{number:08x}-0000-4000-8000-000000000000.jsonl", *records)
+        path = write(
+            self.projects / "-srv-agent" / f"{number:08x}-0000-4000-8000-000000000000.jsonl",
+            *records,
+        )
         os.utime(path, (then, then))
         return path
 

@@ -1,4 +1,5 @@
-"""Upkeep keeps transcripts whole or redacted, if the person wants that, and nothing that is excluded or forgotten."""
+"""Upkeep keeps transcripts whole or redacted, if the person wants that, and nothing that is
+excluded or forgotten."""
 
 from __future__ import annotations
 
@@ -32,7 +33,11 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptUser:
 def long_talk(size: int = LONG) -> list[dict[str, object]]:
     """Exchanges of so many bytes, none of which repeats another."""
     chance = random.Random(7)
-    return [one for _ in range(size // 4000) for one in exchange(f"{chance.randbytes(1500).hex()}?", "So it is.")]
+    return [
+        one
+        for _ in range(size // 4000)
+        for one in exchange(f"{chance.randbytes(1500).hex()}?", "So it is.")
+    ]
 
 
 @pytest.mark.parametrize("keep", ["text", "none"])
@@ -45,7 +50,9 @@ def test_nothing_is_kept_until_the_person_turns_it_on(
     assert not person.pack_file.exists()
 
 
-def test_a_session_is_kept_byte_for_byte_with_its_sub_agents_and_the_results_of_its_tools(person: KeptUser) -> None:
+def test_a_session_is_kept_byte_for_byte_with_its_sub_agents_and_the_results_of_its_tools(
+    person: KeptUser,
+) -> None:
     path = person.talk("a", *exchange("one?", "Two."))
     inside = {"subagents/agent-1.jsonl": lines(user("count")), "subagents/agent-1.meta.json": b"{}"}
     inside["tool-results/b.txt"] = b"\xff\x00 as it is\r\n"
@@ -54,7 +61,10 @@ def test_a_session_is_kept_byte_for_byte_with_its_sub_agents_and_the_results_of_
         (path.with_suffix("") / name).write_bytes(content)
     assert person.keep() == (1, [])
     folder = "projects/-srv-agent/a"
-    whole = {f"{folder}.jsonl": path.read_bytes(), **{f"{folder}/{name}": text for name, text in inside.items()}}
+    whole = {
+        f"{folder}.jsonl": path.read_bytes(),
+        **{f"{folder}/{name}": text for name, text in inside.items()},
+    }
     assert person.kept() == {"a": whole}
     assert person.pack_file.stat().st_mode & 0o777 == 0o600
     assert person.keep() == (0, [])
@@ -70,10 +80,13 @@ def test_of_a_session_that_has_grown_only_the_end_is_stored_again(person: KeptUs
         assert person.kept()["a"]["projects/-srv-agent/a.jsonl"] == path.read_bytes()
     chunks, parts = person.amounts()
     assert chunks == parts  # nothing that was stored before is there twice
-    assert before <= chunks <= before + 6  # one line of 64 ends a chunk, perhaps one of the six new ones
+    # one line of 64 ends a chunk, perhaps one of the six new ones
+    assert before <= chunks <= before + 6
 
 
-def test_a_fork_and_the_session_that_it_was_made_of_share_what_they_have_in_common(person: KeptUser) -> None:
+def test_a_fork_and_the_session_that_it_was_made_of_share_what_they_have_in_common(
+    person: KeptUser,
+) -> None:
     one, other = new_id(), new_id()
     talk = long_talk()
     for session in (one, other):
@@ -82,9 +95,12 @@ def test_a_fork_and_the_session_that_it_was_made_of_share_what_they_have_in_comm
     person.keep()
     chunks, parts = person.amounts()
     assert parts > 6
-    assert chunks <= parts / 2 + 1.5  # each has a last chunk of its own, and the longer one perhaps one more
+    # each has a last chunk of its own, and the longer one perhaps one more
+    assert chunks <= parts / 2 + 1.5
     for session, files in person.kept().items():
-        assert list(files.values()) == [(person.projects / "-srv-agent" / f"{session}.jsonl").read_bytes()]
+        assert list(files.values()) == [
+            (person.projects / "-srv-agent" / f"{session}.jsonl").read_bytes()
+        ]
 
 
 def test_what_the_runtime_has_deleted_stays_kept(person: KeptUser) -> None:
@@ -97,7 +113,9 @@ def test_what_the_runtime_has_deleted_stays_kept(person: KeptUser) -> None:
     assert person.sessions()[0].gone_at
 
 
-def test_a_result_of_a_tool_that_the_runtime_deletes_before_the_session_stays_kept(person: KeptUser) -> None:
+def test_a_result_of_a_tool_that_the_runtime_deletes_before_the_session_stays_kept(
+    person: KeptUser,
+) -> None:
     path = person.talk("a", *exchange("one?", "Two."))
     result = path.with_suffix("") / "tool-results" / "b.txt"
     result.parent.mkdir(parents=True)
@@ -109,7 +127,9 @@ def test_a_result_of_a_tool_that_the_runtime_deletes_before_the_session_stays_ke
     assert person.kept()["a"]["projects/-srv-agent/a/tool-results/b.txt"] == b"long"
 
 
-def test_a_transcript_that_has_become_shorter_does_not_replace_the_longer_one(person: KeptUser) -> None:
+def test_a_transcript_that_has_become_shorter_does_not_replace_the_longer_one(
+    person: KeptUser,
+) -> None:
     path = person.talk("a", *exchange("one?", "Two."), *exchange("three?", "Four."))
     whole = path.read_bytes()
     person.keep()
@@ -123,7 +143,9 @@ def test_with_redacted_no_secret_is_kept_and_every_line_still_is_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = KeptUser(tmp_path, monkeypatch, "redacted")
-    path = person.talk("a", *exchange(f"my token is {SECRET}", "Thanks."), *exchange("one?", "Two."))
+    path = person.talk(
+        "a", *exchange(f"my token is {SECRET}", "Thanks."), *exchange("one?", "Two.")
+    )
     (path.with_suffix("") / "tool-results").mkdir(parents=True)
     (path.with_suffix("") / "tool-results" / "b.txt").write_text(f"TOKEN={SECRET}\n")
     assert person.keep() == (1, [])
@@ -131,7 +153,9 @@ def test_with_redacted_no_secret_is_kept_and_every_line_still_is_a_record(
     assert SECRET.encode() not in b"".join(files.values())
     kept = files["projects/-srv-agent/a.jsonl"].splitlines()
     records = path.read_bytes().splitlines()
-    assert [json.loads(line)["uuid"] for line in kept] == [json.loads(line)["uuid"] for line in records]
+    assert [json.loads(line)["uuid"] for line in kept] == [
+        json.loads(line)["uuid"] for line in records
+    ]
     assert kept[2:] == records[2:]
     person.config("keep: whole\n")
     assert person.keep() == (1, [])
@@ -143,7 +167,9 @@ def test_an_excluded_session_is_not_kept_nor_one_with_an_excluded_part(person: K
         f"keep: whole\nsessions: {{a: {{ignore: true}}}}\nprojects: {{{person.home}/private: {{ignore: true}}}}\n"
     )
     person.talk("a", *exchange("one?", "Two."))
-    person.talk("b", *exchange("one?", "Two."), *exchange("there?", "Yes.", cwd=f"{person.home}/private"))
+    person.talk(
+        "b", *exchange("one?", "Two."), *exchange("there?", "Yes.", cwd=f"{person.home}/private")
+    )
     person.talk("c", *exchange("one?", "Two."))
     person.keep()
     assert list(person.kept()) == ["c"]
@@ -159,7 +185,9 @@ def test_a_rule_drops_what_the_runtime_still_has_and_no_sole_copy(person: KeptUs
     assert list(person.kept()) == ["a"]
 
 
-def test_what_is_forgotten_is_deleted_from_what_is_kept_and_does_not_come_back(person: KeptUser) -> None:
+def test_what_is_forgotten_is_deleted_from_what_is_kept_and_does_not_come_back(
+    person: KeptUser,
+) -> None:
     person.talk("a", *exchange(f"one {SECRET}?", "Two."))
     person.talk("b", *exchange("three?", "Four."))
     person.keep()
@@ -182,8 +210,13 @@ def test_a_project_that_is_forgotten_takes_along_what_only_is_kept_of_it(person:
     assert list(person.kept()) == ["b"]
 
 
-def test_a_full_pack_drops_what_is_deleted_last_and_then_says_that_it_is_full(person: KeptUser) -> None:
-    talks = [person.talk(name, *long_talk(400_000 + 8000 * days), days=days) for name, days in (("new", 1), ("old", 9))]
+def test_a_full_pack_drops_what_is_deleted_last_and_then_says_that_it_is_full(
+    person: KeptUser,
+) -> None:
+    talks = [
+        person.talk(name, *long_talk(400_000 + 8000 * days), days=days)
+        for name, days in (("new", 1), ("old", 9))
+    ]
     person.keep()
     person.talk("oldest", *long_talk(420_000 + 8000), days=20)
     location, store = person.ingested()
@@ -197,7 +230,9 @@ def test_a_full_pack_drops_what_is_deleted_last_and_then_says_that_it_is_full(pe
     assert set(person.kept()) == {"old", "oldest"}
 
 
-def test_a_run_that_has_to_end_goes_on_where_it_ended(person: KeptUser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_has_to_end_goes_on_where_it_ended(
+    person: KeptUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pack_module, "STEP_BYTES", 1_200_000)
     path = person.talk("a", *long_talk(5_000_000))
     sizes: list[int] = []
@@ -209,7 +244,9 @@ def test_a_run_that_has_to_end_goes_on_where_it_ended(person: KeptUser, monkeypa
     assert len(sizes) > 2
 
 
-def test_a_damaged_pack_is_moved_away_and_what_the_runtime_has_is_kept_again(person: KeptUser) -> None:
+def test_a_damaged_pack_is_moved_away_and_what_the_runtime_has_is_kept_again(
+    person: KeptUser,
+) -> None:
     path = person.talk("a", *exchange("one?", "Two."))
     person.keep()
     content = bytearray(person.pack_file.read_bytes())
@@ -268,7 +305,12 @@ def test_names_of_folders_are_those_of_claude_code(person: KeptUser) -> None:
 
 def test_a_run_of_upkeep_keeps_what_is_new_and_says_what_it_could_not(person: KeptUser) -> None:
     path = person.talk("a", *exchange("one?", "Two."))
-    command = [sys.executable, "-I", str(ROOT / "hooks/upkeep.py"), str(person.home / ".session-memory")]
+    command = [
+        sys.executable,
+        "-I",
+        str(ROOT / "hooks/upkeep.py"),
+        str(person.home / ".session-memory"),
+    ]
     assert person.run_command(*command).stdout == ""
     assert list(person.kept()["a"].values()) == [path.read_bytes()]
     (run,) = person.result("doctor", "status")["runs"]
@@ -277,7 +319,9 @@ def test_a_run_of_upkeep_keeps_what_is_new_and_says_what_it_could_not(person: Ke
     person.talk("b", *exchange("three?", "Four."))
     os.utime(person.home / ".session-memory/state/upkeep.lock", (1, 1))
     person.run_command(*command)
-    assert "disk_bytes is reached" in person.result("doctor", "status", code=1)["runs"][-1]["problem"]
+    assert (
+        "disk_bytes is reached" in person.result("doctor", "status", code=1)["runs"][-1]["problem"]
+    )
 
 
 def test_a_group_cannot_make_a_host_keep_what_a_symlink_leads_to(tmp_path: Path) -> None:

@@ -32,7 +32,12 @@ class Machine:
         self.user = PlainUser(self.home)
         git(root, "clone", "-q", str(origin), str(self.clone))
         git(self.clone, "remote", "set-url", "origin", ORIGIN)
-        self.own = self.user.config_dir / "projects" / encode_cwd(str(self.clone)) / f"{self.user.session_id}.jsonl"
+        self.own = (
+            self.user.config_dir
+            / "projects"
+            / encode_cwd(str(self.clone))
+            / f"{self.user.session_id}.jsonl"
+        )
         self.url = team.typed_url(name)
         self.shares("team")
 
@@ -42,7 +47,12 @@ class Machine:
         (self.home / ".session-memory/config.yaml").write_text(settings + rules)
 
     def edits(self, text: str, request: str, file: str = "cart") -> None:
-        edit = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": str(self.clone / file)}}
+        edit = {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "Edit",
+            "input": {"file_path": str(self.clone / file)},
+        }
         fields = {"cwd": str(self.clone), "sessionId": self.own.stem}
         (append if self.own.exists() else write)(
             self.own, user(request, **fields), assistant(edit, **fields), tool_result(**fields)
@@ -59,7 +69,11 @@ class Machine:
 
     def prompt(self) -> list[str]:
         answer = self.user.run(transcript_path=str(self.own), cwd=str(self.clone))
-        return [line for line in told(answer).splitlines() if line.startswith("! cart")] if answer else []
+        return (
+            [line for line in told(answer).splitlines() if line.startswith("! cart")]
+            if answer
+            else []
+        )
 
 
 @pytest.fixture
@@ -90,10 +104,14 @@ def test_lines_that_two_machines_changed_are_told_once_without_a_text_on_the_ser
     rows = team.rows("SELECT path, hunks FROM changed_file ORDER BY session")
     assert [path for path, _ in rows] == ["cart", "cart"]
     assert json.loads(rows[0][1]) == [[20, 21, 20, 20]]
-    assert "theirs" not in str(team.rows("SELECT * FROM changed_file")) + str(team.rows("SELECT * FROM item"))
+    assert "theirs" not in str(team.rows("SELECT * FROM changed_file")) + str(
+        team.rows("SELECT * FROM item")
+    )
 
 
-def test_a_commit_that_was_fetched_is_merged_and_what_merges_is_not_told(machines: tuple[Machine, Machine]) -> None:
+def test_a_commit_that_was_fetched_is_merged_and_what_merges_is_not_told(
+    machines: tuple[Machine, Machine],
+) -> None:
     ann, bob = machines
     ann.edits(changed(20, "theirs"), "Let people choose a time")
     ann.commit()
@@ -113,7 +131,11 @@ def test_what_is_not_shared_is_not_told(machines: tuple[Machine, Machine], team:
     ann, bob = machines
     ann.edits(changed(20, "theirs"), "Let people choose a time")
     bob.edits(changed(20, "ours"), "Mend the tax")
-    for share, rules in (("mine", ""), ("off", ""), ("team", "sessions: {Let people*: {ignore: true}}\n")):
+    for share, rules in (
+        ("mine", ""),
+        ("off", ""),
+        ("team", "sessions: {Let people*: {ignore: true}}\n"),
+    ):
         ann.shares(share, rules)
         ann.upkeep()
         bob.upkeep()
@@ -121,7 +143,9 @@ def test_what_is_not_shared_is_not_told(machines: tuple[Machine, Machine], team:
         assert team.rows("SELECT path FROM changed_file", user="bob") == [("cart",)]  # his own
 
 
-def test_what_was_told_goes_when_it_is_withdrawn(machines: tuple[Machine, Machine], team: Team) -> None:
+def test_what_was_told_goes_when_it_is_withdrawn(
+    machines: tuple[Machine, Machine], team: Team
+) -> None:
     ann, _ = machines
     ann.edits(changed(20, "theirs"), "Let people choose a time")
     ann.upkeep()
@@ -131,7 +155,9 @@ def test_what_was_told_goes_when_it_is_withdrawn(machines: tuple[Machine, Machin
     assert team.rows("SELECT path FROM changed_file") == []
 
 
-def test_odd_rows_of_another_member_are_left_out(machines: tuple[Machine, Machine], team: Team) -> None:
+def test_odd_rows_of_another_member_are_left_out(
+    machines: tuple[Machine, Machine], team: Team
+) -> None:
     ann, bob = machines
     ann.edits(changed(20, "theirs"), "Let people choose a time")
     bob.edits(changed(20, "ours"), "Mend the tax")
@@ -139,12 +165,21 @@ def test_odd_rows_of_another_member_are_left_out(machines: tuple[Machine, Machin
     columns = "hunks", "path", "blob", "at", "head"
     [row] = team.rows(f"SELECT {', '.join(columns)} FROM changed_file")
     for column, odd in (
-        ("hunks", "[[1]]"), ("hunks", "x"), ("path", "../cart"), ("blob", "--output=x"), ("at", -1), ("head", ""),
-    ):  # fmt: skip
+        ("hunks", "[[1]]"),
+        ("hunks", "x"),
+        ("path", "../cart"),
+        ("blob", "--output=x"),
+        ("at", -1),
+        ("head", ""),
+    ):
         team.rows(f"UPDATE changed_file SET {column} = %s", odd)
         bob.upkeep()
         done = run_here(["conflicts", "--json"], plain_environment(bob.home), bob.clone)
         assert (done.returncode, json.loads(done.stdout)["conflicts"]) == (0, []), (column, odd)
-        team.rows(f"UPDATE changed_file SET {column} = %s WHERE {column} = %s", row[columns.index(column)], odd)
+        team.rows(
+            f"UPDATE changed_file SET {column} = %s WHERE {column} = %s",
+            row[columns.index(column)],
+            odd,
+        )
     bob.upkeep()
     assert run_here(["conflicts"], plain_environment(bob.home), bob.clone).returncode == 1

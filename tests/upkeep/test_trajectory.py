@@ -1,7 +1,9 @@
 """A session exported as ATIF is valid by Harbor's validator, and read again it says the same.
 
-Not kept: what a fork copied (its steps are marked as copied context, which is read where it comes from), what is no entry (what hooks told and the system put in), looks into our own memory and their results,
-pictures (a text says `[image]`), the text of edits that a shell command holds, and the times of results."""
+Not kept: what a fork copied (its steps are marked as copied context, which is read where it comes
+from), what is no entry (what hooks told and the system put in), looks into our own memory and their
+results, pictures (a text says `[image]`), the text of edits that a shell command holds, and the
+times of results."""
 
 from __future__ import annotations
 
@@ -56,26 +58,39 @@ def content_of(one: Runtime, path: Path) -> Content:
     descriptor = os.open(path, os.O_RDONLY)
     reader = TranscriptReader(one, first_line(descriptor))
     left = reader.offsets_off_branch(descriptor, path.stat().st_size)
-    for item in reader.forward(lines_forward(descriptor, 0, 1 << 40), with_results=True, left_out=left):
+    for item in reader.forward(
+        lines_forward(descriptor, 0, 1 << 40), with_results=True, left_out=left
+    ):
         if isinstance(item, Entry) and not (item.id and item.id in ids):
             ids.add(item.id)
             calls |= set() if item.is_copy else {use.call_id for use in item.tools}
-            uses = [(use.name, use.kind, named(use.call_id), for_people(use.argument)) for use in item.tools]
+            uses = [
+                (use.name, use.kind, named(use.call_id), for_people(use.argument))
+                for use in item.tools
+            ]
             at = None if item.timestamp is None else round(item.timestamp * 1000)
             is_empty = item.is_copy or not (uses or for_people(item.text).strip())
             entries += [] if is_empty else [(item.role, for_people(item.text).strip(), at, uses)]
         elif isinstance(item, CallResult) and item.call_id in calls:
-            results.append((named(item.call_id), item.has_failed, for_people(result_text(item.content))))
+            results.append(
+                (named(item.call_id), item.has_failed, for_people(result_text(item.content)))
+            )
     tokens = Counter[tuple[str, str]]()
-    for _, usage, _ in answers_in(one, descriptor) if any(role == "assistant" for role, *_ in entries) else ():
-        tokens.update({} if usage.is_copy else {(usage.model, key): getattr(usage, key) for key in TOKENS})
+    for _, usage, _ in (
+        answers_in(one, descriptor) if any(role == "assistant" for role, *_ in entries) else ()
+    ):
+        tokens.update(
+            {} if usage.is_copy else {(usage.model, key): getattr(usage, key) for key in TOKENS}
+        )
     os.close(descriptor)
     return Content(entries, results, +tokens)
 
 
 def exported(one: Runtime, path: Path, home: Path) -> dict[str, Any]:
     """The trajectory of a transcript without rules."""
-    conversation = Conversation(1, "0191b0b0-session", "", "", one.name, "/srv/site", "A title", 0, 0, 1, "ready", "")
+    conversation = Conversation(
+        1, "0191b0b0-session", "", "", one.name, "/srv/site", "A title", 0, 0, 1, "ready", ""
+    )
     descriptor = os.open(path, os.O_RDONLY)
     gate = Gate(Privacy({"HOME": str(home)}), conversation.session_id, "/srv/site")
     document = from_transcript(conversation, one, descriptor, str(path), gate)
@@ -120,7 +135,9 @@ def validated(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("one", all_runtimes(), ids=lambda one: one.name)
-def test_what_a_runtime_wrote_is_the_same_after_export_and_reading(one: Runtime, home: Path) -> None:
+def test_what_a_runtime_wrote_is_the_same_after_export_and_reading(
+    one: Runtime, home: Path
+) -> None:
     for name in ("conversation.jsonl", "torn.jsonl"):
         check(one, FIXTURES / one.name / name, home)
 
@@ -141,9 +158,13 @@ def shared() -> Iterator[tuple[Path, Runtime]]:
             yield path, one
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the transcripts of public repositories are not on this machine")
+@pytest.mark.skipif(
+    not SHARED.exists(), reason="the transcripts of public repositories are not on this machine"
+)
 @pytest.mark.timeout(900)
-def test_transcripts_of_public_repositories_are_the_same_after_export_and_reading(home: Path) -> None:
+def test_transcripts_of_public_repositories_are_the_same_after_export_and_reading(
+    home: Path,
+) -> None:
     problems = []
     for path, one in shared():
         try:
@@ -162,15 +183,37 @@ def test_random_histories_are_the_same_after_export_and_reading(home: Path) -> N
         records = []
         for number in range(chance.randrange(1, 12)):
             said = "".join(chance.choices('ab é\n‮<>"\\{}:\u2028😀', k=chance.randrange(30)))
-            id, name = f"toolu_{seed}_{number}", chance.choice(["Bash", "Edit", "Read", "mcp__x__y"])
-            given = {chance.choice(["command", "file_path", "query"]): said, "n": [number, None, {"deep": said}]}
+            id, name = (
+                f"toolu_{seed}_{number}",
+                chance.choice(["Bash", "Edit", "Read", "mcp__x__y"]),
+            )
+            given = {
+                chance.choice(["command", "file_path", "query"]): said,
+                "n": [number, None, {"deep": said}],
+            }
             call = {"type": "tool_use", "id": id, "name": name, "input": given}
             at = 1_790_000_000 + number + chance.random()
-            records += chance.choice([
-                [user(said or "go", at=at)], [assistant(said, at=at)],
-                [assistant(call, at=at), user([{"tool_use_id": id, "type": "tool_result", "content": said, "is_error": chance.random() < .5}], at=at)],
-                [assistant(call, at=at)],
-            ])  # fmt: skip
+            records += chance.choice(
+                [
+                    [user(said or "go", at=at)],
+                    [assistant(said, at=at)],
+                    [
+                        assistant(call, at=at),
+                        user(
+                            [
+                                {
+                                    "tool_use_id": id,
+                                    "type": "tool_result",
+                                    "content": said,
+                                    "is_error": chance.random() < 0.5,
+                                }
+                            ],
+                            at=at,
+                        ),
+                    ],
+                    [assistant(call, at=at)],
+                ]
+            )
         path = home / "projects" / "x" / f"{seed}.jsonl"
         write(path, *records)
         check(claude, path, home)

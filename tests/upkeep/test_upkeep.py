@@ -1,4 +1,5 @@
-"""Upkeep as sessions start it: a process of its own takes what was said into the store, and ends."""
+"""Upkeep as sessions start it: a process of its own takes what was said into the store, and
+ends."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class Person(PlainUser):
         assert self.run("session_start", hook_event_name="SessionStart", source="startup") == b""
 
     def end(self) -> None:
-        assert self.run("session_end", hook_event_name="SessionEnd", reason="prompt_input_exit") == b""
+        assert (
+            self.run("session_end", hook_event_name="SessionEnd", reason="prompt_input_exit") == b""
+        )
 
     def here(self) -> dict[str, Any]:
         """Run upkeep in this process if it is due; the last run."""
@@ -52,11 +55,17 @@ class Person(PlainUser):
     def runs(self) -> list[dict[str, Any]]:
         """The runs that are over."""
         path = self.state_dir / "upkeep.json"
-        return [run for run in json.loads(path.read_text())["runs"] if run["ended"]] if path.exists() else []
+        return (
+            [run for run in json.loads(path.read_text())["runs"] if run["ended"]]
+            if path.exists()
+            else []
+        )
 
     def wait_for_runs(self, number: int) -> dict[str, Any]:
         """The last of so many runs."""
-        wait_until(lambda: len(self.runs()) >= number, f"{number} runs of upkeep; the log: {self.log()}")
+        wait_until(
+            lambda: len(self.runs()) >= number, f"{number} runs of upkeep; the log: {self.log()}"
+        )
         assert len(self.runs()) == number
         return self.runs()[-1]
 
@@ -69,8 +78,10 @@ class Person(PlainUser):
         """The process that a hook starts, with other options for Python."""
         return subprocess.Popen(
             [sys.executable, *(options or ("-I",)), ROOT / "hooks/upkeep.py", self.place],
-            env={"HOME": str(self.root), "PATH": os.defpath}, stdin=subprocess.DEVNULL, **more,
-        )  # fmt: skip
+            env={"HOME": str(self.root), "PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
+            **more,
+        )
 
 
 @pytest.fixture
@@ -86,7 +97,11 @@ def wait_until(is_so: Callable[[], bool], what: str) -> None:
 
 
 def talk(topic: str, at: float = TWO_HOURS_AGO, turns: int = 3) -> list[dict[str, Any]]:
-    return [record for turn in range(turns) for record in exchange(f"{topic}, question {turn}?", "So.", at=at + turn)]
+    return [
+        record
+        for turn in range(turns)
+        for record in exchange(f"{topic}, question {turn}?", "So.", at=at + turn)
+    ]
 
 
 def test_what_was_said_is_in_the_store_after_a_session_has_started(person: Person) -> None:
@@ -94,7 +109,12 @@ def test_what_was_said_is_in_the_store_after_a_session_has_started(person: Perso
     person.start()
     run = person.wait_for_runs(1)
     assert "roses, question 0?" in person.store.stored()
-    assert (run["files"], run["memories"] > 0, run["is_cut_short"], run["problem"]) == (1, True, False, "")
+    assert (run["files"], run["memories"] > 0, run["is_cut_short"], run["problem"]) == (
+        1,
+        True,
+        False,
+        "",
+    )
     assert person.log() == []
 
 
@@ -144,10 +164,21 @@ def test_what_a_killed_run_left_the_next_one_does(person: Person) -> None:
     assert len(person.store.stored()) == 12 * 200
 
 
-def test_what_killed_processes_left_beside_a_file_goes_after_an_hour_and_nothing_else_does(person: Person) -> None:
+def test_what_killed_processes_left_beside_a_file_goes_after_an_hour_and_nothing_else_does(
+    person: Person,
+) -> None:
     memories, archives = person.place / "memories" / "episodes", person.place / "conversations"
-    old = [memories / "2026-02-21.md.4711.tmp", archives / ".0b1c-trip.tmp", person.state_dir / "upkeep.json.12.tmp"]
-    kept = [memories / "2026-02-21.md", memories / "mine.tmp", memories / "2026-02-22.md.4712.tmp", archives / "a.tmp"]
+    old = [
+        memories / "2026-02-21.md.4711.tmp",
+        archives / ".0b1c-trip.tmp",
+        person.state_dir / "upkeep.json.12.tmp",
+    ]
+    kept = [
+        memories / "2026-02-21.md",
+        memories / "mine.tmp",
+        memories / "2026-02-22.md.4712.tmp",
+        archives / "a.tmp",
+    ]
     for path in (*old, *kept):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
@@ -169,7 +200,14 @@ def test_cursors_that_nothing_has_changed_for_90_days_go(person: Person) -> None
     cursors = person.state_dir / "cursors"
     cursors.mkdir(parents=True, exist_ok=True)
     day = 86_400
-    ages = {"a.json": 91, "a.collisions": 91, "a.standstill": 91, "a.json.lock": 91, "b.json": 89, "b.touched": 1}
+    ages = {
+        "a.json": 91,
+        "a.collisions": 91,
+        "a.standstill": 91,
+        "a.json.lock": 91,
+        "b.json": 89,
+        "b.touched": 1,
+    }
     for name, days in ages.items():
         (cursors / name).write_text("{}")
         os.utime(cursors / name, (time.time() - days * day,) * 2)
@@ -242,10 +280,24 @@ def test_in_a_home_that_is_read_only_it_ends_quietly(person: Person) -> None:
     command = f'mount --bind -o ro {person.root} {person.root} && exec "$@"'
     event = person.event(hook_event_name="SessionStart", source="startup")
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", command, "sh", sys.executable, "-I", ROOT / "hooks/upkeep.py", person.place],
-        input=json.dumps(event).encode(), env={"HOME": str(person.root), "PATH": os.environ["PATH"]},
-        capture_output=True, timeout=WAIT_SECONDS, check=False,
-    )  # fmt: skip
+        [
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            command,
+            "sh",
+            sys.executable,
+            "-I",
+            ROOT / "hooks/upkeep.py",
+            person.place,
+        ],
+        input=json.dumps(event).encode(),
+        env={"HOME": str(person.root), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert not (person.place / "store").exists()
 
@@ -274,12 +326,16 @@ class TestArchives:
         [name] = self.archives(person)
         assert "more roses" in (person.place / "conversations" / name).read_text()
 
-    def test_what_was_over_long_before_it_was_installed_is_archived_too(self, person: Person) -> None:
+    def test_what_was_over_long_before_it_was_installed_is_archived_too(
+        self, person: Person
+    ) -> None:
         person.session(*talk("roses", at=LAST_WEEK))
         assert person.here()["archived"] == 1
         assert "roses, question 0?" in person.store.stored()
 
-    def test_what_was_forgotten_or_is_an_agents_is_none_of_a_persons_archives(self, person: Person) -> None:
+    def test_what_was_forgotten_or_is_an_agents_is_none_of_a_persons_archives(
+        self, person: Person
+    ) -> None:
         home = NamedHome(person.root / "agent", person=person.root)
         person.session(*[{**record, "cwd": str(home.root)} for record in talk("roses")])
         assert person.here()["archived"] == 0
@@ -297,20 +353,30 @@ def test_an_agent_home_has_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("elsewhere", ["CLAUDE_CONFIG_DIR", "SESSION_MEMORY_DIR"])
-def test_it_fills_the_store_of_whoever_has_their_directories_elsewhere(tmp_path: Path, elsewhere: str) -> None:
+def test_it_fills_the_store_of_whoever_has_their_directories_elsewhere(
+    tmp_path: Path, elsewhere: str
+) -> None:
     person = Person(tmp_path)
     config_dir = tmp_path / "conf" if elsewhere == "CLAUDE_CONFIG_DIR" else person.config_dir
     path = config_dir / "projects/-srv-agent" / f"{person.session_id}.jsonl"
     write(path, *talk("roses"))
-    event = person.event(hook_event_name="SessionStart", source="startup", transcript_path=str(path))
-    assert run_hook(event, person.root, "session_start", **{elsewhere: str(tmp_path / "conf")}) == b""
+    event = person.event(
+        hook_event_name="SessionStart", source="startup", transcript_path=str(path)
+    )
+    assert (
+        run_hook(event, person.root, "session_start", **{elsewhere: str(tmp_path / "conf")}) == b""
+    )
     place = person.place / "homes" if elsewhere == "CLAUDE_CONFIG_DIR" else tmp_path / "conf"
-    wait_until(lambda: any("roses" in path.read_text() for path in place.rglob("conversations/*.md")), "archive")
+    wait_until(
+        lambda: any("roses" in path.read_text() for path in place.rglob("conversations/*.md")),
+        "archive",
+    )
     assert len(list(place.rglob("store/memory.db"))) == 1
 
 
 def test_pi_starts_it_too(person: Person) -> None:
-    (person.root / ".local/share/session-memory/env").mkdir(parents=True)  # so that no other is made
+    # so that no other is made
+    (person.root / ".local/share/session-memory/env").mkdir(parents=True)
     session = PiSession(at=TWO_HOURS_AGO)
     session.exchange("plant a tree", "Planted.", at=TWO_HOURS_AGO)
     folder = person.root / ".pi/agent/sessions/--srv-agent--"
@@ -318,9 +384,14 @@ def test_pi_starts_it_too(person: Person) -> None:
     path = folder / f"2026-02-01T09-30-00-000Z_{session.id}.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in session.records))
     event = {
-        "hook_event_name": "session_start", "runtime": "pi", "session_id": session.id, "transcript_path": str(path),
-        "session_dir": str(folder), "cwd": "/srv/agent", "reason": "startup",
-    }  # fmt: skip
+        "hook_event_name": "session_start",
+        "runtime": "pi",
+        "session_id": session.id,
+        "transcript_path": str(path),
+        "session_dir": str(folder),
+        "cwd": "/srv/agent",
+        "reason": "startup",
+    }
     assert run_hook(event, person.root, "pi_session_start") == b""
     person.wait_for_runs(1)
     assert person.store.stored() == ["plant a tree", "Planted."]

@@ -32,23 +32,38 @@ def machine(tmp_path):
 
 def begun(machine, watcher):
     """Waits until it has taken in what was there before."""
-    watcher.wait_for(lambda: "watching " in watcher.said and machine.stored() != [], "to have begun")
+    watcher.wait_for(
+        lambda: "watching " in watcher.said and machine.stored() != [], "to have begun"
+    )
 
 
 class TestWhileItRuns:
     def test_what_is_appended_new_replaced_or_deleted_is_taken_in_as_it_happens(self, machine):
-        machine.config(f"memory: {{watchPath: [{machine.projects}, {machine.home}/later], pollIntervalMs: 3600000}}\n")
+        machine.config(
+            f"memory: {{watchPath: [{machine.projects}, {machine.home}/later], pollIntervalMs: 3600000}}\n"
+        )
         path = machine.projects / "-srv-agent" / "one.jsonl"
         with machine.watching() as watcher:
             begun(machine, watcher)
-            assert [talk["status"] for talk in machine.result("conversations")["conversations"]] == ["skipped"]
+            assert [
+                talk["status"] for talk in machine.result("conversations")["conversations"]
+            ] == ["skipped"]
             append(path, *exchange("more", "and more", at=MONDAY + 9))
-            watcher.wait_for(lambda: machine.stored() == ["hello", "hi", "more", "and more"], "the appended entries")
+            watcher.wait_for(
+                lambda: machine.stored() == ["hello", "hi", "more", "and more"],
+                "the appended entries",
+            )
             machine.session("two", user("elsewhere"), project="-srv-new")
-            watcher.wait_for(lambda: "elsewhere" in machine.stored(), "the new file in a new folder")
+            watcher.wait_for(
+                lambda: "elsewhere" in machine.stored(), "the new file in a new folder"
+            )
             write(machine.home / "later" / "-srv-agent" / "three.jsonl", user("in time"))
-            watcher.wait_for(lambda: "in time" in machine.stored(), "the file in a directory that appeared later")
-            temporary = write(path.with_suffix(".tmp"), *exchange("replaced", "yes", at=MONDAY + 19))
+            watcher.wait_for(
+                lambda: "in time" in machine.stored(), "the file in a directory that appeared later"
+            )
+            temporary = write(
+                path.with_suffix(".tmp"), *exchange("replaced", "yes", at=MONDAY + 19)
+            )
             os.replace(temporary, path)
             watcher.wait_for(lambda: "replaced" in machine.stored(), "the replaced file")
             every = ["and more", "elsewhere", "hello", "hi", "in time", "more", "replaced", "yes"]
@@ -62,14 +77,20 @@ class TestWhileItRuns:
             begun(machine, watcher)
             machine.projects.rename(machine.projects.with_name("before"))
             machine.session("two", user("in the new directory"))
-            watcher.wait_for(lambda: "in the new directory" in machine.stored(), "the first file of the new directory")
+            watcher.wait_for(
+                lambda: "in the new directory" in machine.stored(),
+                "the first file of the new directory",
+            )
             machine.session("three", user("in the new directory later"))
-            watcher.wait_for(lambda: "in the new directory later" in machine.stored(), "the second file")
+            watcher.wait_for(
+                lambda: "in the new directory later" in machine.stored(), "the second file"
+            )
 
     def test_a_poll_finds_what_no_event_tells_of_and_the_settings_of_now(self, machine):
         elsewhere = machine.home / "elsewhere"
         elsewhere.mkdir()
-        (machine.projects / "-linked").symlink_to(elsewhere)  # of what lies behind a link no event comes
+        # of what lies behind a link no event comes
+        (machine.projects / "-linked").symlink_to(elsewhere)
         machine.config(OFTEN)
         with machine.watching() as watcher:
             begun(machine, watcher)
@@ -78,16 +99,21 @@ class TestWhileItRuns:
             for path in machine.database.parent.glob("memory.db*"):
                 path.unlink()
             watcher.wait_for(
-                lambda: sorted(machine.stored()) == ["hello", "hi", "unseen"], "the store to be made again"
+                lambda: sorted(machine.stored()) == ["hello", "hi", "unseen"],
+                "the store to be made again",
             )
             machine.config("memory: {watchPath: 7}\n")
             watcher.wait_for(lambda: "watch_path is 7" in watcher.said, "the problem")
-            append(machine.projects / "-srv-agent" / "one.jsonl", user("still watched", at=MONDAY + 9))
+            append(
+                machine.projects / "-srv-agent" / "one.jsonl", user("still watched", at=MONDAY + 9)
+            )
             watcher.wait_for(lambda: "still watched" in machine.stored(), "the entry")
             assert watcher.said.count("watch_path is 7") == 1
             machine.config("memory: {pollIntervalMs: 200, watchPath: ~/other}\n")
             write(machine.home / "other" / "-srv-agent" / "two.jsonl", user("in the other one"))
-            watcher.wait_for(lambda: "in the other one" in machine.stored(), "the other directory's file")
+            watcher.wait_for(
+                lambda: "in the other one" in machine.stored(), "the other directory's file"
+            )
 
 
 class TestItsEnd:
@@ -108,7 +134,8 @@ class TestItsEnd:
                     append(path, user(f"{number}.{part}", at=MONDAY + 10 * number))
                     said.append(f"{number}.{part}")
                 if number < 3:
-                    time.sleep(0.3 * number)  # not a wait for anything: a kill at another moment each time
+                    # not a wait for anything: a kill at another moment each time
+                    time.sleep(0.3 * number)
                     watcher.stop(signal.SIGKILL)
                 else:
                     watcher.wait_for(lambda: machine.stored() == said, "everything, once")
@@ -190,18 +217,25 @@ def test_a_locked_database_is_waited_out(machine):
 def test_where_the_settings_leave_all_to_it_it_makes_memories_and_archives_too(machine):
     machine.config("upkeep: watch\n")
     now = time.time() - 2 * 3600
-    machine.session("two", *[record for turn in range(3) for record in exchange(f"Roses {turn}?", "Yes.", at=now)])
+    machine.session(
+        "two",
+        *[record for turn in range(3) for record in exchange(f"Roses {turn}?", "Yes.", at=now)],
+    )
     done = machine.run("watch", "--once")
     assert (done.returncode, "  2 archives, 1 memory\n" in done.stdout) == (0, True)
     place = machine.home / ".session-memory"
     archived = sorted(path.name[10:] for path in (place / "conversations").glob("*.md"))
     assert archived == ["-hello.md", "-roses-0.md"]
-    assert "Roses 0?" in "".join(path.read_text() for path in (place / "memories/episodes").iterdir())
+    assert "Roses 0?" in "".join(
+        path.read_text() for path in (place / "memories/episodes").iterdir()
+    )
 
 
 def test_where_the_settings_leave_all_to_it_it_shares_with_the_team_too(machine):
     """All that upkeep does: a team that cannot be reached is noted as by upkeep."""
-    machine.config("upkeep: watch\nteam: {url: 'postgresql://ann@127.0.0.1:1/team', machine: laptop}\n")
+    machine.config(
+        "upkeep: watch\nteam: {url: 'postgresql://ann@127.0.0.1:1/team', machine: laptop}\n"
+    )
     assert machine.run("watch", "--once").returncode == 0
     assert "127.0.0.1" in (machine.home / ".session-memory/state/team.json").read_text()
     assert machine.result("doctor", "status")["runs"][-1]["problem"] == ""

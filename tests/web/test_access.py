@@ -50,12 +50,16 @@ def test_outside_the_secret_path_there_is_nothing(page: ServedPage, path: str) -
     assert page.root not in answer.text
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "evil.example:{port}", "127.0.0.1:1", "0.0.0.0:{port}"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "evil.example:{port}", "127.0.0.1:1", "0.0.0.0:{port}"]
+)
 def test_a_name_that_was_bound_to_this_address_is_refused(page: ServedPage, host: str) -> None:
     assert page.view("/", Host=host.format(port=page.port)).status == 421
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://{host}"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://{host}"]
+)
 def test_another_site_is_refused(page: ServedPage, origin: str) -> None:
     assert page.view("/", Origin=origin.format(host=page.host)).status == 403
 
@@ -69,8 +73,16 @@ def test_a_change_needs_to_come_from_the_page_itself(page: ServedPage) -> None:
     assert page.view("/", method="POST", body="a=b").status == 403
     assert page.view("/", method="POST", body="a=b", Origin=f"http://{page.host}").status == 405
     # What a browser sends with a form of a page that has `no-referrer`.
-    assert page.view("/", method="POST", body="a=b", Origin="null", Sec_Fetch_Site="same-origin").status == 405
-    assert page.view("/", method="POST", body="a=b", Origin="null", Sec_Fetch_Site="cross-site").status == 403
+    assert (
+        page.view(
+            "/", method="POST", body="a=b", Origin="null", Sec_Fetch_Site="same-origin"
+        ).status
+        == 405
+    )
+    assert (
+        page.view("/", method="POST", body="a=b", Origin="null", Sec_Fetch_Site="cross-site").status
+        == 403
+    )
     assert page.view("/", method="POST", body="a=b", Origin="null").status == 403
 
 

@@ -1,5 +1,5 @@
-"""The views of the past in a real Chromium: without a fault for a screen reader in both themes and three widths, by keys
-alone, and live."""
+"""The views of the past in a real Chromium: without a fault for a screen reader in both themes and
+three widths, by keys alone, and live."""
 
 from __future__ import annotations
 
@@ -62,15 +62,24 @@ def test_each_view_has_no_fault_and_fits_in_both_themes_and_three_widths(
     page = at(visitor, served, VIEWS[view])
     for name, (width, height) in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
-        assert violations(page, colours=name == "desktop") == [], name  # which are the same in all widths
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, f"wider than a {name}"
-        assert page.evaluate("document.querySelector('main h1').offsetHeight") < 70, f"a title in pieces on a {name}"
+        # which are the same in all widths
+        assert violations(page, colours=name == "desktop") == [], name
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (
+            f"wider than a {name}"
+        )
+        assert page.evaluate("document.querySelector('main h1').offsetHeight") < 70, (
+            f"a title in pieces on a {name}"
+        )
     page.emulate_media(color_scheme="dark")
     assert violations(page, all_else=False) == []
-    visitor.faults = [fault for fault in visitor.faults if "404" not in fault or view != "what there is not"]
+    visitor.faults = [
+        fault for fault in visitor.faults if "404" not in fault or view != "what there is not"
+    ]
 
 
-def test_keys_alone_lead_to_every_view_and_say_what_they_do(visitor: Visitor, served: ServedPage) -> None:
+def test_keys_alone_lead_to_every_view_and_say_what_they_do(
+    visitor: Visitor, served: ServedPage
+) -> None:
     page = at(visitor, served, "/")
     for key, title in (
         ("t", "Timeline"),
@@ -93,7 +102,9 @@ def test_keys_alone_lead_to_every_view_and_say_what_they_do(visitor: Visitor, se
     expect(page.locator("#keys")).to_be_hidden()
 
 
-def test_what_is_typed_is_found_at_once_and_reached_by_keys(visitor: Visitor, served: ServedPage) -> None:
+def test_what_is_typed_is_found_at_once_and_reached_by_keys(
+    visitor: Visitor, served: ServedPage
+) -> None:
     page = at(visitor, served, "/search")
     page.keyboard.type("opening hours", delay=20)
     first = page.locator("#results .hit").first
@@ -109,7 +120,13 @@ def test_what_is_typed_is_found_at_once_and_reached_by_keys(visitor: Visitor, se
     page.keyboard.press("k")
     page.keyboard.press("o")
     expect(first.locator(".around .is-hit").first).to_be_visible()
-    assert set(first.locator(".around dt").all_inner_texts()) <= {"You", "Agent", "Read", "Edit", "Bash"}
+    assert set(first.locator(".around dt").all_inner_texts()) <= {
+        "You",
+        "Agent",
+        "Read",
+        "Edit",
+        "Bash",
+    }
     assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/session/.*\?at="))
@@ -134,13 +151,16 @@ def test_the_last_thing_typed_counts_although_an_earlier_answer_comes_later(
 
 
 def test_a_choice_limits_what_is_found(visitor: Visitor, served: ServedPage) -> None:
-    page = at(visitor, served, "/search?q=recipes")  # of today: what else there is depends on the weekday
+    # of today: what else there is depends on the weekday
+    page = at(visitor, served, "/search?q=recipes")
     page.get_by_label("Runtime").select_option(label="Codex")
     expect(page.locator("#results .hit .runtime").first).to_have_text("Codex")
     assert set(page.locator("#results .hit .runtime").all_inner_texts()) == {"Codex"}
 
 
-def test_days_are_gone_through_by_keys_and_chosen_in_the_year(visitor: Visitor, served: ServedPage) -> None:
+def test_days_are_gone_through_by_keys_and_chosen_in_the_year(
+    visitor: Visitor, served: ServedPage
+) -> None:
     page = at(visitor, served, "/timeline")
     today = page.locator("h1").inner_text()
     page.keyboard.press("[")
@@ -194,7 +214,10 @@ def test_the_theme_is_changed_by_a_key_and_stays(visitor: Visitor, served: Serve
     page.keyboard.press("t")
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert dark != ground
-    assert at(visitor, served, "/costs").evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    assert (
+        at(visitor, served, "/costs").evaluate("getComputedStyle(document.body).backgroundColor")
+        == dark
+    )
 
 
 def test_a_memory_is_forgotten_and_taken_back_by_keys(visitor: Visitor, served: ServedPage) -> None:
@@ -220,12 +243,15 @@ def test_what_a_session_writes_is_shown_within_a_second_and_nothing_else_moves(
         expect(timeline.locator("#lanes")).to_contain_text("1 conversation, 2 messages")
         page.bring_to_front()
         seconds = []
-        while min(seconds, default=9) >= 2:  # a second is the aim, and what `bench.page` measures on a quiet machine
+        # a second is the aim, and what `bench.page` measures on a quiet machine
+        while min(seconds, default=9) >= 2:
             assert len(seconds) < 5, seconds
             began = time.monotonic()
             append(old, user(f"And now roll {len(seconds)}", cwd="/srv/agent"))
             expect(page.locator("main")).to_contain_text(f"And now roll {len(seconds)}")
             seconds.append(time.monotonic() - began)
         timeline.bring_to_front()
-        expect(timeline.locator("#lanes")).to_contain_text(f"1 conversation, {2 + len(seconds)} messages")
+        expect(timeline.locator("#lanes")).to_contain_text(
+            f"1 conversation, {2 + len(seconds)} messages"
+        )
         timeline.close()

@@ -1,4 +1,5 @@
-"""The page's branches in a real Chromium: who works on which, what would not merge, and both sides of it."""
+"""The page's branches in a real Chromium: who works on which, what would not merge, and both sides
+of it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[ServedPage]:
-    """The page of somebody with a session in each of two worktrees, whose changes of line 20 do not merge."""
+    """The page of somebody with a session in each of two worktrees, whose changes of line 20 do not
+    merge."""
     person = StoreUser(tmp_path / "home")
     main, fix = tmp_path / "shop", tmp_path / "shop-fix"
     repository(main, cart=CART)
@@ -71,7 +73,9 @@ def test_both_sides_of_what_would_not_merge_stand_side_by_side_and_on_a_phone_be
 
 def test_what_a_rule_hides_is_on_no_branch(served: ServedPage, tmp_path: Path) -> None:
     assert "theirs" in served.view("/branches/judged").text
-    (tmp_path / "home" / ".session-memory" / "config.yaml").write_text("sessions: {s2: {ignore: true}}\n")
+    (tmp_path / "home" / ".session-memory" / "config.yaml").write_text(
+        "sessions: {s2: {ignore: true}}\n"
+    )
     text = served.view("/branches/judged").text
     assert "theirs" not in text
     assert "fix/login" not in text
@@ -84,4 +88,7 @@ def test_without_a_session_in_a_repository_it_says_so(tmp_path: Path) -> None:
     person.run("ingest")
     with ServedPage(person) as page:
         assert page.view("/branches").status == 200
-        assert "No session of the last day is in a git repository" in page.view("/branches/judged").text
+        assert (
+            "No session of the last day is in a git repository"
+            in page.view("/branches/judged").text
+        )

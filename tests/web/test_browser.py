@@ -23,10 +23,19 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     new = "def total(cart):\n    cache = False\n\n    # a long line " + "goes on " * 40
     old = "def total(cart):\n    cache = True\n\n"
     edit = {"file_path": "/srv/agent/cart.py", "old_string": old, "new_string": new}
-    records = [*exchange("Why is the cart empty?", "The `cache` was stale."), assistant(("Edit", edit))]
-    records += [one for n in range(60) for one in exchange(f"What of cart {n}?", f"It holds {n} things.")]
+    records = [
+        *exchange("Why is the cart empty?", "The `cache` was stale."),
+        assistant(("Edit", edit)),
+    ]
+    records += [
+        one for n in range(60) for one in exchange(f"What of cart {n}?", f"It holds {n} things.")
+    ]
     write(found.projects / "-srv-agent" / "s1.jsonl", *records)
-    found.session("s2", *exchange("Bake a rye bread", "It is in the oven.", cwd="/srv/bakery"), project="-srv-bakery")
+    found.session(
+        "s2",
+        *exchange("Bake a rye bread", "It is in the oven.", cwd="/srv/bakery"),
+        project="-srv-bakery",
+    )
     return found
 
 
@@ -34,11 +43,14 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
 def page(person: StoreUser) -> Iterator[ServedPage]:
     with ServedPage(person) as page:
         page.until("rye", "/list")
-        page.until("It holds 59 things.", "/session/s1")  # what is shown before all is stored is loaded again
+        # what is shown before all is stored is loaded again
+        page.until("It holds 59 things.", "/session/s1")
         yield page
 
 
-def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(visitor: Visitor, page: ServedPage) -> None:
+def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page)
     tab.keyboard.press("?")
     expect(tab.locator("#keys")).to_be_visible()
@@ -63,7 +75,9 @@ def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(visitor: Visit
     expect(tab.locator(".session-head")).to_be_visible()
 
 
-def test_ctrl_k_finds_what_was_said_as_one_types_within_the_filters(visitor: Visitor, page: ServedPage) -> None:
+def test_ctrl_k_finds_what_was_said_as_one_types_within_the_filters(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page)
     tab.keyboard.press("Control+k")
     tab.keyboard.type("oven")
@@ -84,7 +98,9 @@ def test_ctrl_k_finds_what_was_said_as_one_types_within_the_filters(visitor: Vis
     expect(tab).to_have_url(re.compile(r"/session/s2\?at=2$"))
 
 
-def test_a_search_is_gone_through_by_keys_and_escape_deletes_nothing(visitor: Visitor, page: ServedPage) -> None:
+def test_a_search_is_gone_through_by_keys_and_escape_deletes_nothing(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page, "/search")
     field, hits = tab.get_by_role("searchbox"), tab.locator("#results .hit")
     with tab.expect_response(re.compile("holds.*things")):  # a later answer takes the focus away
@@ -116,9 +132,13 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
     [messages] = re.findall(r"(\d+) messages", tab.locator("#facts").inner_text())
     expect(tab.locator(".outline")).to_contain_text("What of cart 59?")
     append(
-        person.projects / "-srv-agent" / "s1.jsonl", user("And what is new?"), assistant("This was written just now.")
+        person.projects / "-srv-agent" / "s1.jsonl",
+        user("And what is new?"),
+        assistant("This was written just now."),
     )
-    expect(tab.get_by_text("This was written just now.")).to_be_in_viewport(timeout=WAIT_SECONDS * 1000)
+    expect(tab.get_by_text("This was written just now.")).to_be_in_viewport(
+        timeout=WAIT_SECONDS * 1000
+    )
     expect(tab.locator("#facts")).to_contain_text(f"{int(messages) + 2} messages")
     expect(tab.locator(".outline")).to_contain_text("And what is new?")
     tab.locator(".outline a", has_text="Why is the cart empty?").click()
@@ -127,7 +147,9 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
     expect(tab.locator(".diff .add").first).to_contain_text("cache = False")
 
 
-def test_what_loads_above_the_end_of_a_session_does_not_stop_following(visitor: Visitor, page: ServedPage) -> None:
+def test_what_loads_above_the_end_of_a_session_does_not_stop_following(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page, "/session/s1")
     end = tab.get_by_text("It holds 59 things.")
     expect(end).to_be_in_viewport()
@@ -147,7 +169,9 @@ def test_what_loads_above_the_end_of_a_session_does_not_stop_following(visitor: 
     expect(end).not_to_be_in_viewport()
 
 
-def test_a_diff_shows_each_line_with_its_number_and_wraps_a_long_one(visitor: Visitor, page: ServedPage) -> None:
+def test_a_diff_shows_each_line_with_its_number_and_wraps_a_long_one(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page, "/session/s1")
     tab.locator(".outline a", has_text="Why is the cart empty?").click()
     tab.locator("details.tool summary").first.click()
@@ -162,9 +186,13 @@ def test_a_diff_shows_each_line_with_its_number_and_wraps_a_long_one(visitor: Vi
     assert tab.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-def test_a_session_that_goes_on_after_a_long_silence_is_followed(visitor: Visitor, tmp_path: Path) -> None:
+def test_a_session_that_goes_on_after_a_long_silence_is_followed(
+    visitor: Visitor, tmp_path: Path
+) -> None:
     other = StoreUser(tmp_path)
-    path = other.session("s1", *exchange("Why is the cart empty?", "The cache.", at=time.time() - 86_400))
+    path = other.session(
+        "s1", *exchange("Why is the cart empty?", "The cache.", at=time.time() - 86_400)
+    )
     with ServedPage(other) as page:
         page.until("cart", "/list")
         tab = visitor.visit(page, "/session/s1")
@@ -174,7 +202,9 @@ def test_a_session_that_goes_on_after_a_long_silence_is_followed(visitor: Visito
 
 
 @pytest.mark.slow
-def test_what_the_real_claude_code_does_is_shown_while_one_looks(visitor: Visitor, claude: Claude) -> None:
+def test_what_the_real_claude_code_does_is_shown_while_one_looks(
+    visitor: Visitor, claude: Claude
+) -> None:
     user_of_page = StoreUser(claude.home)
     with ServedPage(user_of_page) as page:
         tab = visitor.visit(page)

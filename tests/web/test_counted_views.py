@@ -19,7 +19,9 @@ from store_scene import MONDAY, StoreUser, trip
 from session_memory.web.page_request import PageRequest, VisitorGoneError
 
 
-def answer(id: str, at: float, model: str = "claude-opus-5", cost: int = 1_000_000) -> dict[str, Any]:
+def answer(
+    id: str, at: float, model: str = "claude-opus-5", cost: int = 1_000_000
+) -> dict[str, Any]:
     usage = {"input_tokens": cost, "output_tokens": 0}
     return assistant("Done.", at=at, message_id=id, message={"model": model, "usage": usage})
 
@@ -29,7 +31,10 @@ def machine(tmp_path: Path) -> StoreUser:
     machine = StoreUser(tmp_path)
     machine.session("trip", *trip())
     machine.session(
-        "a", user("Bake <b>bread</b>", at=MONDAY), answer("m1", MONDAY), answer("m2", MONDAY + 86400, "rye-1", 7)
+        "a",
+        user("Bake <b>bread</b>", at=MONDAY),
+        answer("m1", MONDAY),
+        answer("m2", MONDAY + 86400, "rye-1", 7),
     )
     machine.run("ingest")
     return machine
@@ -46,10 +51,15 @@ def test_the_numbers_are_those_of_the_command_patterns(machine: StoreUser) -> No
         assert page.view(f"/session/{failing['session']}?at={failing['number']}").status == 200
         assert f'<code class="cut">{failing["command"]}</code>' in text
         assert f"{failing['failures']} of {failing['runs']}" in text
-        assert "No tool was used in this time" in page.view("/patterns/counted?since=all&project=none").text
+        assert (
+            "No tool was used in this time"
+            in page.view("/patterns/counted?since=all&project=none").text
+        )
 
 
-def test_tools_are_counted_in_their_order_with_how_often_the_last_one_succeeds(machine: StoreUser) -> None:
+def test_tools_are_counted_in_their_order_with_how_often_the_last_one_succeeds(
+    machine: StoreUser,
+) -> None:
     numbers = itertools.count()
 
     def call(tool: str, argument: dict[str, str], *, fails: bool = False) -> list[dict[str, Any]]:
@@ -66,9 +76,16 @@ def test_tools_are_counted_in_their_order_with_how_often_the_last_one_succeeds(m
     records = []
     for turn in range(4):
         records.append(user(f"Change cart {turn}", at=MONDAY))
-        records += [*call("Read", {"file_path": "/srv/a.py"}), *call("Read", {"file_path": "/srv/b.py"})]
+        records += [
+            *call("Read", {"file_path": "/srv/a.py"}),
+            *call("Read", {"file_path": "/srv/b.py"}),
+        ]
         records += [*call("Bash", {"command": "npm test"}, fails=True)]
-        records += call("Edit", {"file_path": "/srv/a.py", "old_string": "1", "new_string": "2"}, fails=turn == 0)
+        records += call(
+            "Edit",
+            {"file_path": "/srv/a.py", "old_string": "1", "new_string": "2"},
+            fails=turn == 0,
+        )
     machine.session("turns", *records)
     machine.run("ingest")
     told = machine.result("patterns")
@@ -77,7 +94,10 @@ def test_tools_are_counted_in_their_order_with_how_often_the_last_one_succeeds(m
     assert tools == {("Read",): (8, 0), ("Bash",): (5, 5), ("Edit",): (4, 1)}
     with ServedPage(machine) as page:
         text = page.view("/patterns/counted?since=all").text
-    assert '<td>Read → Bash ✗ → Edit</td><td class="number">4</td><td class="number" title="1 failed">75%</td>' in text
+    assert (
+        '<td>Read → Bash ✗ → Edit</td><td class="number">4</td><td class="number" title="1 failed">75%</td>'
+        in text
+    )
 
 
 def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
@@ -86,8 +106,14 @@ def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
         assert page.view("/costs").status == 200
         text = page.view("/costs/counted?since=all").text
         for day, dollars in days.items():
-            assert (f"<title>{day}: {dollars:g}</title>" if dollars else f"<title>{day}, price unknown</title>") in text
-        assert '<b>$5.00<span class="muted" title="and what has no known price">+</span></b>' in text
+            assert (
+                f"<title>{day}: {dollars:g}</title>"
+                if dollars
+                else f"<title>{day}, price unknown</title>"
+            ) in text
+        assert (
+            '<b>$5.00<span class="muted" title="and what has no known price">+</span></b>' in text
+        )
         assert "<span>$5</span><span>$2.5</span><span>$0</span>" in text
         assert '<span title="1,000,007">1.0M</span>' in text
         assert "at most $5.00" in text
@@ -97,21 +123,34 @@ def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
 
 
 def rows_of(text: str, by: str) -> dict[str, tuple[int, int, int, int, str]]:
-    """The rows of a table on the page: tokens read, written, from and into a cache, and dollars, by the first cell."""
+    """The rows of a table on the page: tokens read, written, from and into a cache, and dollars, by
+    the first cell."""
     found = re.search(rf'aria-label="By {by}".*?</section>', text, re.DOTALL)
-    rows = re.findall(r"<tr><td>(?:<a [^>]*>)?(.*?)(?:</a>)?</td>(.*?)</tr>", found[0] if found else "")
+    rows = re.findall(
+        r"<tr><td>(?:<a [^>]*>)?(.*?)(?:</a>)?</td>(.*?)</tr>", found[0] if found else ""
+    )
     return {
-        name: (*[int(one.replace(",", "")) for one in re.findall(r'title="([\d,]+)"', rest)],
-               (re.findall(r'class="number">([\d.,]+)(?:<span|</td>)', rest) or ["-"])[0])
+        name: (
+            *[int(one.replace(",", "")) for one in re.findall(r'title="([\d,]+)"', rest)],
+            (re.findall(r'class="number">([\d.,]+)(?:<span|</td>)', rest) or ["-"])[0],
+        )
         for name, rest in rows
-    }  # fmt: skip
+    }
 
 
-@pytest.mark.parametrize(("split", "names"), [("model", ["claude-opus-5", "claude-haiku-4-5"]), ("project", ["agent", "rolls"]),
-    ("runtime", ["Claude Code"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("split", "names"),
+    [
+        ("model", ["claude-opus-5", "claude-haiku-4-5"]),
+        ("project", ["agent", "rolls"]),
+        ("runtime", ["Claude Code"]),
+    ],
+)
 def test_dollars_over_time_are_split_by(machine: StoreUser, split: str, names: list[str]) -> None:
     machine.session(
-        "b", *exchange("Sell", "Sold", at=MONDAY, cwd="/srv/rolls"), answer("m3", MONDAY, "claude-haiku-4-5")
+        "b",
+        *exchange("Sell", "Sold", at=MONDAY, cwd="/srv/rolls"),
+        answer("m3", MONDAY, "claude-haiku-4-5"),
     )
     machine.run("ingest")
     with ServedPage(machine) as page:
@@ -127,9 +166,18 @@ def test_dollars_over_time_are_split_by(machine: StoreUser, split: str, names: l
 def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: str) -> None:
     now = time.time()
     recent = [answer(f"r{hours}", now - hours * 3600, cost=hours + 1) for hours in range(0, 240, 5)]
-    usage = {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 11}
-    cached = assistant("Done.", at=now - 60, message_id="c", message={"model": "claude-opus-5", "usage": usage})
-    machine.session("b", *exchange("Sell", "Sold", at=now - 250 * 3600, cwd="/srv/rolls"), *recent, cached)
+    usage = {
+        "input_tokens": 3,
+        "output_tokens": 5,
+        "cache_read_input_tokens": 7,
+        "cache_creation_input_tokens": 11,
+    }
+    cached = assistant(
+        "Done.", at=now - 60, message_id="c", message={"model": "claude-opus-5", "usage": usage}
+    )
+    machine.session(
+        "b", *exchange("Sell", "Sold", at=now - 250 * 3600, cwd="/srv/rolls"), *recent, cached
+    )
     machine.run("ingest")
     with ServedPage(machine, TZ=zone) as page:
         for since in ("today", "7d", "30d", "all"):
@@ -139,11 +187,14 @@ def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: 
                 done = machine.run("costs", "--json", "--limit", "99", "--by", by, *words, TZ=zone)
                 told = {
                     row[by].rpartition("/")[2]: (
-                        row["input_tokens"], row["output_tokens"], row["cache_read_tokens"],
-                        row["cache_written_tokens"], "-" if row["dollars"] is None else f"{row['dollars']:,.2f}",
+                        row["input_tokens"],
+                        row["output_tokens"],
+                        row["cache_read_tokens"],
+                        row["cache_written_tokens"],
+                        "-" if row["dollars"] is None else f"{row['dollars']:,.2f}",
                     )
                     for row in json.loads(done.stdout)["rows"]
-                }  # fmt: skip
+                }
                 shown = rows_of(text, by)
                 if by in ("session", "runtime"):  # which the page names by its title
                     assert sorted(shown.values()) == sorted(told.values()), since
@@ -154,7 +205,10 @@ def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: 
 def chart_of(text: str) -> dict[str, float]:
     found = re.search(r'<svg class="chart bars".*?</svg>', text, re.DOTALL)
     return (
-        {name: float(value) for name, value in re.findall(r"<title>([\d-]+): ([\d.]+)[^<]*</title>", found[0])}
+        {
+            name: float(value)
+            for name, value in re.findall(r"<title>([\d-]+): ([\d.]+)[^<]*</title>", found[0])
+        }
         if found
         else {}
     )
@@ -166,18 +220,25 @@ def moment(text: str, zone: str) -> float:
 
 def test_a_day_of_23_or_25_hours_is_one_bar(machine: StoreUser) -> None:
     zone = "Europe/Berlin"
-    days = [date(2026, 3, 28) + timedelta(number) for number in range(4)]  # the clocks went forward on the 29th
-    days += [date(2026, 10, 24) + timedelta(number) for number in range(4)]  # and back on the 25th of October
+    # the clocks went forward on the 29th
+    days = [date(2026, 3, 28) + timedelta(number) for number in range(4)]
+    # and back on the 25th of October
+    days += [date(2026, 10, 24) + timedelta(number) for number in range(4)]
     for hour in ("00:30", "23:30"):
         for index, day in enumerate(days):
-            answers = answer(f"{hour}{day}", moment(f"{day}T{hour}", zone), cost=1_000_000 * (index + 1))
-            machine.session(f"{hour}-{index}".replace(":", ""), user("Bake", at=MONDAY - 10**7), answers)
+            answers = answer(
+                f"{hour}{day}", moment(f"{day}T{hour}", zone), cost=1_000_000 * (index + 1)
+            )
+            machine.session(
+                f"{hour}-{index}".replace(":", ""), user("Bake", at=MONDAY - 10**7), answers
+            )
     machine.run("ingest")
     with ServedPage(machine, TZ=zone) as page:
         chart = chart_of(page.view("/costs/counted?since=all").text)
     assert {day: dollars for day, dollars in chart.items() if dollars} == {
-        **{day.isoformat(): 10.0 * (index + 1) for index, day in enumerate(days)}, "2026-09-21": 5.0,
-    }  # fmt: skip
+        **{day.isoformat(): 10.0 * (index + 1) for index, day in enumerate(days)},
+        "2026-09-21": 5.0,
+    }
     first = date(2026, 3, 28)
     assert list(chart) == [(first + timedelta(number)).isoformat() for number in range(len(chart))]
     assert list(chart)[-1] == datetime.now(ZoneInfo(zone)).date().isoformat()
@@ -185,10 +246,16 @@ def test_a_day_of_23_or_25_hours_is_one_bar(machine: StoreUser) -> None:
 
 @pytest.mark.parametrize(
     ("at", "unit", "first"),
-    [("1970-01-01T12:00:00+00:00", "year", "1970"), ("2024-02-03T12:00:00+00:00", "month", "2024-02"),
-     ("0001-01-02T12:00:00+00:00", "day", "2026-09-21"), ("1000-01-02T12:00:00+00:00", "year", "")],
-)  # fmt: skip
-def test_a_record_of_long_ago_makes_no_thousand_bars(machine: StoreUser, at: str, unit: str, first: str) -> None:
+    [
+        ("1970-01-01T12:00:00+00:00", "year", "1970"),
+        ("2024-02-03T12:00:00+00:00", "month", "2024-02"),
+        ("0001-01-02T12:00:00+00:00", "day", "2026-09-21"),
+        ("1000-01-02T12:00:00+00:00", "year", ""),
+    ],
+)
+def test_a_record_of_long_ago_makes_no_thousand_bars(
+    machine: StoreUser, at: str, unit: str, first: str
+) -> None:
     old = answer("old", MONDAY)
     old["timestamp"] = at.replace("+00:00", ".000Z")
     machine.session("old", user("Bake", at=MONDAY), old)
@@ -219,7 +286,10 @@ def test_the_costs_of_what_is_excluded_are_not_told(machine: StoreUser) -> None:
 
 def test_only_the_project_that_is_chosen_counts(machine: StoreUser) -> None:
     machine.session(
-        "b", *exchange("Bake", "Baked", at=MONDAY, cwd="/srv/rolls"), answer("m9", MONDAY), project="-srv-rolls"
+        "b",
+        *exchange("Bake", "Baked", at=MONDAY, cwd="/srv/rolls"),
+        answer("m9", MONDAY),
+        project="-srv-rolls",
     )
     machine.run("ingest")
     with ServedPage(machine) as page:
@@ -229,7 +299,9 @@ def test_only_the_project_that_is_chosen_counts(machine: StoreUser) -> None:
 
 def test_counting_ends_where_nobody_waits_for_it_any_more() -> None:
     answers = iter([False, False, True])
-    request = PageRequest(*[None] * len(PageRequest._fields))._replace(is_gone=lambda: next(answers))  # type: ignore[arg-type]
+    request = PageRequest(*[None] * len(PageRequest._fields))._replace(
+        is_gone=lambda: next(answers)
+    )  # type: ignore[arg-type]
     counted = request.while_wanted(itertools.count())
     assert [next(counted), next(counted)] == [0, 1]
     with pytest.raises(VisitorGoneError):

@@ -1,4 +1,5 @@
-"""What was said, named or run may hold anything: none of it is markup on the page, and none of it breaks the page."""
+"""What was said, named or run may hold anything: none of it is markup on the page, and none of it
+breaks the page."""
 
 from __future__ import annotations
 
@@ -16,7 +17,17 @@ from store_scene import StoreUser
 from session_memory.web.jinja import code, markdown
 
 STRINGS = some(10_000, 3_000)
-URLS = {"href", "src", "action", "data-load", "data-live", "data-live-later", "data-from", "formaction", "content"}
+URLS = {
+    "href",
+    "src",
+    "action",
+    "data-load",
+    "data-live",
+    "data-live-later",
+    "data-from",
+    "formaction",
+    "content",
+}
 WEB = ("http://", "https://", "mailto:")
 
 
@@ -61,7 +72,13 @@ def test_ten_thousand_hostile_texts_are_no_more_than_text_as_markdown_and_as_cod
 
 
 def test_the_judge_sees_what_is_hostile() -> None:
-    for text in ("<p onclick='x'>", "<iframe>", "<a href='javascript:x'>", "<img src=x>", "<a href='//x.example'>"):
+    for text in (
+        "<p onclick='x'>",
+        "<iframe>",
+        "<a href='javascript:x'>",
+        "<img src=x>",
+        "<a href='//x.example'>",
+    ):
         assert faults(text), text
 
 
@@ -72,18 +89,34 @@ def test_hostile_names_files_texts_and_arguments_break_no_view(tmp_path: Path) -
         records = [record("custom-title", customTitle=hostile(source), sessionId=f"s{number}")]
         for _ in range(12):
             path = f"/srv/{hostile(source)}"
-            arguments = {"file_path": path, "old_string": hostile(source), "new_string": hostile(source)}
+            arguments = {
+                "file_path": path,
+                "old_string": hostile(source),
+                "new_string": hostile(source),
+            }
             records += exchange(f"please look at {hostile(source)}", hostile(source))
-            records.append(assistant({"type": "tool_use", "id": "t1", "name": "Edit", "input": arguments}))
+            records.append(
+                assistant({"type": "tool_use", "id": "t1", "name": "Edit", "input": arguments})
+            )
             records.append(assistant((hostile(source), {"command": hostile(source)})))
-            results = [{"tool_use_id": "t1", "type": "tool_result", "content": hostile(source), "is_error": True}]
+            results = [
+                {
+                    "tool_use_id": "t1",
+                    "type": "tool_result",
+                    "content": hostile(source),
+                    "is_error": True,
+                }
+            ]
             records.append(user(results))
         person.session(f"s{number}", *records, project=f"-srv-{number}")
     with ServedPage(person) as page:
         page.until("/session/s7", "/list")
         seen: set[str] = set()
         waiting = [f"{page.root}/session/s{number}" for number in range(8)]
-        waiting += [f"{page.root}{path}" for path in ("/", "/list", "/palette?q=a", "/search?q=look", "/timeline")]
+        waiting += [
+            f"{page.root}{path}"
+            for path in ("/", "/list", "/palette?q=a", "/search?q=look", "/timeline")
+        ]
         while waiting and len(seen) < 120:
             address = waiting.pop(0)
             if address in seen:

@@ -25,7 +25,9 @@ SESSIONS = 3  # of each runtime
 CORE_SHARE = 0.003
 TICKS = os.sysconf("SC_CLK_TCK")
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the time of a process is read from /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the time of a process is read from /proc"
+)
 
 
 def write_sessions(home: Path) -> None:
@@ -41,9 +43,13 @@ def write_sessions(home: Path) -> None:
         path = write_chat(Path(runtime("gemini").config_dir({"HOME": str(home)})), author)
         os.utime(path, (hour_ago, hour_ago))
     steps = json.dumps(
-        {"schema_version": "ATIF-v1.7", "session_id": "atif-1", "agent": {"name": "own"},
-         "steps": atif_exchange("an old question", "an old answer", at=hour_ago)}
-    )  # fmt: skip
+        {
+            "schema_version": "ATIF-v1.7",
+            "session_id": "atif-1",
+            "agent": {"name": "own"},
+            "steps": atif_exchange("an old question", "an old answer", at=hour_ago),
+        }
+    )
     path = home / ".atif" / "trajectory.json"
     path.parent.mkdir()
     path.write_text(steps)
@@ -94,7 +100,8 @@ def settle(page: ServedPage) -> int:
 def test_it_does_nothing_as_long_as_nothing_changes(page: ServedPage, person: StoreUser) -> None:
     page.until("plan a trip", "/list")
     settle(page)
-    append(person.projects / "-srv-agent" / "one.jsonl", *exchange("and a hotel", "Booked."))  # so that it looks again
+    # so that it looks again
+    append(person.projects / "-srv-agent" / "one.jsonl", *exchange("and a hotel", "Booked."))
     page.until("Booked.", "/session/one")
     before = settle(page)
     with closing(sqlite3.connect(person.database)) as connection:
@@ -102,7 +109,8 @@ def test_it_does_nothing_as_long_as_nothing_changes(page: ServedPage, person: St
     assert len(runtimes) == len(all_runtimes())
     began = cpu_seconds(page)
     time.sleep(6)
-    assert cpu_seconds(page) - began < 0.3  # one look at everything, on a machine that has other things to do
+    # one look at everything, on a machine that has other things to do
+    assert cpu_seconds(page) - began < 0.3
     assert version(page) == before
 
 

@@ -1,4 +1,5 @@
-"""The page offers the command that resumes a session only if that works, else the one that restores it."""
+"""The page offers the command that resumes a session only if that works, else the one that restores
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ def test_a_deleted_session_can_be_restored_if_it_is_kept_and_else_offers_nothing
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = KeptUser(tmp_path, monkeypatch)
-    paths = [person.talk(name, *exchange("one?", "Two.", cwd=str(tmp_path))) for name in ("there", "kept")]
+    paths = [
+        person.talk(name, *exchange("one?", "Two.", cwd=str(tmp_path)))
+        for name in ("there", "kept")
+    ]
     person.keep()
     person.config("keep: text\n")
     paths.append(person.talk("lost", *exchange("one?", "Two.", cwd=str(tmp_path))))

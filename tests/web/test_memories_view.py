@@ -27,7 +27,8 @@ FACT = "# Facts\n\n## The bakery opens at five ^bcdefghijk\n"
 
 @pytest.fixture
 def user(tmp_path: Path) -> StoreUser:
-    """A user with a repository, in which a file was changed since a decision about it, and a fact."""
+    """A user with a repository, in which a file was changed since a decision about it, and a
+    fact."""
     user = StoreUser(tmp_path)
     shop = repository(tmp_path / "shop")
     (shop / "src").mkdir()
@@ -44,7 +45,10 @@ def user(tmp_path: Path) -> StoreUser:
 
 
 def titles(answer: Answer) -> list[str]:
-    return [html.unescape(title) for title in re.findall(r'<h2 class="grow" id="title-[^"]*">([^<]*)', answer.text)]
+    return [
+        html.unescape(title)
+        for title in re.findall(r'<h2 class="grow" id="title-[^"]*">([^<]*)', answer.text)
+    ]
 
 
 def press(page: ServedPage, action: str, id: str, token: str | None = None) -> Answer:
@@ -57,10 +61,15 @@ def press(page: ServedPage, action: str, id: str, token: str | None = None) -> A
     return page.ask(f"{page.root}/memories/{action}", method="POST", body=body, **headers)
 
 
-def test_each_is_shown_with_its_quotation_its_origin_and_the_path_of_its_page(user: StoreUser) -> None:
+def test_each_is_shown_with_its_quotation_its_origin_and_the_path_of_its_page(
+    user: StoreUser,
+) -> None:
     with ServedPage(user) as page:
         text = page.view("/memories").text
-        assert titles(page.view("/memories")) == ["Sessions are kept in Redis", "The bakery opens at five"]
+        assert titles(page.view("/memories")) == [
+            "Sessions are kept in Redis",
+            "The bakery opens at five",
+        ]
         assert "then Redis it is" in text
         assert "<b>only</b>" not in text
         assert re.search(rf'href="{page.root}/session/s1\?at=2"', text)
@@ -90,11 +99,16 @@ def test_one_that_is_forgotten_is_gone_from_its_page_and_can_be_taken_back(user:
         assert not decisions.exists() or "Redis" not in decisions.read_text()
         assert "1 memory forgotten within a day" in page.view("/memories").text
         assert press(page, "take-back", "abcdefghij").status == 303
-        assert titles(page.view("/memories")) == ["Sessions are kept in Redis", "The bakery opens at five"]
+        assert titles(page.view("/memories")) == [
+            "Sessions are kept in Redis",
+            "The bakery opens at five",
+        ]
         assert "Redis" in decisions.read_text()
 
 
-def test_nothing_is_forgotten_without_a_form_of_ours_nor_by_a_part_of_an_id(user: StoreUser) -> None:
+def test_nothing_is_forgotten_without_a_form_of_ours_nor_by_a_part_of_an_id(
+    user: StoreUser,
+) -> None:
     with ServedPage(user) as page:
         assert press(page, "forget", "abcdefghij", token="guessed").status == 403
         assert press(page, "forget", "abc").status == 404

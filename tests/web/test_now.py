@@ -1,4 +1,5 @@
-"""Now: what each session was told and what waits for it, in the very words, and whose hands meet."""
+"""Now: what each session was told and what waits for it, in the very words, and whose hands
+meet."""
 
 from __future__ import annotations
 
@@ -31,9 +32,13 @@ class Person:
     def __init__(self, plain: PlainUser) -> None:
         self.home: Path = plain.root
         self.environment = {
-            "HOME": str(plain.root), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "TZ": "UTC",
+            "HOME": str(plain.root),
+            "PATH": os.defpath,
+            "PYTHONPATH": str(ROOT),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
             "PYTHONUNBUFFERED": "1",
-        }  # fmt: skip
+        }
 
 
 @pytest.fixture
@@ -53,7 +58,9 @@ def page(plain: PlainUser, other: Path) -> Iterator[ServedPage]:
 
 def waiting_in(shown: str) -> list[str]:
     """What is shown as waiting, in its own words."""
-    quotes = re.findall(r'<article class="card session waits".*?<pre class="quote">(.*?)</pre>', shown, re.S)
+    quotes = re.findall(
+        r'<article class="card session waits".*?<pre class="quote">(.*?)</pre>', shown, re.S
+    )
     return [re.sub("</?span.*?>", "", one).rstrip("\n") for one in quotes]
 
 
@@ -70,7 +77,9 @@ def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
     assert shown.index("Next updates") < shown.index("Gladly.")
 
 
-def test_what_a_session_was_told_is_there_after_its_prompt(plain: PlainUser, other: Path, page: ServedPage) -> None:
+def test_what_a_session_was_told_is_there_after_its_prompt(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
     plain.run()
     shown = page.until("Update it got ")
     assert "plan a trip" in shown.text
@@ -84,12 +93,16 @@ def test_a_file_in_two_hands_is_listed_with_both_until_it_was_told(
     own = plain.project_dir / f"{plain.session_id}.jsonl"
     append(own, assistant(("Read", {"file_path": str(cart)})))
     plain.run()
-    append(other, assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"})))
+    append(
+        other, assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"}))
+    )
     cart.write_text("2\n")
     shown = unescape(page.until('aria-label="Collisions"').text)
     [listed] = re.findall(r'aria-label="Collisions">(.*?)</section>', shown, re.S)
     assert "cart.py" in listed
-    holders = [re.sub(r"<.*?>", " ", one) for one in re.findall(r'<li class="row">.*?</li>', listed, re.S)]
+    holders = [
+        re.sub(r"<.*?>", " ", one) for one in re.findall(r'<li class="row">.*?</li>', listed, re.S)
+    ]
     assert [" ".join(one.split()[:-1]) for one in holders] == [
         "plan a trip edited just",
         "tend the roses read just now not told",
@@ -103,7 +116,9 @@ def test_a_file_in_two_hands_is_listed_with_both_until_it_was_told(
         time.sleep(0.05)
 
 
-def test_an_idle_session_is_a_line_and_each_has_one_age(plain: PlainUser, other: Path, page: ServedPage) -> None:
+def test_an_idle_session_is_a_line_and_each_has_one_age(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
     ago = time.time() - 40 * 60
     old = plain.session(*exchange("paint the fence", "Painted.", at=ago))
     os.utime(old, (ago + 20 * 60, ago + 20 * 60))  # a record without a message came later
@@ -117,14 +132,18 @@ def test_an_idle_session_is_a_line_and_each_has_one_age(plain: PlainUser, other:
     assert len(of_card) == 1
 
 
-def test_what_was_said_last_is_quoted_without_the_marks_of_markdown(other: Path, page: ServedPage) -> None:
+def test_what_was_said_last_is_quoted_without_the_marks_of_markdown(
+    other: Path, page: ServedPage
+) -> None:
     said = "## Done\n\nI fixed **both** of `cart.py`:\n\n```python\n__init__ = 2 * 3\n```\n- see [the docs](https://x.example)"
     append(other, *exchange("> why is `__init__` slow?", said))
     shown = page.until("Done I fixed both of cart.py: __init__ = 2 * 3 • see the docs").text
     assert ">why is __init__ slow?<" in shown
 
 
-def test_what_an_agent_does_is_said_where_sessions_are_listed(other: Path, page: ServedPage) -> None:
+def test_what_an_agent_does_is_said_where_sessions_are_listed(
+    other: Path, page: ServedPage
+) -> None:
     append(other, user("water the roses"))
     shown = page.until('<span class="badge green">at work</span>').text
     assert re.search(r">\d at work<", shown)
@@ -139,11 +158,16 @@ def test_what_an_agent_does_is_said_where_sessions_are_listed(other: Path, page:
 @pytest.mark.parametrize(
     ("role", "tool", "silent_seconds", "work"),
     [
-        ("user", "", 300, "at work"), ("user", "", 700, ""), ("assistant", "Bash", 300, "at work: Bash"),
-        ("assistant", "Bash", 700, ""), ("assistant", "", 10, "at work"), ("assistant", "", 30, ""),
-        ("tool", "Edit", 30, "at work: Edit"), ("", "", 10_000, ""),
+        ("user", "", 300, "at work"),
+        ("user", "", 700, ""),
+        ("assistant", "Bash", 300, "at work: Bash"),
+        ("assistant", "Bash", 700, ""),
+        ("assistant", "", 10, "at work"),
+        ("assistant", "", 30, ""),
+        ("tool", "Edit", 30, "at work: Edit"),
+        ("", "", 10_000, ""),
     ],
-)  # fmt: skip
+)
 def test_who_has_answered_or_does_nothing_for_long_is_not_at_work(
     role: str, tool: str, silent_seconds: float, work: str
 ) -> None:
@@ -162,14 +186,22 @@ class Operator(Person):
     def __init__(self, layout: Layout, home: Path) -> None:
         (home / ".claude" / "projects").mkdir(parents=True)
         self.home = home
-        self.environment = {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+        self.environment = {
+            "HOME": str(home),
+            "PATH": os.defpath,
+            "PYTHONPATH": str(ROOT),
+            "LANG": "C.UTF-8",
+        }
         self.environment |= {"TZ": "UTC", "PYTHONUNBUFFERED": "1"}
 
 
 def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path: Path) -> None:
     HostDatabase(f"{layout.root}/store/messages.db").close()
     for group in ("main", "garden"):
-        write(Path(layout.group(group).transcript(f"id-of-{group}")), *exchange(f"what of {group}?", "All is well."))
+        write(
+            Path(layout.group(group).transcript(f"id-of-{group}")),
+            *exchange(f"what of {group}?", "All is well."),
+        )
     with ServedPage(Operator(layout, tmp_path / "home"), "--home", layout.root) as page:
         page.until("what of main?")
         shown = page.until("what of garden?").text
@@ -182,16 +214,22 @@ def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path
         waiting = "\n".join(waiting_in(unescape(page.until('aria-label="Next updates"').text)))
         assert "water the roses" in waiting
         callback: Any = updates_callback(layout.group("garden"), "chat")
-        answer = asyncio.run(callback({"prompt": "hello", "session_id": "id-of-garden"}, None, None))
+        answer = asyncio.run(
+            callback({"prompt": "hello", "session_id": "id-of-garden"}, None, None)
+        )
         assert answer["hookSpecificOutput"]["additionalContext"] in waiting
         page.until("Update it got ")
-    alone = ServedPage(Operator(layout, tmp_path / "other"), "--home", f"{layout.root}/groups/garden")
+    alone = ServedPage(
+        Operator(layout, tmp_path / "other"), "--home", f"{layout.root}/groups/garden"
+    )
     with alone as page:
         assert "what of main?" not in page.until("what of garden?").text
         assert page.view("/session/id-of-main").status == 404
 
 
-@pytest.mark.parametrize(("clock", "hours"), [("00:07", 12), ("11:30", 12), ("12:30", 12.5), ("23:00", 23)])
+@pytest.mark.parametrize(
+    ("clock", "hours"), [("00:07", 12), ("11:30", 12), ("12:30", 12.5), ("23:00", 23)]
+)
 def test_at_night_what_was_before_midnight_is_active_too(clock: str, hours: float) -> None:
     now = time.mktime(time.strptime(f"2026-02-21 {clock}", "%Y-%m-%d %H:%M"))
     assert now - active_since(now) == hours * 3600

@@ -18,7 +18,9 @@ def user(tmp_path: Path) -> StoreUser:
     user.session("trip", *trip())
     for number in range(6):
         words = f"the cherry jam number {number} " + "cherry " * number
-        user.session(f"jam{number}", *exchange(words, "tasty", at=MONDAY + 60 * number, cwd="/srv/jam"))
+        user.session(
+            f"jam{number}", *exchange(words, "tasty", at=MONDAY + 60 * number, cwd="/srv/jam")
+        )
     user.run("ingest")
     return user
 
@@ -28,7 +30,10 @@ def sessions(text: str) -> list[str]:
 
 
 def test_it_finds_what_the_command_finds_in_the_same_order(user: StoreUser) -> None:
-    expected = [hit["conversation"]["session_id"] for hit in user.result("search", "cherry", "--limit", "20")["hits"]]
+    expected = [
+        hit["conversation"]["session_id"]
+        for hit in user.result("search", "cherry", "--limit", "20")["hits"]
+    ]
     with ServedPage(user) as page:
         assert sessions(page.view("/search?q=cherry").text) == expected
         assert len(expected) == 7
@@ -36,12 +41,26 @@ def test_it_finds_what_the_command_finds_in_the_same_order(user: StoreUser) -> N
 
 def test_what_one_chooses_limits_it(user: StoreUser) -> None:
     found = {
-        "project=jam": 6, "project=agent": 1, "project=none": 0, "runtime=claude-code": 7, "runtime=pi": 0,
-        "who=user": 6, "who=assistant": 1, "who=command": 0, "session=trip": 1, "since=today": 0, "since=all": 7,
-        "since=nonsense": 7, "who=nobody": 7, "limit=2": 2, "limit=x": 7,
-    }  # fmt: skip
+        "project=jam": 6,
+        "project=agent": 1,
+        "project=none": 0,
+        "runtime=claude-code": 7,
+        "runtime=pi": 0,
+        "who=user": 6,
+        "who=assistant": 1,
+        "who=command": 0,
+        "session=trip": 1,
+        "since=today": 0,
+        "since=all": 7,
+        "since=nonsense": 7,
+        "who=nobody": 7,
+        "limit=2": 2,
+        "limit=x": 7,
+    }
     with ServedPage(user) as page:
-        assert {limit: len(sessions(page.view(f"/search?q=cherry&{limit}").text)) for limit in found} == found
+        assert {
+            limit: len(sessions(page.view(f"/search?q=cherry&{limit}").text)) for limit in found
+        } == found
 
 
 def test_a_hit_shows_its_words_and_what_was_said_around_it(user: StoreUser) -> None:
@@ -56,9 +75,13 @@ def test_a_hit_shows_its_words_and_what_was_said_around_it(user: StoreUser) -> N
         assert '<dd class="as-is">plan a trip to &lt;b&gt;Japan&lt;/b&gt;</dd>' in around
 
 
-def test_what_is_excluded_is_not_found_nor_shown_around_a_number_that_one_guesses(user: StoreUser) -> None:
+def test_what_is_excluded_is_not_found_nor_shown_around_a_number_that_one_guesses(
+    user: StoreUser,
+) -> None:
     [hit] = user.result("search", "blossom")["hits"]
-    around = f"/search/around?conversation={hit['conversation']['id']}&number={hit['entry']['number']}"
+    around = (
+        f"/search/around?conversation={hit['conversation']['id']}&number={hit['entry']['number']}"
+    )
     with ServedPage(user) as page:
         assert "blossom" in page.view(around).text
         user.config("sessions: {trip: {ignore: true}}")
@@ -68,7 +91,16 @@ def test_what_is_excluded_is_not_found_nor_shown_around_a_number_that_one_guesse
 
 def test_any_text_is_a_query_and_none_is_markup(user: StoreUser) -> None:
     with ServedPage(user) as page:
-        for query in ('"', "<script>alert(1)</script>", "👩‍🚀", "x" * 5000, "%00", "-cherry", "🎉 OR", "'--"):
+        for query in (
+            '"',
+            "<script>alert(1)</script>",
+            "👩‍🚀",
+            "x" * 5000,
+            "%00",
+            "-cherry",
+            "🎉 OR",
+            "'--",
+        ):
             answer = page.view(f"/search?q={quote(query)}")
             assert answer.status == 200, query
             assert "<script>alert" not in answer.text, query

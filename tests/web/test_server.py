@@ -36,7 +36,9 @@ class Listener:
 
     def __init__(self, page: ServedPage) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=WAIT_SECONDS)
-        self.connection.request("GET", f"{page.root}/changes", headers={"Host": page.host, "Cookie": page.cookie})
+        self.connection.request(
+            "GET", f"{page.root}/changes", headers={"Host": page.host, "Cookie": page.cookie}
+        )
         self._events = self.connection.getresponse()
 
     def next(self) -> bytes:
@@ -118,7 +120,10 @@ def test_a_view_that_counts_for_long_stops_when_the_page_ends() -> None:
     async def shown() -> None:
         parts: Any = Everything()
         page = PageApp(parts, parts, Access(0), {}, parts, parts, print)
-        request = Request({"type": "http", "path": "/", "query_string": b"", "headers": [], "path_params": {}}, never)
+        request = Request(
+            {"type": "http", "path": "/", "query_string": b"", "headers": [], "path_params": {}},
+            never,
+        )
         asking = asyncio.ensure_future(page._shown(View("costs", "/costs", count))(request))
         assert await asyncio.to_thread(has_begun.wait, WAIT_SECONDS)
         asking.cancel()  # as the server does with what is open at its end
@@ -144,7 +149,9 @@ def test_what_is_said_meanwhile_is_there_within_a_second(user: StoreUser) -> Non
     assert min(took) < 1
 
 
-def test_what_breaks_while_the_page_is_open_is_said_and_gone_once_it_is_mended(user: StoreUser) -> None:
+def test_what_breaks_while_the_page_is_open_is_said_and_gone_once_it_is_mended(
+    user: StoreUser,
+) -> None:
     said = "max_characters"
     with ServedPage(user) as page:
         page.until("cart", "/list")

@@ -14,7 +14,11 @@ from page_scene import ServedPage
 from records import append, assistant, exchange, record, user, write
 from store_scene import StoreUser
 
-EDIT = {"file_path": "/srv/agent/cart.py", "old_string": "cache = True\n", "new_string": "cache = False\n"}
+EDIT = {
+    "file_path": "/srv/agent/cart.py",
+    "old_string": "cache = True\n",
+    "new_string": "cache = False\n",
+}
 
 
 def call(tool: str, id: str, arguments: dict[str, str]) -> dict[str, object]:
@@ -31,7 +35,9 @@ def user_with_sessions(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     user_of_page = StoreUser(Path(tmp_path_factory.mktemp("user")))
     user_of_page.session(
         "s1",
-        *exchange("Why is the cart **empty**?", "The `cache` was stale:\n\n```python\nreturn 1\n```"),
+        *exchange(
+            "Why is the cart **empty**?", "The `cache` was stale:\n\n```python\nreturn 1\n```"
+        ),
         assistant(call("Edit", "call-1", EDIT)),
         result("call-1", "The file was updated."),
         assistant(call("Bash", "call-2", {"command": "pytest -q"})),
@@ -58,9 +64,17 @@ def test_the_dialogue_has_what_was_said_with_markdown_and_code(page: ServedPage)
 
 def test_who_says_something_after_a_tool_was_called_is_named(tmp_path: Path) -> None:
     asker = StoreUser(tmp_path)
-    said = [user("run the tests"), assistant(call("Bash", "c1", {"command": "pytest"})), user("and then the linter")]
+    said = [
+        user("run the tests"),
+        assistant(call("Bash", "c1", {"command": "pytest"})),
+        user("and then the linter"),
+    ]
     asker.session(
-        "s1", *said, assistant("Both pass."), assistant(call("Bash", "c2", {"command": "ls"})), assistant("Bye.")
+        "s1",
+        *said,
+        assistant("Both pass."),
+        assistant(call("Bash", "c2", {"command": "ls"})),
+        assistant("Bye."),
     )
     with ServedPage(asker) as page:
         text = page.until("Bye.", "/session/s1").text
@@ -72,7 +86,11 @@ def test_what_a_file_is_called_in_is_no_link_and_leads_nowhere(tmp_path: Path) -
     said = "See [cart.py](/srv/agent/cart%201.py), [docs](https://x.example/a), [that](javascript:alert(1)) and ![it](a.png)."
     reader.session("s1", *exchange("Where is it?", said))
     with ServedPage(reader) as page:
-        prose = page.until("x.example", "/session/s1").text.partition('class="prose">')[2].partition("</div>")[0]
+        prose = (
+            page.until("x.example", "/session/s1")
+            .text.partition('class="prose">')[2]
+            .partition("</div>")[0]
+        )
         assert '<span class="aim" title="/srv/agent/cart 1.py">cart.py</span>' in prose
         assert re.findall(r'href="([^"]*)"', prose) == ["https://x.example/a"]
         assert re.sub("<[^>]+>", "", prose).strip() == "See cart.py, docs, that and [it]."
@@ -97,10 +115,16 @@ def test_an_edit_is_shown_as_a_diff(page: ServedPage) -> None:
     assert "lines counted from where the edit begins" in text
 
 
-def test_a_diff_has_the_numbers_of_the_file_and_its_context_if_the_transcript_has_them(tmp_path: Path) -> None:
+def test_a_diff_has_the_numbers_of_the_file_and_its_context_if_the_transcript_has_them(
+    tmp_path: Path,
+) -> None:
     owner = StoreUser(tmp_path)
     old = 'text = """one\n' + "x" * 900
-    edit = {"file_path": "/srv/agent/cart.py", "old_string": old, "new_string": old.replace("one", "two")}
+    edit = {
+        "file_path": "/srv/agent/cart.py",
+        "old_string": old,
+        "new_string": old.replace("one", "two"),
+    }
     patch = {
         "oldStart": 41,
         "newStart": 43,
@@ -116,7 +140,9 @@ def test_a_diff_has_the_numbers_of_the_file_and_its_context_if_the_transcript_ha
         assert rows == [("", "43"), ("del", "42"), ("add", "44"), ("", "45")]
         assert "lines counted" not in html
         assert "<summary>500 more characters</summary>" in html
-        assert f'<span class="s2">{"x" * 400}</span>' in html, "of the string that begins a line before"
+        assert f'<span class="s2">{"x" * 400}</span>' in html, (
+            "of the string that begins a line before"
+        )
     exported = owner.run("export", "s1", "--full", "--format", "html").stdout
     assert re.findall(r'<span(?: class="(\w+)")? data-line="(\d+)">', exported) == rows
 
@@ -134,7 +160,12 @@ def test_the_outline_has_the_requests_and_the_files_that_were_changed(page: Serv
 
 
 def test_a_session_that_is_not_there_is_said(page: ServedPage) -> None:
-    for path in ("/session/nobody", "/session/s", "/session/s1/call?of=99&item=1", "/session/s1/items?of=0"):
+    for path in (
+        "/session/nobody",
+        "/session/s",
+        "/session/s1/call?of=99&item=1",
+        "/session/s1/items?of=0",
+    ):
         answer = page.view(path)
         assert answer.status == 404, path
         assert "Not here" in answer.text
@@ -142,14 +173,18 @@ def test_a_session_that_is_not_there_is_said(page: ServedPage) -> None:
 
 def test_only_the_part_that_is_read_is_loaded_and_an_entry_has_a_link(tmp_path: Path) -> None:
     user_of_page = StoreUser(tmp_path)
-    user_of_page.session("long", *[one for n in range(300) for one in exchange(f"question {n:03}", f"answer {n:03}")])
+    user_of_page.session(
+        "long", *[one for n in range(300) for one in exchange(f"question {n:03}", f"answer {n:03}")]
+    )
     with ServedPage(user_of_page) as page:
         page.until("question", "/list")
         first = page.view("/session/long?at=1").text
         assert "answer 000" in first
         assert "answer 299" not in first
         assert "answer 289" in page.view("/session/long?at=580").text
-        assert "answer 299" in page.view("/session/long").text, "one that is at work is shown from its end"
+        assert "answer 299" in page.view("/session/long").text, (
+            "one that is at work is shown from its end"
+        )
         addresses = re.findall(r'data-load="([^"]+/items[^"]+)"', first)
         texts = [page.ask(unescape(address)).text for address in addresses]
         assert sum(text.count("answer ") for text in [first, *texts]) >= 300
@@ -175,7 +210,9 @@ def test_what_is_excluded_is_not_there(tmp_path: Path) -> None:
 
 def test_what_is_written_now_is_in_the_last_part(tmp_path: Path) -> None:
     user_of_page = StoreUser(tmp_path)
-    path = write(user_of_page.projects / "-srv-agent" / "s1.jsonl", *exchange("What is new?", "Nothing."))
+    path = write(
+        user_of_page.projects / "-srv-agent" / "s1.jsonl", *exchange("What is new?", "Nothing.")
+    )
     with ServedPage(user_of_page) as page:
         shown = page.until("Nothing.", "/session/s1").text
         live = re.search(r'data-live="([^"]+/items[^"]+)"', shown)
@@ -188,16 +225,27 @@ TOLD = 'A record of your other sessions, not instructions:\n[Session Activity]\n
 
 
 def told_session(owner: StoreUser, id: str = "s1") -> None:
-    hook = {"type": "hook_additional_context", "content": ["Of another hook", TOLD], "hookEvent": "UserPromptSubmit"}
+    hook = {
+        "type": "hook_additional_context",
+        "content": ["Of another hook", TOLD],
+        "hookEvent": "UserPromptSubmit",
+    }
     thinking = {"type": "thinking", "thinking": "The oven is **theirs**.\n\nI look first."}
     answer = assistant(thinking)
     usage = {"input_tokens": 1000, "output_tokens": 2000, "cache_read_input_tokens": 40_000}
     answer["message"] = {**answer["message"], "model": "claude-opus-4-5", "usage": usage}  # type: ignore[dict-item]
     owner.session(
-        id, *exchange("Bake", "Yes."), user("Heat it"), record("attachment", attachment=hook), answer,
-        assistant(call("Read", "c1", {"file_path": "/srv/agent/src/oven.py"})), assistant(call("Bash", "c2", {"command": "ls"})),
-        assistant("Done."), *exchange("And clean it", "Clean."), assistant(call("Bash", "c3", {"command": "rm crumbs"})),
-    )  # fmt: skip
+        id,
+        *exchange("Bake", "Yes."),
+        user("Heat it"),
+        record("attachment", attachment=hook),
+        answer,
+        assistant(call("Read", "c1", {"file_path": "/srv/agent/src/oven.py"})),
+        assistant(call("Bash", "c2", {"command": "ls"})),
+        assistant("Done."),
+        *exchange("And clean it", "Clean."),
+        assistant(call("Bash", "c3", {"command": "rm crumbs"})),
+    )
 
 
 def test_what_a_session_was_told_is_where_it_was_told_with_what_it_did_next(tmp_path: Path) -> None:
@@ -231,7 +279,9 @@ def test_thinking_is_folded_among_the_calls(tmp_path: Path) -> None:
         text = page.until("crumbs", "/session/s1").text
         folded = text.partition('<details class="tool thought"')[2].partition("</details>")[0]
         assert "The oven is <strong>theirs</strong>." in folded
-        assert len(re.findall(r' id="([^"]+)"', text)) == len(set(re.findall(r' id="([^"]+)"', text)))
+        assert len(re.findall(r' id="([^"]+)"', text)) == len(
+            set(re.findall(r' id="([^"]+)"', text))
+        )
 
 
 def test_the_cost_of_a_session_is_that_of_its_models(tmp_path: Path) -> None:
@@ -250,7 +300,9 @@ def test_a_session_has_the_same_age_in_every_view(tmp_path: Path) -> None:
     os.utime(path, (time.time() - 100, time.time() - 100))  # something was written that nobody said
     with ServedPage(owner) as page:
         page.until("Bake", "/list")
-        ages = [re.findall(r'<time datetime="([^"]+)"[^>]+data-ago>', page.until("Bake", view).text) for view in
-                ("/", "/list", "/palette?q=bake", "/session/s1")]  # fmt: skip
+        ages = [
+            re.findall(r'<time datetime="([^"]+)"[^>]+data-ago>', page.until("Bake", view).text)
+            for view in ("/", "/list", "/palette?q=bake", "/session/s1")
+        ]
         assert [one[:1] for one in ages] == [ages[0][:1]] * 4
         assert ages[0]

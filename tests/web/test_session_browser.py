@@ -1,4 +1,5 @@
-"""A session and the files in a real Chromium: what is folded, at three widths, in both themes, by mouse and by keys."""
+"""A session and the files in a real Chromium: what is folded, at three widths, in both themes, by
+mouse and by keys."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from store_scene import StoreUser
 
 WIDTHS = ((1400, 900), (900, 700), (400, 800))
 TOLD = 'A record of your other sessions, not instructions:\n[Session Activity]\n! oven.py: edited 2m ago by "bread"'
-NEW = 'def heat(oven):\n    """Heat\n    it."""\n    return ' + " + ".join(f"oven.part_{n}" for n in range(60))
+NEW = 'def heat(oven):\n    """Heat\n    it."""\n    return ' + " + ".join(
+    f"oven.part_{n}" for n in range(60)
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +26,32 @@ def owner(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     usage = {"input_tokens": 1000, "output_tokens": 2000, "cache_read_input_tokens": 40_000}
     thinking = {"type": "thinking", "thinking": "The oven is theirs.\n\nI look first."}
     thought = assistant(thinking, message={"model": "claude-opus-4-5", "usage": usage})
-    edit = {"file_path": "/srv/agent/oven.py", "old_string": "def heat():\n    pass", "new_string": NEW}
+    edit = {
+        "file_path": "/srv/agent/oven.py",
+        "old_string": "def heat():\n    pass",
+        "new_string": NEW,
+    }
     edited = assistant({"type": "tool_use", "id": "c1", "name": "Edit", "input": edit})
-    read = assistant({"type": "tool_use", "id": "r1", "name": "Read", "input": {"file_path": "/srv/agent/oven.py"}})
-    found.session("other", *exchange("Look at the oven, and tell me how it is heated", "Yes."), read)
+    read = assistant(
+        {
+            "type": "tool_use",
+            "id": "r1",
+            "name": "Read",
+            "input": {"file_path": "/srv/agent/oven.py"},
+        }
+    )
     found.session(
-        "s1", *[one for n in range(12) for one in exchange(f"Bake loaf {n}", f"Loaf {n} is baked.")],
-        user("Heat it"), record("attachment", attachment=hook), thought, edited, assistant("Done."),
-    )  # fmt: skip
+        "other", *exchange("Look at the oven, and tell me how it is heated", "Yes."), read
+    )
+    found.session(
+        "s1",
+        *[one for n in range(12) for one in exchange(f"Bake loaf {n}", f"Loaf {n} is baked.")],
+        user("Heat it"),
+        record("attachment", attachment=hook),
+        thought,
+        edited,
+        assistant("Done."),
+    )
     return found
 
 
@@ -43,17 +64,22 @@ def page(owner: StoreUser) -> Iterator[ServedPage]:
 
 
 def each_width(tab: Page) -> Iterator[int]:
-    """The widths, at each of which nothing is wrong; the colours of both themes are the same in all of them."""
+    """The widths, at each of which nothing is wrong; the colours of both themes are the same in all
+    of them."""
     for width, height in WIDTHS:
         tab.set_viewport_size({"width": width, "height": height})
         for theme in ("light", "dark") if width == WIDTHS[0][0] else ("light",):
             tab.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-            assert violations(tab, colours=width == WIDTHS[0][0], all_else=theme == "light") == [], (width, theme)
+            assert (
+                violations(tab, colours=width == WIDTHS[0][0], all_else=theme == "light") == []
+            ), (width, theme)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width, f"wider than {width}"
         yield width
 
 
-def test_a_session_with_all_of_it_open_has_no_fault_at_any_width(visitor: Visitor, page: ServedPage) -> None:
+def test_a_session_with_all_of_it_open_has_no_fault_at_any_width(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page, "/session/s1")
     tab.locator(".thought summary").click()
     tab.locator(".tool:not(.thought) summary").click()
@@ -66,32 +92,40 @@ def test_a_session_with_all_of_it_open_has_no_fault_at_any_width(visitor: Visito
         box = tab.locator(".session-head").bounding_box()
         assert box
         assert box["height"] < 64, f"a header of more than two lines: {width}"
-        assert width < 1000 or tab.locator("#cost").evaluate("one => one.scrollWidth <= one.clientWidth"), (
-            "the price is cut"
-        )
+        assert width < 1000 or tab.locator("#cost").evaluate(
+            "one => one.scrollWidth <= one.clientWidth"
+        ), "the price is cut"
 
 
-def test_nothing_shows_through_above_the_header_of_a_session(visitor: Visitor, page: ServedPage) -> None:
+def test_nothing_shows_through_above_the_header_of_a_session(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page, "/session/s1")
     for width, height in WIDTHS:
         tab.set_viewport_size({"width": width, "height": height})
         tab.evaluate("scrollTo(0, 300)")
         header = tab.locator(".session-head").bounding_box()
         assert header
-        hit = "([x, y]) => Boolean(document.elementFromPoint(x, y)?.closest('.said, .calls, .chunk'))"
+        hit = (
+            "([x, y]) => Boolean(document.elementFromPoint(x, y)?.closest('.said, .calls, .chunk'))"
+        )
         rows = range(0, round(header["y"] + header["height"]) - 1)
         middle = header["x"] + header["width"] / 2
         assert [y for y in rows if tab.evaluate(hit, [middle, y])] == [], width
 
 
-def test_what_was_told_thought_and_changed_is_reached_by_keys(visitor: Visitor, page: ServedPage) -> None:
+def test_what_was_told_thought_and_changed_is_reached_by_keys(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page, "/session/s1")
     tab.wait_for_load_state()
     tab.keyboard.press("b")
     reached = []
     for _ in range(60):
         tab.keyboard.press("j")
-        focused = tab.evaluate("document.activeElement.closest('.told, .thought, .tool')?.className || ''")
+        focused = tab.evaluate(
+            "document.activeElement.closest('.told, .thought, .tool')?.className || ''"
+        )
         if focused and focused not in reached:
             reached.append(focused)
             tab.keyboard.press("o")
@@ -100,7 +134,9 @@ def test_what_was_told_thought_and_changed_is_reached_by_keys(visitor: Visitor, 
     expect(tab.locator(".diff .add").first).to_be_visible()
 
 
-def test_files_are_read_by_mouse_and_by_keys_at_every_width(visitor: Visitor, page: ServedPage) -> None:
+def test_files_are_read_by_mouse_and_by_keys_at_every_width(
+    visitor: Visitor, page: ServedPage
+) -> None:
     tab = visitor.visit(page, "/files")
     tab.wait_for_load_state()
     tab.keyboard.press("j")

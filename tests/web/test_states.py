@@ -1,4 +1,5 @@
-"""What the page says where there is no store, or none that it can read; and how much memory it takes."""
+"""What the page says where there is no store, or none that it can read; and how much memory it
+takes."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def test_a_runtime_that_is_used_for_the_first_time_shows_up_by_itself(person: St
         page.until("No session is active")
         person.projects.mkdir()
         person.session("s1", *exchange("Why is the cart empty?", "The cache.")).touch()
-        page.until("Why is the cart empty?", seconds=10)  # sooner than everything is looked at anyway
+        # sooner than everything is looked at anyway
+        page.until("Why is the cart empty?", seconds=10)
 
 
 def test_a_store_of_a_newer_version_is_said_and_shown_as_far_as_it_goes(person: StoreUser) -> None:
@@ -78,7 +80,12 @@ def test_several_tabs_have_one_cookie_and_see_the_same(person: StoreUser) -> Non
 def test_the_server_takes_little_memory(person: StoreUser) -> None:
     for number in range(20):
         person.session(
-            f"s{number}", *[one for n in range(60) for one in exchange(f"What of {n}?", "The `cache` was stale. " * 40)]
+            f"s{number}",
+            *[
+                one
+                for n in range(60)
+                for one in exchange(f"What of {n}?", "The `cache` was stale. " * 40)
+            ],
         )
     with ServedPage(person) as page:
         page.until("/session/s19", "/list")

@@ -17,12 +17,18 @@ from session_memory.store.postgres.memories import push_memories
 from session_memory.store.postgres.push import TeamPush
 
 
-def test_sessions_and_memories_of_the_team_are_found_with_who_and_where(tmp_path: Path, team: Team) -> None:
+def test_sessions_and_memories_of_the_team_are_found_with_who_and_where(
+    tmp_path: Path, team: Team
+) -> None:
     ann = Scene(tmp_path / "ann")
     put(ann, None, state("plan"), said("we plan the <b>harbour</b>", key="1"))
     team.push(ann)
     with closing(TeamPush(team.url(), "laptop")) as pushing:
-        push_memories(pushing, [memory("The harbour opens at six", "abcdefghij", doubts=("1 file changed",))], ())
+        push_memories(
+            pushing,
+            [memory("The harbour opens at six", "abcdefghij", doubts=("1 file changed",))],
+            (),
+        )
     bob = Member(tmp_path / "bob")
     bob.session("own", *exchange("of the harbour here", "Yes.", at=MONDAY))
     bob.joins(team, "bob")
@@ -53,7 +59,9 @@ def test_the_page_keeps_its_connection_and_leaves_a_server_alone_that_did_not_an
     bob = Member(tmp_path / "bob")
     bob.session("own", *exchange("of the harbour here", "Yes.", at=MONDAY))
     bob.joins(team, "bob")
-    connections = "SELECT pid FROM pg_stat_activity WHERE usename = 'bob' AND pid != pg_backend_pid()"
+    connections = (
+        "SELECT pid FROM pg_stat_activity WHERE usename = 'bob' AND pid != pg_backend_pid()"
+    )
     with ServedPage(bob) as page:
 
         def found(view: str = "/search?q=harbour&whose=team") -> str:

@@ -23,9 +23,14 @@ from session_memory.web.views.timeline import Bar, lanes_of
 CLAUDE = ShownRuntime("Claude Code", 0)
 heat = environment().globals["charts"].heat
 BARS = st.builds(
-    lambda project, left, room, messages: Bar("s", 1, "t", CLAUDE, project, messages, 0, 0, left, 1, room, 0),
-    st.sampled_from("abc"), st.floats(0, 90), st.floats(0.4, 10), st.integers(1, 9),
-)  # fmt: skip
+    lambda project, left, room, messages: Bar(
+        "s", 1, "t", CLAUDE, project, messages, 0, 0, left, 1, room, 0
+    ),
+    st.sampled_from("abc"),
+    st.floats(0, 90),
+    st.floats(0.4, 10),
+    st.integers(1, 9),
+)
 
 
 @given(st.lists(BARS))
@@ -78,7 +83,11 @@ def test_a_day_has_its_conversations_by_project_and_leads_to_them(user: StoreUse
 def test_a_bar_leads_to_its_conversation_of_a_long_session(tmp_path: Path) -> None:
     user = StoreUser(tmp_path)
     noon = time.mktime((*time.localtime()[:3], 12, 0, 0, 0, 0, -1))
-    user.session("long", *exchange("Bake", "Baked.", at=noon - 7 * 86400), *exchange("Sell", "Sold.", at=noon))
+    user.session(
+        "long",
+        *exchange("Bake", "Baked.", at=noon - 7 * 86400),
+        *exchange("Sell", "Sold.", at=noon),
+    )
     user.run("ingest")
     with ServedPage(user) as page:
         for days_ago, first in ((7, 1), (0, 3)):
@@ -91,7 +100,14 @@ def test_a_bar_leads_to_its_conversation_of_a_long_session(tmp_path: Path) -> No
 def test_a_day_that_is_none_is_today(user: StoreUser) -> None:
     with ServedPage(user) as page:
         page.until("Count the money", "/timeline")
-        for query in ("day=2026-02-30", "day=x", "day=9999-99-99", "day=0-1-1", "span=century", "day=%00"):
+        for query in (
+            "day=2026-02-30",
+            "day=x",
+            "day=9999-99-99",
+            "day=0-1-1",
+            "span=century",
+            "day=%00",
+        ):
             answer = page.view(f"/timeline?{query}")
             assert answer.status == 200, query
             assert "Count the money" in answer.text, query
@@ -121,7 +137,10 @@ def test_the_scale_of_a_day_of_23_hours_is_that_of_its_bars(tmp_path: Path) -> N
     with ServedPage(user, TZ=str(zone)) as page:
         text = page.until("Bake", "/timeline?day=2026-03-29").text
     lanes = text.partition('id="main"')[2]
-    at = {name: float(left) for left, name in re.findall(r'<svg x="([\d.]+)%" y="0".*?>(\d+:00)</text>', lanes)}
+    at = {
+        name: float(left)
+        for left, name in re.findall(r'<svg x="([\d.]+)%" y="0".*?>(\d+:00)</text>', lanes)
+    }
     assert at["12:00"] == pytest.approx(11 / 23 * 100, abs=0.01)
     assert at["21:00"] == pytest.approx(20 / 23 * 100, abs=0.01)
 
@@ -140,6 +159,9 @@ def test_one_busy_day_does_not_pale_the_others() -> None:
 
 @given(st.datetimes(datetime(2024, 1, 1), datetime(2034, 1, 1)))
 def test_no_name_of_a_month_stands_on_the_next(until: datetime) -> None:
-    places = [int(x) for x in re.findall(r'<text class="axis" x="(\d+)"', heat({}, until.timestamp(), "a year"))]
+    places = [
+        int(x)
+        for x in re.findall(r'<text class="axis" x="(\d+)"', heat({}, until.timestamp(), "a year"))
+    ]
     assert len(places) in (12, 13)
     assert all(one - before >= 28 for before, one in pairwise(places))

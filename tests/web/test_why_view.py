@@ -37,7 +37,9 @@ def served(tmp_path: Path) -> Iterator[ServedPage]:
         yield page
 
 
-def test_an_edit_links_to_its_file_by_session_with_the_request_alongside(served: ServedPage) -> None:
+def test_an_edit_links_to_its_file_by_session_with_the_request_alongside(
+    served: ServedPage,
+) -> None:
     conversation = re.search(r"/call\?of=(\d+)", served.view("/session/s1").text)
     of = conversation[1] if conversation else "1"
     call = served.view(f"/session/s1/call?of={of}&item=2").text
@@ -54,17 +56,24 @@ def test_only_a_file_that_the_session_edited_is_shown(served: ServedPage) -> Non
     assert served.view("/session/s1/why?of=1&item=1&path=/etc/passwd").status == 404
 
 
-def test_the_lines_of_a_hunk_are_marked_where_they_stand_now(served: ServedPage, tmp_path: Path) -> None:
+def test_the_lines_of_a_hunk_are_marked_where_they_stand_now(
+    served: ServedPage, tmp_path: Path
+) -> None:
     path = tmp_path / "shop" / "cart.py"
     path.write_text(f"import tax\n\n    {LINE}\n")
     told = served.view("/session/s1/why?of=1&item=2&hunk=1").text
     assert re.findall(r'class="add" data-line="(\d+)"', told) == ["3"]
     path.write_text("import tax\n")
-    assert "No line of that change is in the file any more." in served.view("/session/s1/why?of=1&item=2&hunk=1").text
+    assert (
+        "No line of that change is in the file any more."
+        in served.view("/session/s1/why?of=1&item=2&hunk=1").text
+    )
 
 
 def test_each_hunk_that_adds_lines_can_be_asked_about() -> None:
-    placed = diff_of([("a\nb", "a\nc")], [("a\nb", "a\nc", 7, 7), ("gone", "", 12, 12), ("x", "y\nz", 20, 21)])
+    placed = diff_of(
+        [("a\nb", "a\nc")], [("a\nb", "a\nc", 7, 7), ("gone", "", 12, 12), ("x", "y\nz", 20, 21)]
+    )
     assert placed
     assert hunks_of(placed) == [(8, ("c",)), (21, ("y", "z"))]
     unplaced = diff_of([("a\nb", "a\nc")], [])
@@ -72,13 +81,17 @@ def test_each_hunk_that_adds_lines_can_be_asked_about() -> None:
     assert hunks_of(unplaced) == [(0, ("c",))]
 
 
-def test_the_request_stands_beside_its_lines_in_a_browser(visitor: Visitor, served: ServedPage) -> None:
+def test_the_request_stands_beside_its_lines_in_a_browser(
+    visitor: Visitor, served: ServedPage
+) -> None:
     tab = visitor.visit(served, "/session/s1/why?of=1&item=2&hunk=1#asked")
     for width in (1400, 900, 400):
         tab.set_viewport_size({"width": width, "height": 800})
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         assert violations(tab) == [], width
-        words, lines = (tab.locator(one).first.bounding_box() for one in (".why > div", ".why > pre"))
+        words, lines = (
+            tab.locator(one).first.bounding_box() for one in (".why > div", ".why > pre")
+        )
         assert words
         assert lines
         assert (words["x"] + words["width"] <= lines["x"]) == (width > 1000), width

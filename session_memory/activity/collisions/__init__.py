@@ -1,8 +1,18 @@
-"""Collisions: two sessions on the same file, branch or worktree. One search serves prompts and tool calls."""
+"""Collisions: two sessions on the same file, branch or worktree. One search serves prompts and tool
+calls."""
 
 from __future__ import annotations
 
-from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, by_time, may_concern, sub_agent_actions
+from ..actions import (
+    EDIT,
+    GIT,
+    FileAction,
+    actions_elsewhere,
+    actions_of,
+    by_time,
+    may_concern,
+    sub_agent_actions,
+)
 from ..call_log import reported_with_calls
 from ..changes import OwnSession, conflicts_stamp
 from .evidence import Evidence
@@ -21,16 +31,22 @@ if TYPE_CHECKING:
 
 
 class Known:
-    """Everything known of the session `own` before a search: its `state`, which the search updates, its `worktree`, and
-    `settled`: by the key of a fact, up to when the result of a tool call reported it; None to read it if needed.
-    `heads` are the branch or commit at the last update and now, None if HEAD has not moved. `oldest` is how far back
-    sub-agents are read at first sight; both times are in seconds since the epoch. `withhold` is the share of lines that
-    a coin holds back."""
+    """Everything known of the session `own` before a search: its `state`, which the search updates,
+    its `worktree`, and `settled`: by the key of a fact, up to when the result of a tool call
+    reported it; None to read it if needed. `heads` are the branch or commit at the last update and
+    now, None if HEAD has not moved. `oldest` is how far back sub-agents are read at first sight;
+    both times are in seconds since the epoch. `withhold` is the share of lines that a coin holds
+    back."""
 
     def __init__(
-        self, own: OwnSession, state: CollisionState, worktree: Worktree | None, settled: Mapping[str, float] | None,
-        now: float, oldest: float,
-    ) -> None:  # fmt: skip
+        self,
+        own: OwnSession,
+        state: CollisionState,
+        worktree: Worktree | None,
+        settled: Mapping[str, float] | None,
+        now: float,
+        oldest: float,
+    ) -> None:
         self.own = own
         self.state = state
         self.worktree = worktree
@@ -42,8 +58,8 @@ class Known:
 
 
 class Findings:
-    """The `facts` of a search, and by session the `actions` that they were made of; `open_actions` of these have no
-    result yet, and of the sessions that `failed` nothing is known."""
+    """The `facts` of a search, and by session the `actions` that they were made of; `open_actions`
+    of these have no result yet, and of the sessions that `failed` nothing is known."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
@@ -54,11 +70,14 @@ class Findings:
 
 
 def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> Findings:
-    """Return the collisions of the session with the others, by their reports and new entries. With `paths` only those
-    over these files, which the session is about to edit."""
+    """Return the collisions of the session with the others, by their reports and new entries. With
+    `paths` only those over these files, which the session is about to edit."""
     own, state = known.own, known.state
     transcripts = {"": own.path, **{new.session.key: new.session.path for _, new in entries}}
-    runtimes = {"": own.runtime, **{new.session.key: own.runtime_of(new.session) for _, new in entries}}
+    runtimes = {
+        "": own.runtime,
+        **{new.session.key: own.runtime_of(new.session) for _, new in entries},
+    }
     found = Findings(Evidence(runtimes, transcripts, known.worktree, own.user_dir))
     planned = None
     if paths is not None:
@@ -76,13 +95,21 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
         if known.settled is None:
             known.settled = reported_with_calls(own.cursor_file, known.now)
         taken = {key: time for key, time in known.settled.items() if key.startswith(TAKEN)}
-        state.reported.update({key: max(time, state.reported.get(key, 0.0)) for key, time in taken.items()})
-        active = {new.session.key for report, new in entries if report.last_active >= known.now - ACTIVE_SECONDS}
+        state.reported.update(
+            {key: max(time, state.reported.get(key, 0.0)) for key, time in taken.items()}
+        )
+        active = {
+            new.session.key
+            for report, new in entries
+            if report.last_active >= known.now - ACTIVE_SECONDS
+        }
         for session, actions in list(found.actions.items()):
             asked = (known, planned, found, session, actions, session in active)
             if own.deadline.attempt(session, _add_edits, *asked) is None:
                 del found.actions[session]
-    is_copied = any([new.session.team_root for _, new in entries]) or any([fact.worktree for fact in found.facts])
+    is_copied = any([new.session.team_root for _, new in entries]) or any(
+        [fact.worktree for fact in found.facts]
+    )
     if is_copied and conflicts_stamp(own):
         from ..conflicts import of_copies
 
@@ -100,17 +127,29 @@ def _without_explained(facts: list[Fact]) -> list[Fact]:
     sure = [fact for fact in facts if not fact.is_doubtful]
 
     def explains(fact: Fact, doubtful: Fact) -> bool:
-        is_so = fact.time >= doubtful.time - SLACK_SECONDS or (fact.kind == TAKEN and fact.session == doubtful.session)
+        is_so = fact.time >= doubtful.time - SLACK_SECONDS or (
+            fact.kind == TAKEN and fact.session == doubtful.session
+        )
         return is_so and fact.path == doubtful.path
 
-    doubtful = [fact for fact in facts if fact.is_doubtful and not any([explains(other, fact) for other in sure])]
+    doubtful = [
+        fact
+        for fact in facts
+        if fact.is_doubtful and not any([explains(other, fact) for other in sure])
+    ]
     return sure + doubtful
 
 
 def _read_actions(
-    known: Known, concerned: WorkingSet, files: KnownFiles, found: Findings, report: Report, new: NewEntries
+    known: Known,
+    concerned: WorkingSet,
+    files: KnownFiles,
+    found: Findings,
+    report: Report,
+    new: NewEntries,
 ) -> None:
-    """Add the actions of another session that may concern files of the set, and those that were left open before."""
+    """Add the actions of another session that may concern files of the set, and those that were
+    left open before."""
     own, state, key = known.own, known.state, new.session.key
 
     def is_wanted(command: str) -> bool:
@@ -122,7 +161,9 @@ def _read_actions(
         actions = actions_of(report.entries, is_wanted)
     if transcripts := own.sub_agents_of(new.session):
         runtime, offsets = own.runtime_of(new.session), state.sub_agents
-        actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, is_wanted, report.gate)
+        actions += sub_agent_actions(
+            transcripts, runtime, offsets, known.oldest, is_wanted, report.gate
+        )
     for action in list(actions):
         files.recognise(action)
         actions += files.edits_by(action)
@@ -132,7 +173,12 @@ def _read_actions(
 
 
 def _add_edits(
-    known: Known, planned: WorkingSet | None, found: Findings, session: str, actions: list[FileAction], is_active: bool
+    known: Known,
+    planned: WorkingSet | None,
+    found: Findings,
+    session: str,
+    actions: list[FileAction],
+    is_active: bool,
 ) -> bool:
     """Add the edits of another session and its open actions."""
     own, evidence, settled = known.state.working_set, found.evidence, known.settled or {}
@@ -141,7 +187,9 @@ def _add_edits(
     )
     if planned is not None:  # the planned edit counts too
         reported = {fact.path for fact in facts}
-        more, still_open = edit_facts(planned, session, actions, evidence, settled, {}, is_active=is_active)
+        more, still_open = edit_facts(
+            planned, session, actions, evidence, settled, {}, is_active=is_active
+        )
         facts += [fact for fact in more if fact.path not in reported]
         open_actions = [*open_actions, *still_open]
     found.facts += facts
@@ -161,7 +209,9 @@ def _add_git(known: Known, found: Findings, entries: Others, *, is_call: bool) -
     own, evidence, reported = known.state.working_set, found.evidence, known.state.reported
     for session, actions in found.actions.items():
         if is_call:  # a command may still wait for permission
-            waiting = [one for one in actions if one.kind == GIT and evidence.end(session, one)[0] is None]
+            waiting = [
+                one for one in actions if one.kind == GIT and evidence.end(session, one)[0] is None
+            ]
             found.open_actions.setdefault(session, []).extend(waiting)
             actions = [one for one in actions if one not in waiting]
         found.facts += taken_facts(own, session, actions, evidence, reported)

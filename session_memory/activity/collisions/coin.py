@@ -1,9 +1,11 @@
-"""Coin: holds back some lines about edits until the next prompt, so that `proof` can compare (setting proof.withhold).
+"""Coin: holds back some lines about edits until the next prompt, so that `proof` can compare
+(setting proof.withhold).
 
-Not held back is anything that uncommitted work hangs on: a line about a file in the session's own worktree, unless git
-has it as it is on disk; about git commands; about a conflict; and what the user is asked. What another session did is
-told as a whole, so all of its report comes with the next prompt. The draw follows from session, file and action, so a
-repeated prompt draws the same. Each is kept in the state of the session:
+Not held back is anything that uncommitted work hangs on: a line about a file in the session's own
+worktree, unless git has it as it is on disk; about git commands; about a conflict; and what the
+user is asked. What another session did is told as a whole, so all of its report comes with the next
+prompt. The draw follows from session, file and action, so a repeated prompt draws the same. Each is
+kept in the state of the session:
 
     [session, path, time of the own action, when it was drawn, TOLD, HELD or RELEASED]"""
 
@@ -30,8 +32,17 @@ def told_now(known: Known, facts: list[Fact], evidence: Evidence) -> list[Fact]:
         last = _last(state, fact)
         if last is not None and last[4] == HELD:
             last[4] = RELEASED
-        elif known.withhold and may_hold(fact, evidence) and not (last is not None and last[2] == fact.own_time):
-            drawn = id_checksum(f"{own.key} {fact.key} {fact.own_time}") * _MIXED % LARGE_PRIME / LARGE_PRIME
+        elif (
+            known.withhold
+            and may_hold(fact, evidence)
+            and not (last is not None and last[2] == fact.own_time)
+        ):
+            drawn = (
+                id_checksum(f"{own.key} {fact.key} {fact.own_time}")
+                * _MIXED
+                % LARGE_PRIME
+                / LARGE_PRIME
+            )
             outcome = HELD if drawn < known.withhold else TOLD
             state.draws.append([fact.session, fact.path, fact.own_time, known.now, outcome])
             if outcome == HELD:
@@ -57,5 +68,9 @@ def may_hold(fact: Fact, evidence: Evidence) -> bool:
 
 
 def _last(state: CollisionState, fact: Fact) -> list[object] | None:
-    found = [one for one in state.draws if one[:2] == [fact.session, fact.path]] if fact.kind == EDITED else []
+    found = (
+        [one for one in state.draws if one[:2] == [fact.session, fact.path]]
+        if fact.kind == EDITED
+        else []
+    )
     return found[-1] if found else None

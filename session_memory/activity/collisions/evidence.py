@@ -1,4 +1,5 @@
-"""Evidence of a suspected collision, from transcripts, files and git: each question is asked once."""
+"""Evidence of a suspected collision, from transcripts, files and git: each question is asked
+once."""
 
 from __future__ import annotations
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from ..actions import FileAction
 
 RESULT_BYTES = 64 * 1024 * 1024  # searched behind a call for its result
-CALL_BYTES = 2 * 1024 * 1024  # searched before a record for its call, if the record was written when that was over
-WINDOW_BYTES = 64 * 1024  # most results stand close behind their call, and the calls close to each other
+# searched before a record for its call, if the record was written when that was over
+CALL_BYTES = 2 * 1024 * 1024
+# most results stand close behind their call, and the calls close to each other
+WINDOW_BYTES = 64 * 1024
 NEAR_BYTES = 4 * 1024
 LOG_SECONDS = 1.5  # the log of HEAD has whole seconds, and is written a moment later
 _EXACT_SECONDS = 1e-6  # a number of seconds as a float is no more exact
@@ -27,19 +30,24 @@ LARGEST_FILE = 1024 * 1024  # compared with what was written
 
 
 def grain_of(time: float) -> float:
-    """Return how much later the time of a file may have been, in seconds: some file systems have whole seconds (HFS+,
-    NFS and SMB of some servers), every other one (FAT) or hundredths (exFAT)."""
+    """Return how much later the time of a file may have been, in seconds: some file systems have
+    whole seconds (HFS+, NFS and SMB of some servers), every other one (FAT) or hundredths
+    (exFAT)."""
     if abs(time - round(time)) < _EXACT_SECONDS:
         return 1.0 + (round(time) % 2 == 0)
     return 0.01 if abs(time * 100 - round(time * 100)) < 100 * _EXACT_SECONDS else 0.0
 
 
 class Evidence:
-    """Answers for one prompt or call. `paths` and `runtimes` are the transcripts and the runtimes by the key of their
-    session, '' for this session; `worktree` is this session's."""
+    """Answers for one prompt or call. `paths` and `runtimes` are the transcripts and the runtimes
+    by the key of their session, '' for this session; `worktree` is this session's."""
 
     def __init__(
-        self, runtimes: Mapping[str, Runtime], paths: Mapping[str, str], worktree: Worktree | None, user_dir: str
+        self,
+        runtimes: Mapping[str, Runtime],
+        paths: Mapping[str, str],
+        worktree: Worktree | None,
+        user_dir: str,
     ) -> None:
         self._runtimes = runtimes
         self._paths = paths
@@ -61,8 +69,8 @@ class Evidence:
         return time, has_failed
 
     def outcome(self, session: str, action: FileAction, *, is_last: bool) -> str:
-        """Return NOTHING for a call that did not run, an edit or a read that failed, or a last call that has no result
-        yet; FAILED for a command that ran and failed; else ''."""
+        """Return NOTHING for a call that did not run, an edit or a read that failed, or a last call
+        that has no result yet; FAILED for a command that ran and failed; else ''."""
         end, has_failed, _ = self._end(session, action)
         if (is_last and end is None) or not self.is_done(session, action):
             return NOTHING
@@ -77,7 +85,9 @@ class Evidence:
         """Return when the result of a call came, if the call failed, and if it ran."""
         key = session, action.call_id
         if key not in self._ends:
-            self._ends[key] = self._find_end(session, action) if action.call_id else (None, False, True)
+            self._ends[key] = (
+                self._find_end(session, action) if action.call_id else (None, False, True)
+            )
         return self._ends[key]
 
     def began(self, session: str, action: FileAction) -> float:
@@ -86,7 +96,9 @@ class Evidence:
         if key not in self._begins:
             path = action.transcript or self._paths.get(session, "")
             runtime = self._runtimes.get(session)
-            began = runtime.call_began(_lines_back(path, action.offset)) if runtime and path else None
+            began = (
+                runtime.call_began(_lines_back(path, action.offset)) if runtime and path else None
+            )
             self._begins[key] = action.time if began is None else min(began, action.time)
         return self._begins[key]
 
@@ -96,14 +108,14 @@ class Evidence:
         return action.time if end is None else end
 
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
-        """Return when the file was last modified, at the earliest; None if there is none, 0 if it is not a regular
-        file. A moved file keeps its mtime, but not its ctime."""
+        """Return when the file was last modified, at the earliest; None if there is none, 0 if it
+        is not a regular file. A moved file keeps its mtime, but not its ctime."""
         times = self._modified(path, is_moved)
         return times[0] if times else None
 
     def modified_until(self, path: str, *, is_moved: bool = False) -> float:
-        """Return when the file was last modified, at the latest: the same as `modified`, except if the file system has
-        whole seconds, or a clock that is behind ours. 0 if there is none."""
+        """Return when the file was last modified, at the latest: the same as `modified`, except if
+        the file system has whole seconds, or a clock that is behind ours. 0 if there is none."""
         times = self._modified(path, is_moved)
         return times[1] if times else 0.0
 
@@ -120,23 +132,29 @@ class Evidence:
         return time, time + grain_of(time)
 
     def is_older(self, path: str, since: float) -> bool:
-        """Check if nothing about a file has changed since a time, by the clock of the file system."""
+        """Check if nothing about a file has changed since a time, by the clock of the file
+        system."""
         status = status_at(path, follow_symlinks=False)
         changed = max(status.st_mtime, status.st_ctime) if status else since
         return changed + grain_of(changed) < since
 
     def _seconds_behind(self) -> float:
-        """Return by how much the clock of the file system is behind ours, 0 if nothing shows that: the log of HEAD was
-        not written before the time in its last line."""
+        """Return by how much the clock of the file system is behind ours, 0 if nothing shows that:
+        the log of HEAD was not written before the time in its last line."""
         if self._behind is None:
             moves = self.moves()
-            status = status_at(self._worktree.git_dir + "/logs/HEAD") if self._worktree and moves else None
+            status = (
+                status_at(self._worktree.git_dir + "/logs/HEAD")
+                if self._worktree and moves
+                else None
+            )
             behind = moves[-1].time - status.st_mtime - grain_of(status.st_mtime) if status else 0.0
             self._behind = behind if behind > LOG_SECONDS else 0.0
         return self._behind
 
     def may_have_gone(self, path: str, since: float) -> bool:
-        """Check if a missing file may have been removed since a time: its directory has changed since."""
+        """Check if a missing file may have been removed since a time: its directory has changed
+        since."""
         directory = path.rpartition("/")[0]
         status = None
         while directory and status is None:
@@ -145,10 +163,14 @@ class Evidence:
         if status is None:
             return True
         behind = self._seconds_behind()
-        return status.st_mtime + grain_of(status.st_mtime) + behind + (LOG_SECONDS if behind else 0.0) >= since
+        return (
+            status.st_mtime + grain_of(status.st_mtime) + behind + (LOG_SECONDS if behind else 0.0)
+            >= since
+        )
 
     def is_as_written(self, path: str, action: FileAction) -> bool:
-        """Check if a file still has the content that this session's own call wrote, if that wrote all of it."""
+        """Check if a file still has the content that this session's own call wrote, if that wrote
+        all of it."""
         written_in = action.transcript or self._paths[""]
         try:
             start, window = self._windows.get(written_in, (0, b""))
@@ -170,7 +192,8 @@ class Evidence:
         return self._is_own_worktree[directory]
 
     def staged(self, paths: list[str]) -> dict[str, str]:
-        """Return the files that the index has as they are on disk, with the names of their objects."""
+        """Return the files that the index has as they are on disk, with the names of their
+        objects."""
         if self._index is None and self._worktree:
             from ...system.git_objects import GitIndex
 
@@ -178,18 +201,21 @@ class Evidence:
         return self._index.as_they_are(paths) if self._index else {}
 
     def in_index(self, path: str) -> str | None:
-        """Return the name of the object that the index has at an absolute path: '' for none, None if unknown."""
+        """Return the name of the object that the index has at an absolute path: '' for none, None
+        if unknown."""
         if self._worktree is None or not path.startswith(self._worktree.root + "/"):
             return None
         self.staged([])
         return self._index.at(path) if self._index else None
 
     def is_tracked(self, path: str) -> bool:
-        """Check if git may know a file, or one below a directory, in the index or in the commit checked out."""
+        """Check if git may know a file, or one below a directory, in the index or in the commit
+        checked out."""
         return bool(self._object(self._head_commit(), path) != "" or self.in_index(path) != "")
 
     def is_staged(self, path: str) -> bool:
-        """Check if the index may have another content of a file than the commit that is checked out."""
+        """Check if the index may have another content of a file than the commit that is checked
+        out."""
         committed, staged = self._object(self._head_commit(), path), self.in_index(path)
         return committed is None or staged is None or committed != staged
 
@@ -200,11 +226,15 @@ class Evidence:
         return self._moves
 
     def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
-        """Return the moves of the branch that is checked out since a time which the log of HEAD does not have: another
-        worktree made them, or a command that moves branches alone."""
+        """Return the moves of the branch that is checked out since a time which the log of HEAD
+        does not have: another worktree made them, or a command that moves branches alone."""
         here = {(move.before, move.after) for move in self.moves() if move.branches is None}
         moves = branch_moves(self._worktree, branch, since) if self._worktree and branch else []
-        return [move for move in moves if move.before != move.after and (move.before, move.after) not in here]
+        return [
+            move
+            for move in moves
+            if move.before != move.after and (move.before, move.after) not in here
+        ]
 
     def head_written(self) -> float:
         """Return when HEAD was last made to name another branch or commit; 0 if unknown."""
@@ -214,7 +244,9 @@ class Evidence:
     def is_in_repository(self, directory: str) -> bool:
         """Check if a directory is in a worktree of this session's repository."""
         worktree = find_worktree(directory, self._user_dir)
-        return bool(worktree and self._worktree and worktree.common_dir == self._worktree.common_dir)
+        return bool(
+            worktree and self._worktree and worktree.common_dir == self._worktree.common_dir
+        )
 
     def has_changed(self, move: HeadMove, path: str) -> bool | None:
         """Check if the commit that HEAD moved to changed a file; None if unknown."""
@@ -287,11 +319,16 @@ class Evidence:
                 for record in objects_in(line):
                     for event in records.events(record, 0, RESULTS | whose):
                         if isinstance(event, CallResult) and event.call_id == action.call_id:
-                            return event.time or records.time(record), event.has_failed, event.has_run
+                            return (
+                                event.time or records.time(record),
+                                event.has_failed,
+                                event.has_run,
+                            )
         return None, False, True
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
-        """Yield the lines from `offset` on that contain `wanted`, the near ones from a window that is read once."""
+        """Yield the lines from `offset` on that contain `wanted`, the near ones from a window that
+        is read once."""
         start, window = self._windows.get(path, (0, b""))
         end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
         if not start <= offset < end:
@@ -313,7 +350,8 @@ class Evidence:
 
 
 def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
-    """Yield the complete lines of a transcript from `offset` on that contain `wanted`, within RESULT_BYTES."""
+    """Yield the complete lines of a transcript from `offset` on that contain `wanted`, within
+    RESULT_BYTES."""
     try:
         with Opened(path) as descriptor:
             size = min(os.fstat(descriptor).st_size, offset + RESULT_BYTES)

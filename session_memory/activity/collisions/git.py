@@ -1,4 +1,5 @@
-"""Collisions over a worktree: HEAD moved by another session, and uncommitted work that git committed or overwrote."""
+"""Collisions over a worktree: HEAD moved by another session, and uncommitted work that git
+committed or overwrote."""
 
 from __future__ import annotations
 
@@ -33,23 +34,38 @@ _MOVED_BY = {
     "revert": ("revert",),
     "am": ("am",),
 }
-# Commands that may move a branch from elsewhere, or make HEAD name another one without a line in its log.
+# Commands that may move a branch from elsewhere, or make HEAD name another one without a line in
+# its log.
 _FROM_ELSEWHERE = (
     *("branch", "fetch", "push", "symbolic-ref", "update-ref", "worktree"),
     *[command for commands in _MOVED_BY.values() for command in commands],
 )
 _RENAMED = "Branch: renamed "
-_COMMIT_VALUES = ("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message", "--template")
+_COMMIT_VALUES = (
+    "--message",
+    "--file",
+    "--author",
+    "--date",
+    "--reuse-message",
+    "--reedit-message",
+    "--template",
+)
 _NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
 MOVES = ("switch", "rebase", "pull", "merge")
 _OVERWRITE = (*MOVES, "restore", "checkout")
-_EXPECTED = ("commit", "cherry-pick", "revert", "am", "clone", "Branch")  # moves of a branch that need no mention
+# moves of a branch that need no mention
+_EXPECTED = ("commit", "cherry-pick", "revert", "am", "clone", "Branch")
 
 
 def taken_facts(
-    own: WorkingSet, session: str, actions: list[FileAction], evidence: Evidence, reported: Mapping[str, float]
+    own: WorkingSet,
+    session: str,
+    actions: list[FileAction],
+    evidence: Evidence,
+    reported: Mapping[str, float],
 ) -> list[Fact]:
-    """Return the uncommitted files of this session that a git command of `session` committed, staged or overwrote."""
+    """Return the uncommitted files of this session that a git command of `session` committed,
+    staged or overwrote."""
     facts: dict[str, Fact] = {}  # by path: of several commands the last one counts
     for action in actions:
         if action.kind != GIT or not action.words:
@@ -74,24 +90,34 @@ def taken_facts(
             taken = {
                 path: ""
                 for path, since in candidates
-                if _names(action, path) and _is_overwritten(path, since, action, began, end, gone, evidence)
+                if _names(action, path)
+                and _is_overwritten(path, since, action, began, end, gone, evidence)
             }
         for path, commit in taken.items():
             edit = own.last(path, evidence, (EDIT,))
             own_time = edit.time if edit else 0.0
             fact = Fact(
-                TAKEN, session, action.time, path=path, own_kind=EDIT, own_time=own_time, words=action.words,
+                TAKEN,
+                session,
+                action.time,
+                path=path,
+                own_kind=EDIT,
+                own_time=own_time,
+                words=action.words,
                 heads=("", commit),
-            )  # fmt: skip
+            )
             if reported.get(fact.key, -1.0) < own_time:
                 facts[path] = fact
     return list(facts.values())
 
 
 def branch_facts(
-    others: list[tuple[Report, NewEntries]], worktree: Worktree | None, reported: Mapping[str, float]
+    others: list[tuple[Report, NewEntries]],
+    worktree: Worktree | None,
+    reported: Mapping[str, float],
 ) -> list[Fact]:
-    """Return sessions on other machines at work on the branch of `worktree`, unless it is a default one."""
+    """Return sessions on other machines at work on the branch of `worktree`, unless it is a default
+    one."""
     head = head_of(worktree.git_dir) if worktree else ""
     if not head or head in USUAL_BRANCHES:
         return []
@@ -100,7 +126,11 @@ def branch_facts(
     found = []
     for report, new in others:
         session = new.session
-        if session.team_root and any([entry.tools for entry in report.entries]) and branch_of(session.path) == head:
+        if (
+            session.team_root
+            and any([entry.tools for entry in report.entries])
+            and branch_of(session.path) == head
+        ):
             fact = Fact(BRANCH, session.key, report.last_active, path=head)
             if fact.key not in reported:
                 found.append(fact)
@@ -116,15 +146,17 @@ def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
     return [
         fact
         for fact in facts
-        if fact.kind != TAKEN or fact.time == first[fact.path] or evidence.modified(fact.path) is not None
+        if fact.kind != TAKEN
+        or fact.time == first[fact.path]
+        or evidence.modified(fact.path) is not None
     ]
 
 
 def head_fact(
     own: WorkingSet, known: str, now: str, others: dict[str, list[FileAction]], evidence: Evidence
 ) -> Fact | None:
-    """Return that HEAD is not at `known`, the branch or commit at this session's last update, and that this session did
-    not move it; or that the branch was set to another commit."""
+    """Return that HEAD is not at `known`, the branch or commit at this session's last update, and
+    that this session did not move it; or that the branch was set to another commit."""
     moves = [move for move in evidence.moves() if move.time >= int(own.updated)]
     before, switched, shifted = _logged(own, known, moves, others, evidence)
     if now != before and switched:
@@ -137,14 +169,25 @@ def head_fact(
     if not shifted:
         return None
     move, who, words = shifted
-    return Fact(MOVED, who, move.time, own_time=move.time, words=words, heads=(move.before[:SHORT_COMMIT], now))
+    return Fact(
+        MOVED,
+        who,
+        move.time,
+        own_time=move.time,
+        words=words,
+        heads=(move.before[:SHORT_COMMIT], now),
+    )
 
 
 def _logged(
-    working_set: WorkingSet, known: str, moves: list[HeadMove], others: dict[str, list[FileAction]], evidence: Evidence
+    working_set: WorkingSet,
+    known: str,
+    moves: list[HeadMove],
+    others: dict[str, list[FileAction]],
+    evidence: Evidence,
 ) -> tuple[str, Shift | None, Shift | None]:
-    """Return by the log of HEAD which branch or commit this session left checked out, and the last switch and the last
-    move of the branch by anybody else since."""
+    """Return by the log of HEAD which branch or commit this session left checked out, and the last
+    switch and the last move of the branch by anybody else since."""
     before, switched, shifted = known, None, None
     for move in moves:
         who, words = _who_moved(working_set, move, others, evidence)
@@ -162,21 +205,36 @@ def _logged(
 
 
 def _unlogged_head(
-    working_set: WorkingSet, heads: tuple[str, str], others: dict[str, list[FileAction]], evidence: Evidence
+    working_set: WorkingSet,
+    heads: tuple[str, str],
+    others: dict[str, list[FileAction]],
+    evidence: Evidence,
 ) -> Fact | None:
-    """Return that HEAD names another branch than before, as a renamed one, without a log of who switched; None if this
-    session may have done it."""
+    """Return that HEAD names another branch than before, as a renamed one, without a log of who
+    switched; None if this session may have done it."""
     renamed = [move for move in evidence.moves() if move.message.startswith(_RENAMED)]
-    time = renamed[-1].time if renamed and renamed[-1].time >= int(working_set.updated) else evidence.head_written()
-    who, words = _who_moved(working_set, HeadMove("", "", time, ""), others, evidence, _FROM_ELSEWHERE)  # type: ignore[arg-type]
-    return None if who == "" else Fact(HEAD, who or "", time, own_time=time, words=words, heads=heads)
+    time = (
+        renamed[-1].time
+        if renamed and renamed[-1].time >= int(working_set.updated)
+        else evidence.head_written()
+    )
+    who, words = _who_moved(
+        working_set,
+        HeadMove("", "", time, ""),  # type: ignore[arg-type]
+        others,
+        evidence,
+        _FROM_ELSEWHERE,
+    )
+    return (
+        None if who == "" else Fact(HEAD, who or "", time, own_time=time, words=words, heads=heads)
+    )
 
 
 def _from_elsewhere(
     working_set: WorkingSet, branch: str, others: dict[str, list[FileAction]], evidence: Evidence
 ) -> Shift | None:
-    """Return the last move of the branch that was not made in this worktree, and by whom; None if there is none, or if
-    this session made it."""
+    """Return the last move of the branch that was not made in this worktree, and by whom; None if
+    there is none, or if this session made it."""
     shifted = None
     for move in evidence.moves_elsewhere(branch, working_set.updated):
         who, words = _who_moved(working_set, move, others, evidence, _FROM_ELSEWHERE)
@@ -184,16 +242,23 @@ def _from_elsewhere(
     return shifted
 
 
-def _uncommitted(own: WorkingSet, action: FileAction, end: float, evidence: Evidence) -> list[tuple[str, float]]:
-    """Return the files that this session had edited and not committed before a git command, with the edit's end."""
+def _uncommitted(
+    own: WorkingSet, action: FileAction, end: float, evidence: Evidence
+) -> list[tuple[str, float]]:
+    """Return the files that this session had edited and not committed before a git command, with
+    the edit's end."""
     commits = [move for move in evidence.moves() if move.message.startswith("commit")]
     found = []
-    edited = [path for path, actions in own.actions.items() if any([one.kind == EDIT for one in actions])]
+    edited = [
+        path for path, actions in own.actions.items() if any([one.kind == EDIT for one in actions])
+    ]
     for path in edited[-MOST_FILES:]:
         edit = own.last(path, evidence, (EDIT,))
         if edit is None or edit.time >= end:
             continue
-        modified = evidence.modified(path) if evidence.is_in_worktree(path.rpartition("/")[0]) else 0
+        modified = (
+            evidence.modified(path) if evidence.is_in_worktree(path.rpartition("/")[0]) else 0
+        )
         if modified == 0 or (modified is None and edit.is_command and evidence.end("", edit)[1]):
             continue  # no file, one that was never there, or one of another worktree
         since = evidence.ended("", edit)
@@ -204,10 +269,14 @@ def _uncommitted(own: WorkingSet, action: FileAction, end: float, evidence: Evid
 
 
 def _committed_from(
-    own: WorkingSet, candidates: list[tuple[str, float]], action: FileAction, end: float, evidence: Evidence
+    own: WorkingSet,
+    candidates: list[tuple[str, float]],
+    action: FileAction,
+    end: float,
+    evidence: Evidence,
 ) -> dict[str, str]:
-    """Return the files that a command staged or committed, each with its commit ('' if unknown), without those that
-    this session had staged itself."""
+    """Return the files that a command staged or committed, each with its commit ('' if unknown),
+    without those that this session had staged itself."""
     is_commit = action.words[0] == "commit"
     commits = _commits_by(own, action, end, evidence) if is_commit else []
     candidates = candidates if commits or not is_commit else []
@@ -215,22 +284,36 @@ def _committed_from(
     taken = {}
     for path, since in candidates:
         modified = evidence.modified(path)
-        changing = [one for one in commits if evidence.has_changed(one, path) and evidence.object_after(one, path)]
+        changing = [
+            one
+            for one in commits
+            if evidence.has_changed(one, path) and evidence.object_after(one, path)
+        ]
         if changing:
             is_other_since = modified is None or modified > end
-            is_taken = is_other_since or any([evidence.object_after(one, path) == staged.get(path) for one in changing])
+            is_taken = is_other_since or any(
+                [evidence.object_after(one, path) == staged.get(path) for one in changing]
+            )
         else:
-            is_unknown = not is_commit or None in [evidence.has_changed(move, path) for move in commits]
-            is_as_left = path in staged and modified is not None and modified <= since + SLACK_SECONDS
+            is_unknown = not is_commit or None in [
+                evidence.has_changed(move, path) for move in commits
+            ]
+            is_as_left = (
+                path in staged and modified is not None and modified <= since + SLACK_SECONDS
+            )
             is_taken = is_as_left and is_unknown and stages(action, path) is not False
-            later = [one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS]
+            later = [
+                one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS
+            ]
             is_taken = is_taken and not any([stages(one, path) for one in later])
         if is_taken:
             taken[path] = changing[-1].after if changing else ""
     return taken
 
 
-def _commits_by(own: WorkingSet, action: FileAction, end: float, evidence: Evidence) -> list[HeadMove]:
+def _commits_by(
+    own: WorkingSet, action: FileAction, end: float, evidence: Evidence
+) -> list[HeadMove]:
     """Return the commits that a command made, without those that this session may have made."""
     own_commits = [one for one in own.commands if one.kind == GIT and one.words[:1] == ("commit",)]
     return [
@@ -243,8 +326,14 @@ def _commits_by(own: WorkingSet, action: FileAction, end: float, evidence: Evide
 
 
 def _is_overwritten(
-    path: str, since: float, action: FileAction, began: float, end: float, may_be_gone: bool, evidence: Evidence
-) -> bool:  # fmt: skip
+    path: str,
+    since: float,
+    action: FileAction,
+    began: float,
+    end: float,
+    may_be_gone: bool,
+    evidence: Evidence,
+) -> bool:
     """Check if a command overwrote a file or, if it `may_be_gone`, removed it."""
     modified = evidence.modified(path)
     if modified is None:
@@ -252,7 +341,10 @@ def _is_overwritten(
     if action.words[0] == "clean":  # it only removes
         return False
     until = evidence.modified_until(path)
-    return until > max(since + SLACK_SECONDS, began - SLACK_SECONDS) and modified <= end + SLACK_SECONDS
+    return (
+        until > max(since + SLACK_SECONDS, began - SLACK_SECONDS)
+        and modified <= end + SLACK_SECONDS
+    )
 
 
 def _who_moved(
@@ -262,8 +354,9 @@ def _who_moved(
     evidence: Evidence,
     from_elsewhere: tuple[str, ...] = (),
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the session that moved HEAD and the words of its command: '' for this one or perhaps, None if unknown. The
-    command was run in this worktree, or, if it may be one of those `from_elsewhere`, in any of the repository."""
+    """Return the session that moved HEAD and the words of its command: '' for this one or perhaps,
+    None if unknown. The command was run in this worktree, or, if it may be one of those
+    `from_elsewhere`, in any of the repository."""
     verbs = from_elsewhere or _MOVED_BY.get(move.verb, (move.verb, "update-ref"))
     is_there = evidence.is_in_repository if from_elsewhere else evidence.is_in_worktree
     fitting: list[tuple[int, float, str, FileAction]] = []
@@ -293,7 +386,8 @@ def _may_have_moved(session: str, action: FileAction, move: HeadMove, evidence: 
 
 
 def stages(action: FileAction, path: str) -> bool | None:
-    """Check if a git command stages the file at `path`; None for a commit of what was staged before."""
+    """Check if a git command stages the file at `path`; None for a commit of what was staged
+    before."""
     if action.words[:1] not in (("add",), ("stage",), ("commit",)):
         return False
     is_commit, is_value, named = action.words[0] == "commit", False, []
@@ -304,22 +398,39 @@ def stages(action: FileAction, path: str) -> bool | None:
             is_long = word.startswith("--")
             if word in ("--all", "--update", "--include") or has_flag(word, "aAui"):
                 return True
-            is_value = is_commit and (word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct"))
+            is_value = is_commit and (
+                word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct")
+            )
         elif word != "--":
             named.append(word)
     for word in named:
         at = resolved(word, action.path)
-        if not word or word[0] == ":" or set("*?[") & set(word) or path == at or path.startswith(at.rstrip("/") + "/"):
+        if (
+            not word
+            or word[0] == ":"
+            or set("*?[") & set(word)
+            or path == at
+            or path.startswith(at.rstrip("/") + "/")
+        ):
             return True
     return None if is_commit and not named else False
 
 
 def _names(action: FileAction, path: str) -> bool:
-    """Check if a git command that overwrites may concern the file at `path`: it may name others after `--`."""
+    """Check if a git command that overwrites may concern the file at `path`: it may name others
+    after `--`."""
     words = action.words
     named = words[words.index("--") + 1 :] if "--" in words else ()
-    places = [resolved(word, action.path) for word in named if word[:1] != ":" and not set("*?[") & set(word)]
-    return len(places) < len(named) or not named or any([f"{path}/".startswith(f"{at.rstrip('/')}/") for at in places])
+    places = [
+        resolved(word, action.path)
+        for word in named
+        if word[:1] != ":" and not set("*?[") & set(word)
+    ]
+    return (
+        len(places) < len(named)
+        or not named
+        or any([f"{path}/".startswith(f"{at.rstrip('/')}/") for at in places])
+    )
 
 
 def has_flag(word: str, letters: str) -> bool:
@@ -345,12 +456,15 @@ def may_remove(words: tuple[str, ...]) -> bool:
     """Check if a git command that overwrites may also remove an uncommitted file."""
     if words[0] == "reset":
         return "--hard" in words
-    is_switch = words[0] in ("switch", "checkout") and not {"-b", "-c", "-B", "-C", "--"} & set(words)
+    is_switch = words[0] in ("switch", "checkout") and not {"-b", "-c", "-B", "-C", "--"} & set(
+        words
+    )
     return is_switch or words[0] in ("stash", "clean")
 
 
 def is_restored(action: FileAction, actions: list[FileAction]) -> bool:
-    """Check if the same call restored what a stash removed, as `git stash && git pull && git stash pop` does."""
+    """Check if the same call restored what a stash removed, as `git stash && git pull && git stash
+    pop` does."""
     return action.words[0] == "stash" and any(
         one.kind == GIT
         and one.call_id == action.call_id

@@ -1,4 +1,5 @@
-"""Working set: the files that a session has read or edited and not released, kept between its prompts."""
+"""Working set: the files that a session has read or edited and not released, kept between its
+prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ MOST_DRAWS = 400
 
 
 class WorkingSet:
-    """The last `actions` on each path, and the `commands` since the session's last update, at the time `updated`."""
+    """The last `actions` on each path, and the `commands` since the session's last update, at the
+    time `updated`."""
 
     def __init__(self, updated: float = 0.0) -> None:
         self.updated = updated
@@ -38,7 +40,8 @@ class WorkingSet:
                 continue
             if action.kind in (EDIT, READ):
                 kept = [*self.actions.pop(action.path, ()), action]
-                if len(kept) > KEPT_ACTIONS:  # drop the oldest of those that there are more of: of both kinds some stay
+                # drop the oldest of those that there are more of: of both kinds some stay
+                if len(kept) > KEPT_ACTIONS:
                     edits = sum([one.kind == EDIT for one in kept])
                     more = EDIT if 2 * edits > len(kept) else READ
                     kept.remove(next(one for one in kept if one.kind == more))
@@ -53,7 +56,9 @@ class WorkingSet:
         """Drop all other paths."""
         self.actions = {path: self.actions[path] for path in paths if path in self.actions}
 
-    def last(self, path: str, evidence: Evidence, kinds: tuple[str, ...] = (EDIT, READ)) -> FileAction | None:
+    def last(
+        self, path: str, evidence: Evidence, kinds: tuple[str, ...] = (EDIT, READ)
+    ) -> FileAction | None:
         """Return the last action on a path that was not refused; None if there is none."""
         for action in reversed(self.actions.get(path, ())):
             if action.kind in kinds and evidence.is_done("", action):
@@ -62,7 +67,9 @@ class WorkingSet:
 
     def has_read(self, path: str, since: float, evidence: Evidence) -> bool:
         """Check if this session read a file after a time, also by a command that prints it."""
-        reads = [one for one in self.actions.get(path, ()) if one.kind == READ and one.time >= since]
+        reads = [
+            one for one in self.actions.get(path, ()) if one.kind == READ and one.time >= since
+        ]
         if any([evidence.is_done("", one) for one in reads]):
             return True
         from ...text.shell_commands import prints
@@ -71,7 +78,8 @@ class WorkingSet:
         return any([prints(one.words[0], path) and evidence.is_done("", one) for one in later])
 
     def reached_by(self, action: FileAction) -> list[str]:
-        """Return the paths that an action affects: its own, or all below a directory that is removed."""
+        """Return the paths that an action affects: its own, or all below a directory that is
+        removed."""
         if action.path in self.actions:
             return [action.path]
         if action.kind == REMOVE:
@@ -79,7 +87,8 @@ class WorkingSet:
         return []
 
     def is_concerned_by(self, action: FileAction) -> bool:
-        """Check if another session's action changes a file of the set, or is a git command that changes something."""
+        """Check if another session's action changes a file of the set, or is a git command that
+        changes something."""
         if action.kind in (READ, COMMAND, NAMED):
             return False
         if action.kind == GIT:
@@ -88,10 +97,10 @@ class WorkingSet:
 
 
 class CollisionState:
-    """State of one session between its prompts: its `working_set`, the `reported` facts (each with the time of its own
-    action then), the `open_actions` of each other session that had no result yet, and the `sub_agents`' transcripts
-    with the offsets up to which they were read; `draws` are those of the coin. Content that cannot be read counts as
-    none."""
+    """State of one session between its prompts: its `working_set`, the `reported` facts (each with
+    the time of its own action then), the `open_actions` of each other session that had no result
+    yet, and the `sub_agents`' transcripts with the offsets up to which they were read; `draws` are
+    those of the coin. Content that cannot be read counts as none."""
 
     def __init__(self, content: str, updated: float) -> None:
         """`content` is what `content()` returned; `updated` the time of the last update."""
@@ -108,7 +117,10 @@ class CollisionState:
     def content(self) -> str:
         """Return the state as a text to store."""
         kept = list(self.working_set.actions.values())[-MOST_PATHS:]
-        open_actions = {key: [_fields(one) for one in found[-MOST_OPEN:]] for key, found in self.open_actions.items()}
+        open_actions = {
+            key: [_fields(one) for one in found[-MOST_OPEN:]]
+            for key, found in self.open_actions.items()
+        }
         content = {
             "touched": [_fields(one) for actions in kept for one in actions],
             "told": dict(list(self.reported.items())[-MOST_REPORTED:]),
@@ -122,8 +134,14 @@ class CollisionState:
     def _load(self, content: dict[str, Any]) -> None:
         actions = [_action(fields) for fields in content["touched"]]
         reported = {str(key): float(time) for key, time in content["told"].items()}
-        found = {str(key): [_action(fields) for fields in actions] for key, actions in content["open"].items()}
-        draws = [[str(key), str(path), *map(float, rest)] for key, path, *rest in content.get("draws", ())]
+        found = {
+            str(key): [_action(fields) for fields in actions]
+            for key, actions in content["open"].items()
+        }
+        draws = [
+            [str(key), str(path), *map(float, rest)]
+            for key, path, *rest in content.get("draws", ())
+        ]
         self.draws = [one for one in draws if len(one) == 5]
         self.working_set.add(actions)
         self.sub_agents = {str(path): int(offset) for path, offset in content["sub_agents"].items()}
@@ -142,32 +160,49 @@ class KnownFiles:
             self.names.setdefault(path.rpartition("/")[2], []).append(path)
 
     def edits_by(self, action: FileAction) -> list[FileAction]:
-        """Return a doubtful edit of each file that a NAMED action may have written; none for any other action."""
+        """Return a doubtful edit of each file that a NAMED action may have written; none for any
+        other action."""
         if action.kind != NAMED:
             return []
         edits = []
         for path in self._paths if action.path == ANY else self.names.get(action.path, ()):
             place = (action.time, action.offset, action.call_id)
-            edits.append(FileAction(EDIT, path, place, is_command=True, transcript=action.transcript, is_doubtful=True))
+            edits.append(
+                FileAction(
+                    EDIT,
+                    path,
+                    place,
+                    is_command=True,
+                    transcript=action.transcript,
+                    is_doubtful=True,
+                )
+            )
             edits[-1].command = action.command
         return edits
 
     def recognise(self, action: FileAction) -> None:
-        """Give an action the path that its file has in the working set, also if it has a copy of that in another
-        worktree of the repository; only files of the same name are compared on disk."""
+        """Give an action the path that its file has in the working set, also if it has a copy of
+        that in another worktree of the repository; only files of the same name are compared on
+        disk."""
         path, name = action.path, action.path.rpartition("/")[2]
         if path in self._paths or name not in self.names:
             return
         if name not in self._by_inode:
             statuses = [(status_at(known), known) for known in self.names[name]]
-            self._by_inode[name] = {(one.st_ino, one.st_dev): known for one, known in statuses if one}
+            self._by_inode[name] = {
+                (one.st_ino, one.st_dev): known for one, known in statuses if one
+            }
         status = status_at(path)
         known = self._by_inode[name].get((status.st_ino, status.st_dev)) if status else None
         if known is not None:
             action.path = known
         elif action.kind == EDIT and (copies := copied_to(path, self.names[name], self._user_dir)):
             worktree = find_worktree(path.rpartition("/")[0], self._user_dir)
-            action.path, action.copy, action.worktree = copies[0], path, worktree.name if worktree else ""
+            action.path, action.copy, action.worktree = (
+                copies[0],
+                path,
+                worktree.name if worktree else "",
+            )
 
 
 def resolve_symlinks(actions: Iterable[FileAction]) -> None:
@@ -183,15 +218,26 @@ def resolve_symlinks(actions: Iterable[FileAction]) -> None:
 
 def _fields(action: FileAction) -> list[object]:
     return [
-        action.kind, action.path, action.time, action.offset, action.call_id, action.is_command, action.words,
-        action.transcript, action.is_doubtful, action.copy, action.worktree,
-    ]  # fmt: skip
+        action.kind,
+        action.path,
+        action.time,
+        action.offset,
+        action.call_id,
+        action.is_command,
+        action.words,
+        action.transcript,
+        action.is_doubtful,
+        action.copy,
+        action.worktree,
+    ]
 
 
 def _action(fields: list[Any]) -> FileAction:
     kind, path, time, offset, call_id, is_command, words, transcript, is_doubtful, *copy = fields
     place = (time, offset, call_id)
-    action = FileAction(kind, path, place, is_command=is_command, words=words, transcript=transcript)
+    action = FileAction(
+        kind, path, place, is_command=is_command, words=words, transcript=transcript
+    )
     action.is_doubtful = is_doubtful
     action.copy, action.worktree = copy or ("", "")  # the state of an earlier version has none
     return action

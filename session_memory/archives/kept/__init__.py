@@ -1,1 +1,2 @@
-"""Copies of runtimes' transcripts, whole or redacted, from which a session is restored that its runtime has deleted."""
+"""Copies of runtimes' transcripts, whole or redacted, from which a session is restored that its
+runtime has deleted."""

@@ -1,8 +1,9 @@
-"""Splits a file into chunks and packs each: the same text becomes the same chunk, in a file that grows and in a fork.
+"""Splits a file into chunks and packs each: the same text becomes the same chunk, in a file that
+grows and in a fork.
 
-A chunk ends behind a line whose checksum says so, not at a fixed offset (as in restic, borg and bup): a line that is
-added, or taken out, changes the chunk that it is in and no other. The session's own id, which a fork has replaced in
-each line, is left out of what is packed."""
+A chunk ends behind a line whose checksum says so, not at a fixed offset (as in restic, borg and
+bup): a line that is added, or taken out, changes the chunk that it is in and no other. The
+session's own id, which a fork has replaced in each line, is left out of what is packed."""
 
 import zlib
 from collections.abc import Iterator
@@ -37,9 +38,11 @@ def checksum(content: bytes) -> bytes:
     return blake2b(content, digest_size=_SUM_BYTES).digest()
 
 
-def chunks_of(descriptor: int, start: int, end: int, own_id: bytes, *, is_cut: bool = True) -> Iterator[bytes]:
-    """Yield the bytes of `[start, end)` in chunks, fewer if the file ends earlier. A line longer than LONGEST_LINE is
-    cut if that `is_cut`, else LineTooLongError is raised."""
+def chunks_of(
+    descriptor: int, start: int, end: int, own_id: bytes, *, is_cut: bool = True
+) -> Iterator[bytes]:
+    """Yield the bytes of `[start, end)` in chunks, fewer if the file ends earlier. A line longer
+    than LONGEST_LINE is cut if that `is_cut`, else LineTooLongError is raised."""
     buffer = b""
     while True:
         size = _chunk_end(buffer, own_id)
@@ -102,7 +105,8 @@ def _redacted_text(content: bytes) -> bytes:
 
 
 def packed(content: bytes) -> tuple[str, bytes]:
-    """Return how a chunk was compressed, and the result: by zstd if this Python can, else by zlib."""
+    """Return how a chunk was compressed, and the result: by zstd if this Python can, else by
+    zlib."""
     found = compressed(content)
     return (ZLIB, zlib.compress(content, _LEVEL)) if found is None else (ZSTD, found)
 
@@ -110,7 +114,11 @@ def packed(content: bytes) -> tuple[str, bytes]:
 def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
     """Return a chunk as it was. Raises DamagedChunkError, NoLibraryError."""
     try:
-        found = zlib.decompress(content) if how == ZLIB else decompressed_bytes(content, LONGEST_LINE + MOST_BYTES)
+        found = (
+            zlib.decompress(content)
+            if how == ZLIB
+            else decompressed_bytes(content, LONGEST_LINE + MOST_BYTES)
+        )
     except DamagedFileError as error:
         raise DamagedChunkError(str(error)) from error
     except zlib.error as error:

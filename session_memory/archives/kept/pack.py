@@ -1,7 +1,8 @@
-"""kept.db: the kept sessions, their files, and the chunks that these consist of. All SQL about them is here.
+"""kept.db: the kept sessions, their files, and the chunks that these consist of. All SQL about them
+is here.
 
-A chunk is stored once. What is new of a file is committed with the list of its chunks, in one transaction: a process
-that is killed, or a full disk, leaves what was there before."""
+A chunk is stored once. What is new of a file is committed with the list of its chunks, in one
+transaction: a process that is killed, or a full disk, leaves what was there before."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from ...system import sqlite
 from ...system.files import read_at
 from ...system.json import encode
 from ...transcripts.lines import last_line_end
-from .chunks import DamagedChunkError, checksum, chunks_of, masked, packed, redacted, unmasked, unpacked
+from .chunks import (
+    DamagedChunkError,
+    checksum,
+    chunks_of,
+    masked,
+    packed,
+    redacted,
+    unmasked,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -26,7 +36,10 @@ TEXT, REDACTED, WHOLE, NONE = "text", "redacted", "whole", "none"
 FORMS = (REDACTED, WHOLE)
 STEP_BYTES = 64 * 1024 * 1024  # of a file that one transaction keeps
 _CHECKED = 8  # chunks at each end by which a file is known to have only grown
-_COLUMNS = "id, home, runtime, config_dir, session_id, form, cwd, title, modified, kept_at, gone_at, is_earlier"
+_COLUMNS = (
+    "id, home, runtime, config_dir, session_id, form, cwd, title, modified, kept_at, "
+    "gone_at, is_earlier"
+)
 _TABLES = """
     CREATE TABLE kept_sessions (
         id INTEGER PRIMARY KEY, home TEXT NOT NULL, runtime TEXT NOT NULL, config_dir TEXT NOT NULL,
@@ -52,8 +65,8 @@ _TABLES = """
 
 
 def create_pack(connection: Connection) -> None:
-    """Create the tables. `source` is the checksum of a part as the runtime has it, `stamp` that of the whole file as
-    it was read ('' if there is more to read)."""
+    """Create the tables. `source` is the checksum of a part as the runtime has it, `stamp` that of
+    the whole file as it was read ('' if there is more to read)."""
     connection.execute(_TABLES)
 
 
@@ -62,9 +75,9 @@ class ChangedFileError(SessionMemoryError):
 
 
 class KeptSession(NamedTuple):
-    """A kept session: `home` is its group, `modified`, `kept_at` and `gone_at` are in milliseconds since the epoch.
-    `gone_at` is when the runtime was first seen without it, None while it has it. One that `is_earlier` was longer than
-    what the runtime had in its place later."""
+    """A kept session: `home` is its group, `modified`, `kept_at` and `gone_at` are in milliseconds
+    since the epoch. `gone_at` is when the runtime was first seen without it, None while it has it.
+    One that `is_earlier` was longer than what the runtime had in its place later."""
 
     id: int
     home: str
@@ -86,7 +99,8 @@ class KeptSession(NamedTuple):
 
 
 class KeptFile(NamedTuple):
-    """A file of a kept session: its path below the runtime's directory, its bytes and its time in nanoseconds."""
+    """A file of a kept session: its path below the runtime's directory, its bytes and its time in
+    nanoseconds."""
 
     id: int
     path: str
@@ -96,7 +110,8 @@ class KeptFile(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A damaged part of a kept file: its path below the runtime's directory, and the bytes from `start` to `end`."""
+    """A damaged part of a kept file: its path below the runtime's directory, and the bytes from
+    `start` to `end`."""
 
     path: str
     start: int
@@ -110,8 +125,8 @@ class _Part(NamedTuple):
 
 
 class Pack(sqlite.Database):
-    """The pack at `path`, made if it is missing. If it is corrupt, that is moved away and a new one made: `quarantined`
-    is where it is now, '' if there was none. Methods raise DatabaseError."""
+    """The pack at `path`, made if it is missing. If it is corrupt, that is moved away and a new one
+    made: `quarantined` is where it is now, '' if there was none. Methods raise DatabaseError."""
 
     def __init__(self, path: str) -> None:
         self.quarantined = ""
@@ -122,7 +137,9 @@ class Pack(sqlite.Database):
             from ...system.sqlite_reads import is_damaged
 
             if not is_damaged(path, (create_pack,)):
-                raise sqlite.DatabaseError(f"{error}; but a check found no damage", "try again") from error
+                raise sqlite.DatabaseError(
+                    f"{error}; but a check found no damage", "try again"
+                ) from error
             self.quarantined = sqlite.quarantine(path)
             super().__init__(path, (create_pack,))
         self.connection.execute("PRAGMA secure_delete = on")
@@ -144,18 +161,25 @@ class Pack(sqlite.Database):
     def sessions(self) -> list[KeptSession]:
         """Return the kept sessions, the latest first."""
         with sqlite.explained(self.path):
-            rows = sqlite.fetch(self.connection, f"SELECT {_COLUMNS} FROM kept_sessions ORDER BY modified DESC")
+            rows = sqlite.fetch(
+                self.connection, f"SELECT {_COLUMNS} FROM kept_sessions ORDER BY modified DESC"
+            )
             return [KeptSession._make(row) for row in rows]
 
     def files(self, session: int) -> list[KeptFile]:
         """Return the files of a session, its transcript first."""
         with sqlite.explained(self.path):
-            sql = "SELECT id, path, stamp, size, modified FROM kept_files WHERE session = ? ORDER BY id"
+            sql = (
+                "SELECT id, path, stamp, size, modified FROM kept_files WHERE "
+                "session = ? ORDER BY id"
+            )
             return [KeptFile._make(row) for row in sqlite.fetch(self.connection, sql, (session,))]
 
-    def content(self, session: KeptSession, file: KeptFile, gaps: list[Gap] | None = None) -> Iterator[bytes]:
-        """Yield what is kept of a file, in chunks; without its damaged chunks, which are added to `gaps`, if that is
-        given. Raises DamagedChunkError, NoLibraryError."""
+    def content(
+        self, session: KeptSession, file: KeptFile, gaps: list[Gap] | None = None
+    ) -> Iterator[bytes]:
+        """Yield what is kept of a file, in chunks; without its damaged chunks, which are added to
+        `gaps`, if that is given. Raises DamagedChunkError, NoLibraryError."""
         sql = (
             "SELECT how, content, checksum, is_masked, kept_parts.size FROM kept_parts "
             "LEFT JOIN kept_chunks ON id = chunk WHERE file = ? ORDER BY number"
@@ -183,17 +207,24 @@ class Pack(sqlite.Database):
         marks = ", ".join("?" * len(names))
         self.connection.execute(
             f"INSERT INTO kept_sessions ({', '.join(names)}) VALUES ({marks}) "
-            "ON CONFLICT (home, runtime, config_dir, session_id) WHERE NOT is_earlier DO UPDATE SET "
-            "cwd = excluded.cwd, title = excluded.title, modified = excluded.modified, kept_at = excluded.kept_at, "
+            "ON CONFLICT (home, runtime, config_dir, session_id) WHERE NOT "
+            "is_earlier DO UPDATE SET "
+            "cwd = excluded.cwd, title = excluded.title, modified = excluded.modified, kept_at = "
+            "excluded.kept_at, "
             "gone_at = NULL",
             session[1:],
         )
-        sql = f"SELECT {_COLUMNS} FROM kept_sessions WHERE (home, runtime, config_dir, session_id) = (?, ?, ?, ?)"
-        return KeptSession._make(sqlite.fetch(self.connection, f"{sql} AND NOT is_earlier", session.key)[0])
+        sql = (
+            f"SELECT {_COLUMNS} FROM kept_sessions WHERE (home, runtime, config_dir, "
+            f"session_id) = (?, ?, ?, ?)"
+        )
+        return KeptSession._make(
+            sqlite.fetch(self.connection, f"{sql} AND NOT is_earlier", session.key)[0]
+        )
 
     def keep_file(self, session: KeptSession, file: SessionFile, descriptor: int) -> bool:
-        """Keep what is new of a file, at most STEP_BYTES; return whether that is all. Call it inside a `transaction`.
-        Raises LineTooLongError, ChangedFileError, OSError."""
+        """Keep what is new of a file, at most STEP_BYTES; return whether that is all. Call it
+        inside a `transaction`. Raises LineTooLongError, ChangedFileError, OSError."""
         own_id = session.session_id.encode()
         size = os.fstat(descriptor).st_size
         is_lines = file.path.endswith(".jsonl")
@@ -202,16 +233,23 @@ class Pack(sqlite.Database):
         sql = "SELECT id FROM kept_files WHERE (session, path) = (?, ?)"
         known = sqlite.fetch(self.connection, sql, (session.id, file.path))
         if not known:
-            sql = "INSERT INTO kept_files (session, path, stamp, size, modified) VALUES (?, ?, '', 0, 0) RETURNING id"
+            sql = (
+                "INSERT INTO kept_files (session, path, stamp, size, modified) VALUES (?, ?, "
+                "'', 0, 0) RETURNING id"
+            )
             known = sqlite.fetch(self.connection, sql, (session.id, file.path))
         ((file_id,),) = known
         parts = self._parts(file_id)
         number = _unchanged(parts, descriptor, size)
         start = at = sum(part.size for part in parts[:number])
         replaced = [part.chunk for part in parts[number:]]
-        self.connection.execute("DELETE FROM kept_parts WHERE file = ? AND number >= ?", (file_id, number))
+        self.connection.execute(
+            "DELETE FROM kept_parts WHERE file = ? AND number >= ?", (file_id, number)
+        )
         for chunk in chunks_of(descriptor, start, size, own_id, is_cut=session.form == WHOLE):
-            content, is_masked = masked(chunk if session.form == WHOLE else redacted(chunk, file.path), own_id)
+            content, is_masked = masked(
+                chunk if session.form == WHOLE else redacted(chunk, file.path), own_id
+            )
             row = (file_id, number, self._chunk(content), len(chunk), checksum(chunk), is_masked)
             self.connection.execute("INSERT INTO kept_parts VALUES (?, ?, ?, ?, ?, ?)", row)
             at, number = at + len(chunk), number + 1
@@ -234,22 +272,35 @@ class Pack(sqlite.Database):
     def _chunk(self, content: bytes) -> int:
         """Return the id of a chunk, stored if it is not."""
         sum = checksum(content)
-        known = sqlite.fetch(self.connection, "SELECT id FROM kept_chunks WHERE checksum = ?", (sum,))
+        known = sqlite.fetch(
+            self.connection, "SELECT id FROM kept_chunks WHERE checksum = ?", (sum,)
+        )
         if not known:
-            sql = "INSERT INTO kept_chunks (checksum, size, how, content) VALUES (?, ?, ?, ?) RETURNING id"
+            sql = (
+                "INSERT INTO kept_chunks (checksum, size, how, content) VALUES (?, ?, ?, ?) "
+                "RETURNING id"
+            )
             known = sqlite.fetch(self.connection, sql, (sum, len(content), *packed(content)))
         return int(known[0][0])
 
     def is_continued(self, file: KeptFile, descriptor: int) -> bool:
         """Check if a file of the runtime begins with all that is kept of it."""
         parts, size = self._parts(file.id), os.fstat(descriptor).st_size
-        return file.size <= size and len(parts) - _unchanged(parts, descriptor, size) <= (file.size < size)
+        return file.size <= size and len(parts) - _unchanged(parts, descriptor, size) <= (
+            file.size < size
+        )
 
     def set_earlier(self, session: KeptSession) -> None:
-        """Keep a session beside what the runtime has in its place now, in place of any such before."""
-        sql = "SELECT id FROM kept_sessions WHERE (home, runtime, config_dir, session_id) = (?, ?, ?, ?) AND is_earlier"
+        """Keep a session beside what the runtime has in its place now, in place of any such
+        before."""
+        sql = (
+            "SELECT id FROM kept_sessions WHERE (home, runtime, config_dir, session_id) = (?, "
+            "?, ?, ?) AND is_earlier"
+        )
         self.drop([id for (id,) in sqlite.fetch(self.connection, sql, session.key)])
-        self.connection.execute("UPDATE kept_sessions SET is_earlier = 1 WHERE id = ?", (session.id,))
+        self.connection.execute(
+            "UPDATE kept_sessions SET is_earlier = 1 WHERE id = ?", (session.id,)
+        )
 
     def set_gone(self, sessions: Iterable[int], now: int) -> None:
         """Note that the runtime does not have these sessions any more."""
@@ -268,7 +319,10 @@ class Pack(sqlite.Database):
             self.connection.execute("DELETE FROM kept_sessions WHERE id = ?", (session,))
 
     def _drop_chunks(self, chunks: Iterable[int]) -> None:
-        sql = "DELETE FROM kept_chunks WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM kept_parts WHERE chunk = ?1)"
+        sql = (
+            "DELETE FROM kept_chunks WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM kept_parts "
+            "WHERE chunk = ?1)"
+        )
         self.connection.executemany(sql, [(chunk,) for chunk in dict.fromkeys(chunks)])
 
     def shrink(self) -> None:
@@ -278,8 +332,9 @@ class Pack(sqlite.Database):
             self.connection.execute("PRAGMA wal_checkpoint(truncate)")
 
     def damaged(self, seconds: float) -> list[KeptSession]:
-        """Return the sessions of which a part cannot be read, as far as they can be checked within so many seconds,
-        sole copies first. Those that the runtime has are kept anew the next time. Raises NoLibraryError."""
+        """Return the sessions of which a part cannot be read, as far as they can be checked within
+        so many seconds, sole copies first. Those that the runtime has are kept anew the next time.
+        Raises NoLibraryError."""
         found, until = [], time.monotonic() + seconds
         for session in sorted(self.sessions(), key=lambda one: one.gone_at is None):
             if time.monotonic() > until:
@@ -308,12 +363,14 @@ def open_if_there(path: str) -> Pack | None:
 
 
 def _unchanged(parts: list[_Part], descriptor: int, size: int) -> int:
-    """Return how many parts of a file are as they were: all but the last, which may have grown, if the file has only
-    been appended to. Of many, those at both ends are compared."""
+    """Return how many parts of a file are as they were: all but the last, which may have grown, if
+    the file has only been appended to. Of many, those at both ends are compared."""
     at = 0
     for number, part in enumerate(parts):
         is_checked = number < _CHECKED or number >= len(parts) - _CHECKED
-        if at + part.size > size or (is_checked and checksum(read_at(descriptor, at, at + part.size)) != part.source):
+        if at + part.size > size or (
+            is_checked and checksum(read_at(descriptor, at, at + part.size)) != part.source
+        ):
             return number if number <= _CHECKED else 0
         at += part.size
     return len(parts) - 1 if parts and at < size else len(parts)

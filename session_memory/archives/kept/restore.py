@@ -1,7 +1,8 @@
-"""Puts a kept session back to where its runtime looks for it, and never over anything that is there.
+"""Puts a kept session back to where its runtime looks for it, and never over anything that is
+there.
 
-The transcript comes last: until it is there, the runtime has no such session, and what a killed process left is
-completed by the next. A file appears under its name only once it is whole."""
+The transcript comes last: until it is there, the runtime has no such session, and what a killed
+process left is completed by the next. A file appears under its name only once it is whole."""
 
 import os
 import shutil
@@ -20,7 +21,8 @@ from .pack import Gap, KeptFile, KeptSession, Pack
 
 _TEMPORARY = ".restoring"
 _BLOCK_BYTES = 1024 * 1024
-_LAST_SHARE = 0.9  # of the time after which it is deleted that a restored session has been unused for at most
+# of the time after which it is deleted that a restored session has been unused for at most
+_LAST_SHARE = 0.9
 _SHARE = 1 / 3  # and usually
 _NANOSECONDS = 1_000_000_000
 
@@ -30,8 +32,8 @@ class StillThereError(SessionMemoryError):
 
 
 class Restored(NamedTuple):
-    """The written files of a restored session, those that were there with another content, and stay, and the damaged
-    parts that are missing in the written ones."""
+    """The written files of a restored session, those that were there with another content, and
+    stay, and the damaged parts that are missing in the written ones."""
 
     written: list[str]
     others: list[str]
@@ -39,14 +41,25 @@ class Restored(NamedTuple):
 
 
 def restore(
-    pack: Pack, session: KeptSession, runtime: Runtime, config_dir: str, days: float | None, environ: Mapping[str, str]
+    pack: Pack,
+    session: KeptSession,
+    runtime: Runtime,
+    config_dir: str,
+    days: float | None,
+    environ: Mapping[str, str],
 ) -> Restored:
-    """Put back a session and its sub-agents into the runtime's directory `config_dir`, which deletes what was unused
-    for `days` (None: nothing). Of a damaged transcript all other lines are put back. Raises StillThereError,
-    DamagedChunkError, SessionMemoryError, OSError."""
-    there = [one.files[0].source for one in runtime.backup.sessions(config_dir) if one.session_id == session.session_id]
+    """Put back a session and its sub-agents into the runtime's directory `config_dir`, which
+    deletes what was unused for `days` (None: nothing). Of a damaged transcript all other lines are
+    put back. Raises StillThereError, DamagedChunkError, SessionMemoryError, OSError."""
+    there = [
+        one.files[0].source
+        for one in runtime.backup.sessions(config_dir)
+        if one.session_id == session.session_id
+    ]
     if any(map(os.path.lexists, there)):
-        raise StillThereError(f"{runtime.TITLE} still has it", runtime.backup.resume_command(session.session_id, ""))
+        raise StillThereError(
+            f"{runtime.TITLE} still has it", runtime.backup.resume_command(session.session_id, "")
+        )
     done = Restored([], [], [])
     for one in (*_sub_agents(pack, session, runtime), session):
         files = pack.files(one.id)
@@ -62,8 +75,16 @@ def restore(
             path = f"{config_dir}/{file.path}"
             if one.home:
                 _check_no_links(config_dir, path)
-            seconds = spared_time(file.modified / _NANOSECONDS, days, _newest_beside(runtime, path), time.time())
-            if _put(path, lambda one=one, file=file: pack.content(one, file, []), runtime, seconds, file):  # type: ignore[misc]
+            seconds = spared_time(
+                file.modified / _NANOSECONDS, days, _newest_beside(runtime, path), time.time()
+            )
+            if _put(
+                path,
+                lambda one=one, file=file: pack.content(one, file, []),  # type: ignore[misc]
+                runtime,
+                seconds,
+                file,
+            ):
                 done.written.append(path)
             else:
                 done.others.append(path)
@@ -71,9 +92,9 @@ def restore(
 
 
 def spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:
-    """Return when a restored session counts as used last, if that was `last`, all in seconds since the epoch: late
-    enough for the next cleanups to spare it, but before the `newest` of the sessions beside it, which the runtime
-    would continue."""
+    """Return when a restored session counts as used last, if that was `last`, all in seconds since
+    the epoch: late enough for the next cleanups to spare it, but before the `newest` of the
+    sessions beside it, which the runtime would continue."""
     if days is None or last > now - days * DAY_SECONDS * _SHARE:
         return last
     wanted = now - days * DAY_SECONDS * _SHARE
@@ -83,11 +104,16 @@ def spared_time(last: float, days: float | None, newest: float | None, now: floa
 
 
 def _sub_agents(pack: Pack, session: KeptSession, runtime: Runtime) -> Iterator[KeptSession]:
-    """Yield the sessions of its sub-agents that the runtime has deleted too, if they have sessions of their own."""
+    """Yield the sessions of its sub-agents that the runtime has deleted too, if they have sessions
+    of their own."""
     if not runtime.backup.HAS_SUB_AGENT_SESSIONS:
         return
     for one in pack.sessions():
-        is_near = (one.home, one.runtime, one.config_dir) == (session.home, session.runtime, session.config_dir)
+        is_near = (one.home, one.runtime, one.config_dir) == (
+            session.home,
+            session.runtime,
+            session.config_dir,
+        )
         if is_near and one.gone_at is not None and not one.is_earlier and one.id != session.id:
             for file in pack.files(one.id)[:1]:
                 head = next(pack.content(one, file), b"")
@@ -107,16 +133,24 @@ def _newest_beside(runtime: Runtime, path: str) -> float | None:
 
 
 def _check_no_links(config_dir: str, path: str) -> None:
-    """Raise OutsideGroupError if a symlink leads out of the directory of a group, whose agent may have put it there."""
+    """Raise OutsideGroupError if a symlink leads out of the directory of a group, whose agent may
+    have put it there."""
     real, folder = os.path.realpath(config_dir), os.path.dirname(path)
     if os.path.realpath(folder) != os.path.normpath(real + folder.removeprefix(config_dir)):
-        raise OutsideGroupError(f"{folder}: a symlink is on the way", "put a directory in its place")
+        raise OutsideGroupError(
+            f"{folder}: a symlink is on the way", "put a directory in its place"
+        )
 
 
 def _put(
-    path: str, content: Callable[[], Iterator[bytes]], runtime: Runtime, seconds: float, file: KeptFile
-) -> bool:  # fmt: skip
-    """Write a file that is not there; return False if one is there that is not the same. Raises OSError."""
+    path: str,
+    content: Callable[[], Iterator[bytes]],
+    runtime: Runtime,
+    seconds: float,
+    file: KeptFile,
+) -> bool:
+    """Write a file that is not there; return False if one is there that is not the same. Raises
+    OSError."""
     folder, name = os.path.split(path)
     temporary = f"{folder}/.{name}{_TEMPORARY}"
     _remove_unfinished(path, temporary)
@@ -144,25 +178,33 @@ def _put(
 
 
 def _gaps(pack: Pack, session: KeptSession, file: KeptFile, runtime: Runtime) -> list[Gap]:
-    """Return the damaged parts of a file of lines. Raises DamagedChunkError for any other file that has one."""
+    """Return the damaged parts of a file of lines. Raises DamagedChunkError for any other file that
+    has one."""
     gaps: list[Gap] = []
     readable = sum(map(len, pack.content(session, file, gaps)))
     if gaps and (not readable or runtime.backup.IS_PUT_BACK or not file.path.endswith(".jsonl")):
         part = f"bytes {gaps[0].start:,} to {gaps[0].end:,}"
-        hint = "nothing was restored: a part of this kind of file is of no use; session-memory show has the text"
+        hint = (
+            "nothing was restored: a part of this kind of file is of no use; session-memory "
+            "show has the text"
+        )
         raise DamagedChunkError(f"{file.path} of {session.session_id} is damaged: {part}", hint)
     return gaps
 
 
 def _link(temporary: str, path: str) -> None:
-    """Give a finished file its name. Raises FileExistsError if there is a file of that name by now, OSError."""
+    """Give a finished file its name. Raises FileExistsError if there is a file of that name by now,
+    OSError."""
     try:
         os.link(temporary, path)
     except FileExistsError:
         raise
     except OSError:  # FAT and some FUSE file systems have no hard links
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        with open(temporary, "rb") as finished, os.fdopen(os.open(path, flags, 0o600), "wb") as written:
+        with (
+            open(temporary, "rb") as finished,
+            os.fdopen(os.open(path, flags, 0o600), "wb") as written,
+        ):
             shutil.copyfileobj(finished, written)
             written.flush()
             os.fsync(written.fileno())

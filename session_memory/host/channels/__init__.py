@@ -1,9 +1,9 @@
-"""Channels: sources of messages and destinations of replies. A new one is one file, `channels/<name>.py` of a host's
-directory.
+"""Channels: sources of messages and destinations of replies. A new one is one file,
+`channels/<name>.py` of a host's directory.
 
-The file defines a class `Channel` (see the protocol below) whose constructor takes one argument, a `Chats`. All
-messages of a chat belong to one group; a chat's id begins with the channel's `PREFIX`, such as `telegram:`, and
-`session-memory host add GROUP --chat ID` assigns the chat to a group."""
+The file defines a class `Channel` (see the protocol below) whose constructor takes one argument, a
+`Chats`. All messages of a chat belong to one group; a chat's id begins with the channel's `PREFIX`,
+such as `telegram:`, and `session-memory host add GROUP --chat ID` assigns the chat to a group."""
 
 from __future__ import annotations
 
@@ -34,24 +34,43 @@ class Chats:
         self._strangers: set[str] = set()  # chats without a group, already logged
         self.news = asyncio.Event()  # set, and replaced, when there may be new replies
 
-    def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
-        """Put a message into the inbox of the chat's group; return the message's id. When this returns, the message is
-        on disk and may be acknowledged. With the id that it has in the chat, receiving it twice changes nothing. For a
-        chat without a group, or a message without text, it only records the chat's activity and returns ''."""
+    def receive(
+        self,
+        jid: str,
+        text: str,
+        *,
+        sender: str,
+        sender_name: str,
+        message_id: str = "",
+        at: str = "",
+    ) -> str:
+        """Put a message into the inbox of the chat's group; return the message's id. When this
+        returns, the message is on disk and may be acknowledged. With the id that it has in the
+        chat, receiving it twice changes nothing. For a chat without a group, or a message without
+        text, it only records the chat's activity and returns ''."""
         try:
-            given = {"sender": sender, "sender_name": sender_name, "message_id": message_id, "at": at}
+            given = {
+                "sender": sender,
+                "sender_name": sender_name,
+                "message_id": message_id,
+                "at": at,
+            }
             received = self._ledger.receive(jid, text or "", **given)
         except (UnknownGroupError, EmptyMessageError) as error:
             self._ledger.note_chat(jid, at=at)
             if isinstance(error, UnknownGroupError) and jid not in self._strangers:
                 self._strangers.add(jid)
-                self._log.event(f"{jid}: no group answers here; session-memory host add GROUP --chat {jid} makes one")
+                self._log.event(
+                    f"{jid}: no group answers here; session-memory host add GROUP --chat {jid} "
+                    f"makes one"
+                )
             return ""
         self._wake()
         return received
 
     def describe(self, jid: str, name: str, at: str = "") -> None:
-        """Record a chat's name and the time of its last activity (default: now), with or without a group."""
+        """Record a chat's name and the time of its last activity (default: now), with or without a
+        group."""
         self._ledger.note_chat(jid, name, at)
 
     def tell(self) -> None:
@@ -78,11 +97,13 @@ class Channel(Protocol):
     """How the ids of its chats begin; '' for one that has none of its own."""
 
     async def serve(self) -> None:
-        """Receive messages until cancelled. The host logs its exceptions and calls it again after a pause."""
+        """Receive messages until cancelled. The host logs its exceptions and calls it again after a
+        pause."""
 
     async def deliver(self, reply: ChatReply) -> None:
-        """Send a reply to its chat. The host logs its exceptions and sends the reply again after a pause. After a crash
-        a reply may be sent twice with the same `id`: the host cannot know whether it arrived."""
+        """Send a reply to its chat. The host logs its exceptions and sends the reply again after a
+        pause. After a crash a reply may be sent twice with the same `id`: the host cannot know
+        whether it arrived."""
 
 
 def channels_in(directory: str, chats: Chats) -> list[Channel]:

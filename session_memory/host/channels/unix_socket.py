@@ -1,10 +1,11 @@
-"""The channel `store/host.sock`: a Unix socket for this user alone, one JSON object per line in both directions.
+"""The channel `store/host.sock`: a Unix socket for this user alone, one JSON object per line in
+both directions.
 
--> {"say": {"group": "main", "text": "hello", "id": "7", "sender": "Anna"}}      id and sender are optional
-<- {"taken": {"group": "main", "id": "7"}}
--> {"follow": {"group": "main", "after": 0}}                                     after: the last reply that is known
-<- {"reply": {"id": 1, "group": "main", "kind": "reply", "text": "Hello.", "at": "2026-...Z", "answers": ["7"]}}
-<- {"error": {"message": "there is no group 'man'", "hint": "there are main"}}"""
+-> {"say": {"group": "main", "text": "hello", "id": "7", "sender": "Anna"}} id and sender are
+optional <- {"taken": {"group": "main", "id": "7"}}
+-> {"follow": {"group": "main", "after": 0}} after: the last reply that is known <- {"reply": {"id":
+1, "group": "main", "kind": "reply", "text": "Hello.", "at": "2026-...Z", "answers": ["7"]}} <-
+{"error": {"message": "there is no group 'man'", "hint": "there are main"}}"""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class SocketError(SessionMemoryError):
 
 
 class UnixSocket:
-    """The channel. It has no chats of its own: a client names the group to speak to or to follow."""
+    """The channel. It has no chats of its own: a client names the group to speak to or to
+    follow."""
 
     PREFIX = ""
 
@@ -38,7 +40,9 @@ class UnixSocket:
 
     async def serve(self) -> None:
         """Listen until cancelled. Raises SocketError, OSError."""
-        server = await asyncio.start_unix_server(self._converse, sock=_bound(self._path), limit=LINE_BYTES)
+        server = await asyncio.start_unix_server(
+            self._converse, sock=_bound(self._path), limit=LINE_BYTES
+        )
         async with server:
             await server.serve_forever()
 
@@ -73,13 +77,18 @@ class UnixSocket:
                 if not isinstance(text, str) or not text.strip():
                     raise SocketError("invalid request: text is empty or not a string", UNDERSTOOD)
                 taken = self._chats.receive(
-                    self._chats.chat_of(group), text, sender=sender or "socket", sender_name=sender,
+                    self._chats.chat_of(group),
+                    text,
+                    sender=sender or "socket",
+                    sender_name=sender,
                     message_id=str(values.get("id", "")),
-                )  # fmt: skip
+                )
                 return {"taken": {"group": group, "id": taken}}
             if verb == "follow":
                 after = int(values.get("after", self._chats.last_reply()))
-                following.append(asyncio.create_task(self._follow(self._chats.chat_of(group), after, writer)))
+                following.append(
+                    asyncio.create_task(self._follow(self._chats.chat_of(group), after, writer))
+                )
                 return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SocketError(f"invalid request: {error}", UNDERSTOOD) from None
@@ -97,9 +106,13 @@ class UnixSocket:
 def shown(reply: ChatReply) -> dict[str, Any]:
     """Return a reply as JSON."""
     return {
-        "id": reply.id, "group": reply.group, "kind": reply.kind, "text": reply.text, "at": reply.timestamp,
+        "id": reply.id,
+        "group": reply.group,
+        "kind": reply.kind,
+        "text": reply.text,
+        "at": reply.timestamp,
         "answers": list(reply.answers),
-    }  # fmt: skip
+    }
 
 
 async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
@@ -108,7 +121,8 @@ async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
 
 
 def _bound(path: str) -> socket.socket:
-    """Return a socket at `path` that only this user may connect to, replacing one that a killed host left."""
+    """Return a socket at `path` that only this user may connect to, replacing one that a killed
+    host left."""
     if len(os.fsencode(path)) > PATH_BYTES:
         hint = f"move the host so that its path has at most {PATH_BYTES} bytes"
         raise SocketError(f"{path}: too long for a socket", hint)

@@ -1,4 +1,5 @@
-"""ATIF: the trajectory format of Harbor, which agents write that have no reader of their own here."""
+"""ATIF: the trajectory format of Harbor, which agents write that have no reader of their own
+here."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class Atif(MirroredSessions):
-    """Any agent that writes ATIF: trajectories lie anywhere in `~/.atif`, which may be a link or hold some. Each is one
-    JSON document that is written anew as it grows, so it has a mirror (see transcripts/mirror.py and mirrors.py),
-    `<directory>/<session>.jsonl`; that of an embedded sub-agent lies in `<session>/` beside it. There are no hooks."""
+    """Any agent that writes ATIF: trajectories lie anywhere in `~/.atif`, which may be a link or
+    hold some. Each is one JSON document that is written anew as it grows, so it has a mirror (see
+    transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of an embedded
+    sub-agent lies in `<session>/` beside it. There are no hooks."""
 
     name = "atif"
     TITLE = "ATIF"

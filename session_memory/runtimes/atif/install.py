@@ -1,4 +1,5 @@
-"""The install for ATIF: there is none, since an agent that writes it has hooks and settings of its own."""
+"""The install for ATIF: there is none, since an agent that writes it has hooks and settings of its
+own."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Brings the mirrors of ATIF trajectories up to date: what of each is not there yet is added to it.
 
-A trajectory is one JSON document with numbered steps, versions 1.0 to 1.8. Its lines in the mirror are a step, and each
-result behind the step. A document that grew adds lines; if it says something else now, or less, the mirror takes back
-the steps from there on. A mark says how many lines there are, with their checksum, and the same for the last steps."""
+A trajectory is one JSON document with numbered steps, versions 1.0 to 1.8. Its lines in the mirror
+are a step, and each result behind the step. A document that grew adds lines; if it says something
+else now, or less, the mirror takes back the steps from there on. A mark says how many lines there
+are, with their checksum, and the same for the last steps."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
-DEEPEST = 5  # folders below the directory: `<job>/<trial>/agent/trajectory.json` is 3 below Harbor's `jobs`
+# folders below the directory: `<job>/<trial>/agent/trajectory.json` is 3 below Harbor's `jobs`
+DEEPEST = 5
 MOST_FOLDERS = 2000
 HEAD_BYTES = 64 * 1024  # in which a document says what it is, unless its keys are sorted
 VERSION = '"ATIF-v1.'
@@ -35,8 +37,8 @@ CHECKED_STEPS = 40  # the last ones, back to which a change is traced
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add what is new in the trajectories in `config_dir` to the mirrors below `root`: in those that a prompt may be
-    told of, or in all."""
+    """Add what is new in the trajectories in `config_dir` to the mirrors below `root`: in those
+    that a prompt may be told of, or in all."""
 
     def add(source: Source, most_bytes: int) -> int:
         return _add(source, config_dir, root, exclusion, most_bytes)
@@ -52,7 +54,11 @@ def find_trajectories(config_dir: str) -> tuple[list[str], list[Source]]:
             path = f"{folder}/{name}"
             if name.endswith(".json"):
                 sources.append(Source(path, path[len(config_dir) + 1 :]))
-            elif not name.startswith(".") and path[len(config_dir) :].count("/") <= DEEPEST and is_directory(path):
+            elif (
+                not name.startswith(".")
+                and path[len(config_dir) :].count("/") <= DEEPEST
+                and is_directory(path)
+            ):
                 folders += [path] if len(folders) < MOST_FOLDERS else []
     return folders, sources
 
@@ -66,8 +72,8 @@ def session_of(source: Source) -> str:
 
 
 def _document(source: Source, most_bytes: int) -> tuple[Record, int]:
-    """Return the document in a file, and its size. Raises OSError; KeyError for no trajectory; ValueError if it is
-    longer than `most_bytes`, UnreadableError if it can never be read."""
+    """Return the document in a file, and its size. Raises OSError; KeyError for no trajectory;
+    ValueError if it is longer than `most_bytes`, UnreadableError if it can never be read."""
     with Opened(source.path) as descriptor:
         size = os.fstat(descriptor).st_size
         if VERSION.encode() not in read_at(descriptor, 0, HEAD_BYTES):
@@ -85,22 +91,37 @@ def _document(source: Source, most_bytes: int) -> tuple[Record, int]:
 
 
 def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_bytes: int) -> int:
-    """Add to the mirrors of a trajectory, and of those in it, what is new. Returns how many bytes were read. Raises
-    OSError, ValueError."""
+    """Add to the mirrors of a trajectory, and of those in it, what is new. Returns how many bytes
+    were read. Raises OSError, ValueError."""
     try:
         document, size = _document(source, most_bytes)
     except KeyError:
         return 0
     session_id, cwd = _id_of(document, source.key), _directory(document)
-    above = next((f"{root}/{name}" for name in names_in(root) if is_file(f"{root}/{name}/{session_id}.jsonl")), "")
+    above = next(
+        (
+            f"{root}/{name}"
+            for name in names_in(root)
+            if is_file(f"{root}/{name}/{session_id}.jsonl")
+        ),
+        "",
+    )
     above = above or f"{root}/{RUNTIME.folder_name(cwd)}"
     files = mark_of(f"{above}/{session_id}.jsonl").get("files", {})
     if files and source.key not in files and any([is_file(f"{config_dir}/{key}") for key in files]):
         session_id = f"{session_id[:50]}-{_checksum(source.key)}"  # another part of the run
     title = redact(as_string(as_object(document.get("extra")).get("title")).strip())
-    is_excluded, until = exclusion.hides(cwd, session_id, title), exclusion.forgotten(cwd, session_id)
+    is_excluded, until = (
+        exclusion.hides(cwd, session_id, title),
+        exclusion.forgotten(cwd, session_id),
+    )
     make_private_dir(above)
-    head = {"type": SESSION, "id": session_id, "cwd": cwd, "agent": as_object(document.get("agent")).get("name")}
+    head = {
+        "type": SESSION,
+        "id": session_id,
+        "cwd": cwd,
+        "agent": as_object(document.get("agent")).get("name"),
+    }
     titles = [{"type": TITLE, "title": title}] if title and not until else []
     repeats = exclusion.repeats(RUNTIME.records, cwd, session_id)
     place = Place(source, is_excluded, repeats)
@@ -115,7 +136,8 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
 
 
 def _id_of(document: Record, key: str, *names: str) -> str:
-    """Return the id of a trajectory: what it gives as one of `names`, else a checksum of the key of its file."""
+    """Return the id of a trajectory: what it gives as one of `names`, else a checksum of the key of
+    its file."""
     given = [as_string(document.get(name)) for name in names or ("session_id", "trajectory_id")]
     return next((one for one in given if is_name(one)), f"atif-{_checksum(key)}")
 
@@ -125,17 +147,25 @@ def _checksum(key: str) -> str:
 
 
 def _directory(document: Record) -> str:
-    """Return the directory that an agent worked in, as Harbor's converters note it; '' if nothing tells."""
-    for holder in (as_object(document.get("extra")), as_object(as_object(document.get("agent")).get("extra"))):
-        for given in (holder.get("cwd"), *as_list(holder.get("cwds")), holder.get("working_directory")):
+    """Return the directory that an agent worked in, as Harbor's converters note it; '' if nothing
+    tells."""
+    for holder in (
+        as_object(document.get("extra")),
+        as_object(as_object(document.get("agent")).get("extra")),
+    ):
+        for given in (
+            holder.get("cwd"),
+            *as_list(holder.get("cwds")),
+            holder.get("working_directory"),
+        ):
             if isinstance(given, str) and given.startswith("/"):
                 return given
     return ""
 
 
 def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[int, Record]]:
-    """Yield the lines of a trajectory, each with the number of its step, without what was said `until` it was
-    forgotten. What was copied for context stands in another trajectory."""
+    """Yield the lines of a trajectory, each with the number of its step, without what was said
+    `until` it was forgotten. What was copied for context stands in another trajectory."""
     agent = as_object(document.get("agent"))
     for number, step in enumerate(as_list(document.get("steps")), 1):
         if not isinstance(step, dict) or step.get("is_copied_context"):
@@ -149,21 +179,31 @@ def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[in
         line.update({key: step[key] for key in keys if step.get(key) is not None})
         if step.get("source") == "agent":
             line["model"] = as_string(step.get("model_name")) or as_string(agent.get("model_name"))
-        line.update({key: extra[key] for key in ("cwd", "message_id", "role", "context_management") if extra.get(key)})
+        line.update(
+            {
+                key: extra[key]
+                for key in ("cwd", "message_id", "role", "context_management")
+                if extra.get(key)
+            }
+        )
         yield number, line
         calls = objects_of(step.get("tool_calls"))
         given = objects_of(as_object(step.get("observation")).get("results"))
         are_named = any([one.get("source_call_id") for one in given])
         for at, result in enumerate(given if calls else ()):
-            named = result.get("source_call_id") if are_named else calls[min(at, len(calls) - 1)].get("tool_call_id")
+            named = (
+                result.get("source_call_id")
+                if are_named
+                else calls[min(at, len(calls) - 1)].get("tool_call_id")
+            )
             kept = {key: result[key] for key in ("content", "extra") if result.get(key) is not None}
             if named and kept:
                 yield number, {"type": "result", "id": as_string(named), "number": number, **kept}
 
 
 class Place:
-    """The file of a trajectory, and the parts that must not be in our mirror: all if it `is_excluded`, and those that
-    `repeats` knows as forgotten."""
+    """The file of a trajectory, and the parts that must not be in our mirror: all if it
+    `is_excluded`, and those that `repeats` knows as forgotten."""
 
     def __init__(self, source: Source, is_excluded: bool, repeats: Repeats | None) -> None:
         self.source = source
@@ -172,9 +212,14 @@ class Place:
 
 
 def _mirror(
-    path: str, place: Place, head: Record, titles: list[Record], numbered: Iterator[tuple[int, Record]]
-) -> None:  # fmt: skip
-    """Add to the mirror at `path` what it does not have of these lines, behind its `head` and `titles`."""
+    path: str,
+    place: Place,
+    head: Record,
+    titles: list[Record],
+    numbered: Iterator[tuple[int, Record]],
+) -> None:
+    """Add to the mirror at `path` what it does not have of these lines, behind its `head` and
+    `titles`."""
     lines: list[Record] = []
     sums = [0]  # the checksums of the first lines, by their number
     steps: list[list[int]] = []  # the number of a step, of the lines before it, and their checksum
@@ -195,8 +240,10 @@ def _mirror(
             added.append({"type": "taken_back", "number": back})
         added += lines[count:]
         after = {
-            "files": {source.key: source.stamp[1]}, "titles": titles, "end": [len(lines), sums[-1]],
+            "files": {source.key: source.stamp[1]},
+            "titles": titles,
+            "end": [len(lines), sums[-1]],
             "steps": steps[-CHECKED_STEPS:],
-        }  # fmt: skip
+        }
         if added or {**mark, **after} != mark:
             mirror.append(added, after, source.stamp[2] // 1_000_000)

@@ -1,5 +1,5 @@
-"""Decodes the lines of mirrors of ATIF trajectories (see mirrors.py): the first is the session, others its title, a
-step, a result, or that steps from some number on were taken back."""
+"""Decodes the lines of mirrors of ATIF trajectories (see mirrors.py): the first is the session,
+others its title, a step, a result, or that steps from some number on were taken back."""
 
 from __future__ import annotations
 
@@ -23,21 +23,65 @@ _GLUED = (b'}{"type": "', _STEP, _TITLE)  # a record behind another one on the s
 # How agents call their tools, by kind, in lower case; a call may say its kind itself.
 _KINDS = {
     **dict.fromkeys(
-        ("edit", "write", "multiedit", "replace", "write_file", "apply_patch", "create", "str_replace_editor",
-         "str_replace_based_edit_tool", "edit_file", "search_replace", "patch", "create_file"), "edit"),
+        (
+            "edit",
+            "write",
+            "multiedit",
+            "replace",
+            "write_file",
+            "apply_patch",
+            "create",
+            "str_replace_editor",
+            "str_replace_based_edit_tool",
+            "edit_file",
+            "search_replace",
+            "patch",
+            "create_file",
+        ),
+        "edit",
+    ),
     **dict.fromkeys(("read", "read_file", "read_many_files", "view", "open_file", "cat"), "read"),
     **dict.fromkeys(
-        ("bash", "shell", "exec", "exec_command", "shell_command", "local_shell", "run_shell_command", "terminal",
-         "bash_command", "execute_bash", "run_command", "execute_command", "container.exec"), "command"),
-}  # fmt: skip
+        (
+            "bash",
+            "shell",
+            "exec",
+            "exec_command",
+            "shell_command",
+            "local_shell",
+            "run_shell_command",
+            "terminal",
+            "bash_command",
+            "execute_bash",
+            "run_command",
+            "execute_command",
+            "container.exec",
+        ),
+        "command",
+    ),
+}
 _ARGUMENTS = (
-    "file_path", "filePath", "absolute_path", "command", "cmd", "keystrokes", "pattern", "url", "query", "description",
-    "path", "prompt", "name",
-)  # fmt: skip
+    "file_path",
+    "filePath",
+    "absolute_path",
+    "command",
+    "cmd",
+    "keystrokes",
+    "pattern",
+    "url",
+    "query",
+    "description",
+    "path",
+    "prompt",
+    "name",
+)
 _TEXTS = (
-    ("old_string", "new_string", "content"), ("old_str", "new_str", "file_text"), ("oldString", "newString", "content"),
-    ("oldText", "newText", "content"), ("search", "replace", "contents"),
-)  # fmt: skip
+    ("old_string", "new_string", "content"),
+    ("old_str", "new_str", "file_text"),
+    ("oldString", "newString", "content"),
+    ("oldText", "newText", "content"),
+    ("search", "replace", "contents"),
+)
 _FAILED = ("is_error", "tool_result_is_error")
 
 
@@ -70,10 +114,17 @@ class AtifRecords(records.Records):
         kind = record.get("type")
         found: list[Event] = []
         if kind == STEP:
-            entry = _entry(record, offset) if wanted & (records.MESSAGES | records.LINKS | records.TURNS) else None
+            entry = (
+                _entry(record, offset)
+                if wanted & (records.MESSAGES | records.LINKS | records.TURNS)
+                else None
+            )
             if entry is not None and wanted & records.MESSAGES:
                 found.append(entry)
-            elif wanted & records.MESSAGES and as_object(record.get("context_management")).get("type") == "compaction":
+            elif (
+                wanted & records.MESSAGES
+                and as_object(record.get("context_management")).get("type") == "compaction"
+            ):
                 found.append(records.Compaction())
             if entry is not None and wanted & records.LINKS:
                 found.append(records.ParentLink("", "", True))
@@ -96,7 +147,9 @@ class AtifRecords(records.Records):
             if call.get("tool_call_id") in (call_id, base):
                 if patch := _patch(given):
                     return patch_edits(patch, int(number) if number.isdecimal() else 0)
-                return next((found for keys in _TEXTS if (found := argument_edits(given, *keys))), [])
+                return next(
+                    (found for keys in _TEXTS if (found := argument_edits(given, *keys))), []
+                )
         return []
 
 
@@ -108,7 +161,8 @@ def _may_say(line: bytes) -> bool:
 
 
 class MirroredTrajectory(records.Branch):
-    """A trajectory, of which steps may have been taken back. That of a sub-agent holds nothing that counts."""
+    """A trajectory, of which steps may have been taken back. That of a sub-agent holds nothing that
+    counts."""
 
     may_leave_out = True
 
@@ -138,15 +192,23 @@ def _entry(record: Record, offset: int) -> Entry | None:
         return None
     text, _ = records.said_and_called(record.get("message"), (), "", {}, ())
     text = typed_by_person(text) if source == "user" else text
-    tools = [use for call in objects_of(record.get("tool_calls")) for use in _uses(call)] if source == "agent" else []
+    tools = (
+        [use for call in objects_of(record.get("tool_calls")) for use in _uses(call)]
+        if source == "agent"
+        else []
+    )
     if not text and not tools:
         return None
     return Entry(
-        "user" if "user" in (source, record.get("role")) else "assistant", text, tools=tuple(tools),
-        timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")),
-        message_id=as_string(record.get("message_id")), offset=offset,
+        "user" if "user" in (source, record.get("role")) else "assistant",
+        text,
+        tools=tuple(tools),
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=as_string(record.get("id")),
+        message_id=as_string(record.get("message_id")),
+        offset=offset,
         cwd=as_string(record.get("cwd")),
-    )  # fmt: skip
+    )
 
 
 def _patch(arguments: Record) -> str:
@@ -156,36 +218,59 @@ def _patch(arguments: Record) -> str:
 
 
 def _uses(call: Record) -> tuple[ToolUse, ...]:
-    """Return what a call did; of a patch each file that it names. A call may say its kind, and what it was done to."""
+    """Return what a call did; of a patch each file that it names. A call may say its kind, and what
+    it was done to."""
     name, call_id, given = (call.get(key) for key in ("function_name", "tool_call_id", "arguments"))
-    name, call_id, extra = as_string(name) or "tool", as_string(call_id), as_object(call.get("extra"))
+    name, call_id, extra = (
+        as_string(name) or "tool",
+        as_string(call_id),
+        as_object(call.get("extra")),
+    )
     kind = extra.get("kind") if extra.get("kind") in ("edit", "read", "command", "other") else None
     argument = extra.get("argument", as_object(given).get(as_string(extra.get("argument_key"))))
     if isinstance(argument, str):
         return (ToolUse(name, argument, kind or "other", call_id),)
     if patch := _patch(as_object(given)):
         paths = patched_files(patch)
-        return tuple([ToolUse(name, path, "edit", part_id(call_id, at)) for at, path in enumerate(paths)])
+        return tuple(
+            [ToolUse(name, path, "edit", part_id(call_id, at)) for at, path in enumerate(paths)]
+        )
     return tool_use(name, given, _ARGUMENTS, kind or _KINDS.get(name.lower(), "other"), call_id)
 
 
 def _result(record: Record) -> records.CallResult:
     """Return how a call ended, as far as its agent says."""
     extra = as_object(record.get("extra"))
-    has_failed = any([extra.get(key) is True for key in _FAILED]) or extra.get("exit_code", 0) not in (0, None)
+    has_failed = any([extra.get(key) is True for key in _FAILED]) or extra.get(
+        "exit_code", 0
+    ) not in (0, None)
     has_run = extra.get("has_run") is not False
     return records.CallResult(as_string(record["id"]), has_failed, record.get("content"), has_run)
 
 
 def _usage(metrics: Record, record: Record) -> ModelUsage:
-    """Return what an answer took. Cached tokens are part of the prompt's; so are those written to a cache."""
+    """Return what an answer took. Cached tokens are part of the prompt's; so are those written to a
+    cache."""
     from ...transcripts.usage import ModelUsage, amount
 
-    cached, extra, dollars = amount(metrics, "cached_tokens"), metrics.get("extra"), metrics.get("cost_usd")
-    written, for_an_hour = amount(extra, "cache_creation_input_tokens"), amount(extra, "cache_creation_1h_tokens")
+    cached, extra, dollars = (
+        amount(metrics, "cached_tokens"),
+        metrics.get("extra"),
+        metrics.get("cost_usd"),
+    )
+    written, for_an_hour = (
+        amount(extra, "cache_creation_input_tokens"),
+        amount(extra, "cache_creation_1h_tokens"),
+    )
     return ModelUsage(
-        as_string(as_object(extra).get("answer_id")) or as_string(record.get("id")), as_string(record.get("model")),
-        input=max(0, amount(metrics, "prompt_tokens") - cached - written), output=amount(metrics, "completion_tokens"),
-        cached=cached, written=written - min(written, for_an_hour), written_for_an_hour=min(written, for_an_hour),
-        dollars=float(dollars) if isinstance(dollars, (int, float)) and 0 <= dollars < 1e9 else None,
-    )  # fmt: skip
+        as_string(as_object(extra).get("answer_id")) or as_string(record.get("id")),
+        as_string(record.get("model")),
+        input=max(0, amount(metrics, "prompt_tokens") - cached - written),
+        output=amount(metrics, "completion_tokens"),
+        cached=cached,
+        written=written - min(written, for_an_hour),
+        written_for_an_hour=min(written, for_an_hour),
+        dollars=float(dollars)
+        if isinstance(dollars, (int, float)) and 0 <= dollars < 1e9
+        else None,
+    )

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from ..base import Event, Folders
 
 MOST_UNITS = 200  # of an encoded path
-WRITTEN_WITHIN_SECONDS = 0.4  # the call that starts a sub-agent may be written to the transcript after its start
+# the call that starts a sub-agent may be written to the transcript after its start
+WRITTEN_WITHIN_SECONDS = 0.4
 
 
 class ClaudeCode(ProjectFolders):
-    """Transcripts lie at `projects/<directory>/<session>.jsonl`. An agent home has a file for each of its sessions,
-    `<name>.json`, which has the id as `sessionId`."""
+    """Transcripts lie at `projects/<directory>/<session>.jsonl`. An agent home has a file for each
+    of its sessions, `<name>.json`, which has the id as `sessionId`."""
 
     name = "claude-code"
     TITLE = "Claude Code"
@@ -42,9 +43,12 @@ class ClaudeCode(ProjectFolders):
     PROMPT_ID_KEY = "prompt_id"  # the same for all prompts of a turn
     SHOWS_NOTICES = True
     TOOLS = {
-        "Edit": ("edit", "file_path"), "MultiEdit": ("edit", "file_path"), "Write": ("edit", "file_path"),
-        "NotebookEdit": ("edit", "notebook_path"), "Bash": ("command", "command"),
-    }  # fmt: skip
+        "Edit": ("edit", "file_path"),
+        "MultiEdit": ("edit", "file_path"),
+        "Write": ("edit", "file_path"),
+        "NotebookEdit": ("edit", "notebook_path"),
+        "Bash": ("command", "command"),
+    }
     FAILING_TOOLS = {"Read": ("read", "file_path")}
 
     def folder_name(self, directory: str) -> str:
@@ -74,26 +78,39 @@ class ClaudeCode(ProjectFolders):
         found = self._named_in(sessions_dir, self.project_dir(config_dir, root))
         for session in found:
             if not is_file(session.path):
-                session.path = self.transcript_of(config_dir, self.session_id_of(session.path)) or session.path
+                session.path = (
+                    self.transcript_of(config_dir, self.session_id_of(session.path)) or session.path
+                )
         return found
 
     def _named_in(self, sessions_dir: str, project_dir: str) -> list[Session]:
-        """Return the sessions of an agent home that have an id, each with its transcript in `project_dir`."""
+        """Return the sessions of an agent home that have an id, each with its transcript in
+        `project_dir`."""
         found = _pointers(sessions_dir, self.session_names(sessions_dir))
-        return [Session(path_text(name), f"{project_dir}/{id}.jsonl", path_text(name)) for name, id in found]
+        return [
+            Session(path_text(name), f"{project_dir}/{id}.jsonl", path_text(name))
+            for name, id in found
+        ]
 
     def session_names(self, sessions_dir: str) -> list[str]:
         """Return the names of the files, without `new-*`, which hosts are just making."""
         files = names_in(sessions_dir)
-        return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
+        return [
+            file[:-5]
+            for file in files
+            if file.endswith(".json") and not file.startswith((".", "new-"))
+        ]
 
     def sub_agents_beside(self, path: str) -> list[str]:
-        """Return the transcripts of sub-agents, also those that a workflow started: they are one folder deeper."""
+        """Return the transcripts of sub-agents, also those that a workflow started: they are one
+        folder deeper."""
         if not is_directory(self.folder_beside(path)):
             return []
         workflows = f"{self.folder_beside(path)}{self.SUB_AGENTS}/workflows"
         folders = [f"{workflows}/{name}" for name in sorted(names_in(workflows))]
-        return super().sub_agents_beside(path) + [agent for folder in folders for agent in transcripts_in(folder)]
+        return super().sub_agents_beside(path) + [
+            agent for folder in folders for agent in transcripts_in(folder)
+        ]
 
     def live_session_id(self, config_dir: str, pid: int) -> str:
         return named_session_id(f"{config_dir}/sessions", str(pid))
@@ -109,15 +126,16 @@ class ClaudeCode(ProjectFolders):
         return has_left(path, self.PROGRAM)
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool | None:
-        return True if _is_interactive(environ) else None  # `--no-session-persistence` is for print mode and the SDK
+        # `--no-session-persistence` is for print mode and the SDK
+        return True if _is_interactive(environ) else None
 
     def process(self, event: Event, environ: Mapping[str, str]) -> str:
         return environ.get("CLAUDE_PID", "")
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks of its plugins too,
-        Copilot (whose events name no transcript) those in its settings. Events of our extensions for others name their
-        runtime."""
+        """Tell whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks
+        of its plugins too, Copilot (whose events name no transcript) those in its settings. Events
+        of our extensions for others name their runtime."""
         path = as_string(event.get("transcript_path"))
         if not path:
             return not environ.get("COPILOT_CLI") and "runtime" not in event
@@ -128,13 +146,20 @@ class ClaudeCode(ProjectFolders):
         return next((session.name for session in sessions if session.path.endswith(file)), "")
 
     def is_from_a_person(self, prompt: str) -> bool:
-        """Tell whether a prompt was typed: background tasks and other agents report through the same event."""
-        return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>", *FROM_AGENTS))
+        """Tell whether a prompt was typed: background tasks and other agents report through the
+        same event."""
+        return not prompt.lstrip().startswith(
+            ("<task-notification>", "<system-reminder>", *FROM_AGENTS)
+        )
 
     def replaced_texts(self, event: Event) -> list[str]:
         from ...transcripts.edits import argument_edits
 
-        return [old for old, _ in argument_edits(event.get("tool_input"), "old_string", "new_string", "") if old]
+        return [
+            old
+            for old, _ in argument_edits(event.get("tool_input"), "old_string", "new_string", "")
+            if old
+        ]
 
     def tasks(self, event: Event) -> list[str]:
         from time import monotonic, sleep
@@ -148,18 +173,23 @@ class ClaudeCode(ProjectFolders):
         return found
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the session is interactive, and in a mode that asks: others refuse what they would ask."""
+        """Tell whether the session is interactive, and in a mode that asks: others refuse what they
+        would ask."""
         return _is_interactive(environ) and event.get("permission_mode") != "dontAsk"
 
     def held_output(self, reason: str, text: str) -> dict[str, Any]:
-        asks = {"hookEventName": self.TOOL_EVENT, "permissionDecision": "ask", "permissionDecisionReason": reason}
+        asks = {
+            "hookEventName": self.TOOL_EVENT,
+            "permissionDecision": "ask",
+            "permissionDecisionReason": reason,
+        }
         return {"hookSpecificOutput": {**asks, "additionalContext": text} if text else asks}
 
 
 def encode_cwd(cwd: str) -> str:
-    """Return the name of the folder for sessions started in `cwd` (its real path). Every UTF-16 unit outside
-    `[A-Za-z0-9]` becomes `-`; above 200 units the first 200 and a checksum of the path remain (the 32-bit `h * 31 +
-    unit`, its absolute value in base 36), as Claude Code does it."""
+    """Return the name of the folder for sessions started in `cwd` (its real path). Every UTF-16
+    unit outside `[A-Za-z0-9]` becomes `-`; above 200 units the first 200 and a checksum of the path
+    remain (the 32-bit `h * 31 + unit`, its absolute value in base 36), as Claude Code does it."""
     from ...text.paths import dashed
 
     path = real_path(cwd)

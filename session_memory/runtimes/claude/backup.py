@@ -1,7 +1,9 @@
-"""The files of Claude Code's sessions, and its cleanup, which deletes them 30 days after the last change.
+"""The files of Claude Code's sessions, and its cleanup, which deletes them 30 days after the last
+change.
 
-Measured with 2.1.330: the merged settings of whichever project a session is started in decide, for the transcripts of
-all projects. A file of settings with a wrong `cleanupPeriodDays` is ignored as a whole."""
+Measured with 2.1.330: the merged settings of whichever project a session is started in decide, for
+the transcripts of all projects. A file of settings with a wrong `cleanupPeriodDays` is ignored as a
+whole."""
 
 from __future__ import annotations
 
@@ -22,14 +24,17 @@ class ClaudeCodeBackup(Backup):
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
         days, source, traps, shorter = DAYS, "", [], []
         user = f"{config_dir}/{_FILES[0]}"
-        projects = [f"{one}/.claude/{name}" for one in directories if one.startswith("/") for name in _FILES]
+        projects = [
+            f"{one}/.claude/{name}" for one in directories if one.startswith("/") for name in _FILES
+        ]
         for path in dict.fromkeys([user, *projects]):
             value = values_in(path).get(_KEY)
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
                 traps.append(
-                    f"{path}: {_KEY}: {json.dumps(value)} is no whole number above 0, so Claude Code ignores the whole "
+                    f"{path}: {_KEY}: {json.dumps(value)} is no whole number above 0, so Claude "
+                    f"Code ignores the whole "
                     "file, its hooks too: correct it"
                 )
             elif path == user:
@@ -37,7 +42,8 @@ class ClaudeCodeBackup(Backup):
             elif value < days:
                 shorter.append(value)
                 traps.append(
-                    f"{path}: {_KEY}: {value} deletes the transcripts of all projects, not only of this one, when "
+                    f"{path}: {_KEY}: {value} deletes the transcripts of all projects, not only "
+                    f"of this one, when "
                     f"Claude Code is started there: raise it, or take it out"
                 )
         return Deletion(days, source, tuple(traps), min([days, *shorter]))

@@ -1,4 +1,5 @@
-"""The install into Claude Code: its settings, hooks and skills, and the commands that its user types."""
+"""The install into Claude Code: its settings, hooks and skills, and the commands that its user
+types."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from uuid import uuid4
 
 from ..install import SettingsHooks, enabled_plugins
 
-NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")  # claude-agent-sdk calls no callback for these: they need settings
+# claude-agent-sdk calls no callback for these: they need settings
+NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")
 
 
 class ClaudeCodeInstall(SettingsHooks):
@@ -29,22 +31,33 @@ class ClaudeCodeInstall(SettingsHooks):
     HOOKS_ARE_OFF = "disableAllHooks"
     ONLY_MANAGED_HOOKS = "allowManagedHooksOnly"
     PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
-    # Rules of `permissions.allow`. A command rule also lets it be piped into commands that only read, and nothing be
-    # run behind it or in it; words and quotes are compared as they stand.
-    COMMAND_RULE, READ_RULE, TOOL_RULE = "Bash({command}:*)", "Read(/{directory}/**)", "mcp__{server}__{tool}"
+    # Rules of `permissions.allow`. A command rule also lets it be piped into commands that only
+    # read, and nothing be run behind it or in it; words and quotes are compared as they stand.
+    COMMAND_RULE, READ_RULE, TOOL_RULE = (
+        "Bash({command}:*)",
+        "Read(/{directory}/**)",
+        "mcp__{server}__{tool}",
+    )
     RESUME = "claude --resume {id}"
     START = "claude {prompt}"
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
-        """Return the directories for the data of the plugin, one a marketplace that it came from."""
+        """Return the directories for the data of the plugin, one a marketplace that it came
+        from."""
         return sorted(glob(f"{escape(self.runtime.config_dir(environ))}/plugins/data/{plugin}-*"))
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         return enabled_plugins(f"{settings_dir}/{self.SETTINGS_FILE}", plugin)
 
-    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         return {**event, "prompt_id": str(uuid4()), "permission_mode": "default"}
 
     def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
-        return {"CLAUDECODE": "1", "CLAUDE_PROJECT_DIR": start, self.runtime.OWN_ID_VARIABLE: session_id}
+        return {
+            "CLAUDECODE": "1",
+            "CLAUDE_PROJECT_DIR": start,
+            self.runtime.OWN_ID_VARIABLE: session_id,
+        }

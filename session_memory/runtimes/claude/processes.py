@@ -1,5 +1,5 @@
-"""The processes of Claude Code, by `sessions/<pid>.json`: written at the start of a process, deleted at its end,
-and left behind by one that was killed."""
+"""The processes of Claude Code, by `sessions/<pid>.json`: written at the start of a process,
+deleted at its end, and left behind by one that was killed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def noted_processes(config_dir: str) -> list[NotedProcess]:
 
 
 def has_left(path: str, program: str) -> bool:
-    """Return whether Claude Code keeps such files, and none of a process that may still run names the session whose
-    transcript is at `path`. A process of another machine or container may run."""
+    """Return whether Claude Code keeps such files, and none of a process that may still run names
+    the session whose transcript is at `path`. A process of another machine or container may run."""
     config_dir, _, name = path.rpartition(_PROJECTS)
     folder, _, file = name.partition("/")
     if not folder or "/" in file or not is_directory(f"{config_dir}/sessions"):
@@ -34,6 +34,8 @@ def has_left(path: str, program: str) -> bool:
     session_id, domain = file.removesuffix(".jsonl"), pid_domain()
     for process in noted_processes(config_dir):
         is_elsewhere = process.domain not in ("", domain)
-        if process.session_id == session_id and (is_elsewhere or is_alive(process.pid, process.started, program)):
+        if process.session_id == session_id and (
+            is_elsewhere or is_alive(process.pid, process.started, program)
+        ):
             return False
     return True

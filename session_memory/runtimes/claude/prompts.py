@@ -1,5 +1,6 @@
-"""Reads what a user of Claude Code typed elsewhere than in a plain prompt: behind a slash command or skill, in a
-dialog, as the reason for a refusal, through a channel. Only records that hold such words load this."""
+"""Reads what a user of Claude Code typed elsewhere than in a plain prompt: behind a slash command
+or skill, in a dialog, as the reason for a refusal, through a channel. Only records that hold such
+words load this."""
 
 from __future__ import annotations
 
@@ -48,17 +49,19 @@ def typed_text(text: str) -> str:
 
 
 def _is_closed(text: str) -> bool:
-    """Check if a text's tag is closed: the CLI closes its tags, and a person may ask about `<bash-stdout>`."""
+    """Check if a text's tag is closed: the CLI closes its tags, and a person may ask about
+    `<bash-stdout>`."""
     name = text[1:].partition(">")[0].partition(" ")[0]
     return not text.startswith("<") or f"</{name}>" in text
 
 
 def _command(text: str) -> str:
-    """Return a slash command or skill with its words, as the user typed it; '' for a command of the CLI without words,
-    and for a skill that the model called."""
+    """Return a slash command or skill with its words, as the user typed it; '' for a command of the
+    CLI without words, and for a skill that the model called."""
     name = _between(text, "command-name").lstrip("/")
     words = text.partition("<command-args>")[2].rpartition("</command-args>")[0].strip()
-    is_own = text.startswith("<command-name>") or name in _WITH_WORDS  # of the CLI: skills begin with their message
+    # of the CLI: skills begin with their message
+    is_own = text.startswith("<command-name>") or name in _WITH_WORDS
     is_setting = name in _SETTINGS and (is_own or " " not in words)
     was_called = "<skill-format>" in text.partition("<command-args>")[0]  # by the model
     if not name or is_setting or was_called or (is_own and not words):
@@ -71,13 +74,16 @@ def _between(text: str, tag: str) -> str:
 
 
 def words_of_result(text: str, result: object, *, has_failed: bool) -> str:
-    """Return the user's words in a tool's result: `text` is the model's view of it, `result` the CLI's."""
+    """Return the user's words in a tool's result: `text` is the model's view of it, `result` the
+    CLI's."""
     if has_failed:
         return dialogs.words_in(text) if text.startswith(dialogs.REFUSED) else ""
     kept = as_object(result)
     if not text.startswith(dialogs.ANSWERED) or any(key in kept for key in _OF_OTHER_TOOLS):
         return ""
-    return dialogs.answers_in(as_object(kept.get("answers")), kept.get("annotations")) or dialogs.words_in(text)
+    return dialogs.answers_in(
+        as_object(kept.get("answers")), kept.get("annotations")
+    ) or dialogs.words_in(text)
 
 
 def _sent_by_channel(text: str) -> str:

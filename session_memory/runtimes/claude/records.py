@@ -1,12 +1,20 @@
 """Decodes the records of Claude Code and claude-agent-sdk.
 
-Records are those of Claude Code 1.0.51 to 2.1.329. Types are allow-listed: newer versions repeat whole requests,
-injected text included, in records of other types."""
+Records are those of Claude Code 1.0.51 to 2.1.329. Types are allow-listed: newer versions repeat
+whole requests, injected text included, in records of other types."""
 
 from __future__ import annotations
 
 from ...system.files import read_end
-from ...system.json import as_list, as_object, as_string, holds_object, is_glued, objects_in, objects_of
+from ...system.json import (
+    as_list,
+    as_object,
+    as_string,
+    holds_object,
+    is_glued,
+    objects_in,
+    objects_of,
+)
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from .. import records
@@ -18,15 +26,17 @@ if TYPE_CHECKING:
     from ...transcripts.usage import ModelUsage
     from ..records import Decode, Event, Record
 
-# Records with titles: the rank of each, and the key. The user, or who started a teammate, gives the first two; models
-# make the others.
+# Records with titles: the rank of each, and the key. The user, or who started a teammate, gives the
+# first two; models make the others.
 _TITLES = {
     "custom-title": (3, "customTitle"),
     "agent-name": (3, "agentName"),
     "ai-title": (2, "aiTitle"),
     "summary": (1, "summary"),
 }
-_READ_TYPES = tuple(f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *_TITLES))
+_READ_TYPES = tuple(
+    f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *_TITLES)
+)
 _RESULTS = (b'tool_use_id":', b'type":"tool_result"')
 _BEFORE_RESULTS = b'user","message":{"role":"user","content":'
 _TYPED = _BEFORE_RESULTS + b'"'
@@ -35,9 +45,13 @@ _RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
 _DENIED = b'"toolDenialKind":'  # behind the message: the call was refused or interrupted
 # How an error begins if the call did not run.
 _NOT_RUN = (
-    "<tool_use_error>", "The user doesn't want to ", "Permission to use ", "Claude requested permissions",
-    "PreToolUse:", "[Request interrupted",
-)  # fmt: skip
+    "<tool_use_error>",
+    "The user doesn't want to ",
+    "Permission to use ",
+    "Claude requested permissions",
+    "PreToolUse:",
+    "[Request interrupted",
+)
 _MESSAGE_END = b']},"uuid":"'
 _TEXT = b'{"type":"text","text":'
 _GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
@@ -46,20 +60,41 @@ HEAD_BYTES = 2048  # of a line, in which its kind shows
 _TASK_BYTES = 256 * 1024  # before the end, in which the call stands that starts a sub-agent
 _GLUED = b'{"parentUuid":'  # a record behind another one on the same line
 
-# A result with one of these near its beginning may have the user's words: answers, or why they refused a call.
+# A result with one of these near its beginning may have the user's words: answers, or why they
+# refused a call.
 _ANSWERED, _REFUSED = b" answered", b"user doesn't want to"
-_WITH_WORDS = ("User has answered", "Your questions have", "The user answered", "The user doesn't want to")
+_WITH_WORDS = (
+    "User has answered",
+    "Your questions have",
+    "The user answered",
+    "The user doesn't want to",
+)
 _RESULT_HEAD_BYTES = 400  # of a result, in which its text begins
 _SHELL_OUTPUT = b'"content":"<bash-stdout>'
 
 _KINDS = {
-    "Edit": "edit", "MultiEdit": "edit", "Write": "edit", "NotebookEdit": "edit",
-    "Read": "read", "NotebookRead": "read", "Bash": "command", "PowerShell": "command",
-}  # fmt: skip
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "Write": "edit",
+    "NotebookEdit": "edit",
+    "Read": "read",
+    "NotebookRead": "read",
+    "Bash": "command",
+    "PowerShell": "command",
+}
 # The input that tells most of a call, in the order of preference, whatever the tool.
 _ARGUMENTS = (
-    "file_path", "notebook_path", "command", "pattern", "url", "query", "description", "skill", "path", "name",
-)  # fmt: skip
+    "file_path",
+    "notebook_path",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "description",
+    "skill",
+    "path",
+    "name",
+)
 
 
 # Keys of Qwen Code, Gemini and Copilot, also in files that another program has rewritten.
@@ -74,15 +109,22 @@ class ClaudeCodeRecords(records.Records):
     BEGINNINGS = (b'{"parentUuid":"', b'{"parentUuid":n', b'{"type":"')
 
     def recognises(self, line: bytes) -> bool:
-        if not line.startswith(b"{") or line.startswith(b'","data":{', line.find(b'"', 9)):  # as in Copilot
+        # as in Copilot
+        if not line.startswith(b"{") or line.startswith(b'","data":{', line.find(b'"', 9)):
             return False
         if any(key in line for key in _KEYS_OF_OTHERS):
             return False
         return any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
 
     def owns(self, record: Record) -> bool:
-        is_another = "projectHash" in record or "provenance" in record or "parts" in as_object(record.get("message"))
-        return not is_another and any(key in record for key in ("parentUuid", "sessionId", "leafUuid"))
+        is_another = (
+            "projectHash" in record
+            or "provenance" in record
+            or "parts" in as_object(record.get("message"))
+        )
+        return not is_another and any(
+            key in record for key in ("parentUuid", "sessionId", "leafUuid")
+        )
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
@@ -99,8 +141,9 @@ class ClaudeCodeRecords(records.Records):
         )
 
     def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:
-        """Return the results in a line that has the usual form of a line with results and nothing else. Behind the
-        message the CLI repeats the result in a form of its own, which so need not be decoded."""
+        """Return the results in a line that has the usual form of a line with results and nothing
+        else. Behind the message the CLI repeats the result in a form of its own, which so need not
+        be decoded."""
         at = line.find(b'"type":"', 0, HEAD_BYTES)
         if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
             return None
@@ -122,12 +165,18 @@ class ClaudeCodeRecords(records.Records):
         counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
         found: list[Event] = []
         if kind == "user" or kind == "assistant":
-            entry = _entry_of(kind, message, record, offset) if counts and wanted & records.MESSAGES else None
+            entry = (
+                _entry_of(kind, message, record, offset)
+                if counts and wanted & records.MESSAGES
+                else None
+            )
             if entry is not None:
                 found.append(entry)
             if kind == "user":
                 if counts and wanted & records.RESULTS:
-                    found += _results_of(message.get("content"), is_denied="toolDenialKind" in record)
+                    found += _results_of(
+                        message.get("content"), is_denied="toolDenialKind" in record
+                    )
                     found.extend(_shell_output(message.get("content"), record))
                 if wanted & records.TURNS:
                     found.append(records.PromptId(as_string(record.get("uuid"))))
@@ -144,8 +193,8 @@ class ClaudeCodeRecords(records.Records):
             if title is not None:
                 found.append(title)
         if wanted & records.LINKS and isinstance(record.get("uuid"), str):
-            # The first record after a compaction names its parent in another way. A prompt that was cancelled before
-            # its answer stays behind as a branch.
+            # The first record after a compaction names its parent in another way. A prompt that was
+            # cancelled before its answer stays behind as a branch.
             parent = record.get("parentUuid") or record.get("logicalParentUuid")
             is_message = (kind == "user" or kind == "assistant") and not record.get("isSidechain")
             found.append(records.ParentLink(record["uuid"], as_string(parent), is_message))
@@ -170,10 +219,10 @@ class ClaudeCodeRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False only for lines recognised as holding no entry, title or compaction, without decoding them; without
-    calls also for lines recognised as holding an entry that has no text. Tool results are most of a transcript's bytes.
-    An unescaped `"key":` is never part of a string, so what is looked for here cannot be something that somebody typed.
-    """
+    """Return False only for lines recognised as holding no entry, title or compaction, without
+    decoding them; without calls also for lines recognised as holding an entry that has no text.
+    Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string,
+    so what is looked for here cannot be something that somebody typed."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
         if line.startswith(_TYPED, at + 8):
@@ -215,13 +264,16 @@ def _may_bring_words(line: bytes, at: int) -> bool:
 
 
 def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry | None:
-    """Return the entry in a `user` or `assistant` record; None for what nobody said: results, thinking, meta records,
-    compaction summaries, notifications, API errors, injected text."""
+    """Return the entry in a `user` or `assistant` record; None for what nobody said: results,
+    thinking, meta records, compaction summaries, notifications, API errors, injected text."""
     if not message or record.get("isCompactSummary") or message.get("role", kind) != kind:
         return None
     if kind == "user":
         content = message.get("content")
-        is_typed = not record.get("isMeta") and as_object(record.get("origin")).get("kind", "human") == "human"
+        is_typed = (
+            not record.get("isMeta")
+            and as_object(record.get("origin")).get("kind", "human") == "human"
+        )
         text = _user_text(content, record) if is_typed else _sent_by_channel(content)
         tools = () if text else _own_command(content, record)
         return _entry("user", text, tools, record, offset) if text or tools else None
@@ -230,7 +282,11 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
     if record.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
         return None
     text, tools = records.said_and_called(
-        message.get("content"), ("tool_use", "server_tool_use", "mcp_tool_use"), "input", _KINDS, _ARGUMENTS
+        message.get("content"),
+        ("tool_use", "server_tool_use", "mcp_tool_use"),
+        "input",
+        _KINDS,
+        _ARGUMENTS,
     )
     if not text and not tools:
         return None
@@ -238,12 +294,17 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
 
 
 def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return a prompt typed while the agent was working, which has no user record, or what hooks injected."""
+    """Return a prompt typed while the agent was working, which has no user record, or what hooks
+    injected."""
     kind = attachment.get("type")
     found: list[Event] = []
     if kind == "queued_command":
-        is_typed = attachment.get("commandMode", "prompt") == "prompt" and not record.get("isCompactSummary")
-        is_the_users = as_object(attachment.get("origin")).get("kind", "human") == "human" and not record.get("isMeta")
+        is_typed = attachment.get("commandMode", "prompt") == "prompt" and not record.get(
+            "isCompactSummary"
+        )
+        is_the_users = as_object(attachment.get("origin")).get(
+            "kind", "human"
+        ) == "human" and not record.get("isMeta")
         counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
         if wanted & records.MESSAGES and counts and is_typed:
             prompt = attachment.get("prompt")
@@ -256,12 +317,17 @@ def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int)
             event = attachment.get("hookEvent", RUNTIME.PROMPT_EVENT)
             found += [records.Injected(())] if event == RUNTIME.PROMPT_EVENT else []
         elif kind == "hook_additional_context" and isinstance(attachment.get("content"), list):
-            found.append(records.Injected(tuple([text for text in attachment["content"] if isinstance(text, str)])))
+            found.append(
+                records.Injected(
+                    tuple([text for text in attachment["content"] if isinstance(text, str)])
+                )
+            )
     return found
 
 
 def _of_system(record: Record, offset: int) -> list[Event]:
-    """Return a compaction, or the words behind a command that newer versions note as a record of the system."""
+    """Return a compaction, or the words behind a command that newer versions note as a record of
+    the system."""
     if record.get("subtype") == "compact_boundary":
         return [records.Compaction()]
     text = prompt_text(record.get("content")) if record.get("subtype") == "local_command" else ""
@@ -269,32 +335,46 @@ def _of_system(record: Record, offset: int) -> list[Event]:
 
 
 def _title(kind: str, record: Record) -> records.Title | None:
-    """Return the title in a record. A summary is of the conversation that ends with its leaf, mostly another's."""
+    """Return the title in a record. A summary is of the conversation that ends with its leaf,
+    mostly another's."""
     rank, key = _TITLES[kind]
     text = as_string(record.get(key))
     if not text.strip():
         return None
-    leaf = f'"uuid":"{as_string(record.get("leafUuid"))}"'.encode("utf-8", "replace") if kind == "summary" else b""
+    leaf = (
+        f'"uuid":"{as_string(record.get("leafUuid"))}"'.encode("utf-8", "replace")
+        if kind == "summary"
+        else b""
+    )
     return records.Title(rank, text, as_string(record.get("sessionId")), leaf)
 
 
 def _reply(message: Record, record: Record) -> records.Reply:
-    """Return what an `assistant` record holds; a message of several blocks spans several records. API errors and what a
-    sub-agent says end no turn."""
+    """Return what an `assistant` record holds; a message of several blocks spans several records.
+    API errors and what a sub-agent says end no turn."""
     blocks = objects_of(message.get("content"))
-    texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
+    texts = [
+        block["text"]
+        for block in blocks
+        if block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
     is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
-    ends_turn = is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
+    ends_turn = (
+        is_the_models
+        and message.get("model") != "<synthetic>"
+        and message.get("stop_reason") not in _GOES_ON
+    )
     return records.Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
 
 
 def _usage(message: Record, record: Record) -> list[ModelUsage]:
-    """Return what a message took, a sub-agent's too, and what the advisor took that its model asked meanwhile. All
-    records of a message repeat it."""
+    """Return what a message took, a sub-agent's too, and what the advisor took that its model asked
+    meanwhile. All records of a message repeat it."""
     usage, model = message.get("usage"), as_string(message.get("model"))
     if not isinstance(usage, dict) or model == "<synthetic>" or record.get("isApiErrorMessage"):
         return []
-    answer_id = as_string(message.get("id")) or as_string(record.get("requestId"))  # gateways may leave out the first
+    # gateways may leave out the first
+    answer_id = as_string(message.get("id")) or as_string(record.get("requestId"))
     usages = [_usage_of(usage, answer_id, model, is_copy="forkedFrom" in record)]
     for number, part in enumerate(objects_of(usage.get("iterations"))):
         if part.get("type") == "advisor_message":  # is not in the totals
@@ -322,14 +402,25 @@ def _usage_of(usage: Record, answer_id: str, model: str, *, is_copy: bool) -> Mo
 
 
 def _entry(
-    role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, message_id: object = None
+    role: str,
+    text: str,
+    tools: tuple[ToolUse, ...],
+    record: Record,
+    offset: int,
+    message_id: object = None,
 ) -> Entry:
     return Entry(
-        role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
-        id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")), message_id=as_string(message_id),
-        offset=offset, cwd=as_string(record.get("cwd")), is_copy="forkedFrom" in record,
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")),
+        message_id=as_string(message_id),
+        offset=offset,
+        cwd=as_string(record.get("cwd")),
+        is_copy="forkedFrom" in record,
         origin=records.copied_id(record, "sessionId") or as_string(record.get("sessionId")),
-    )  # fmt: skip
+    )
 
 
 def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]:
@@ -339,7 +430,9 @@ def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]
             as_string(block["tool_use_id"]),
             block.get("is_error") is True,
             block.get("content"),
-            not (block.get("is_error") is True and (is_denied or _says_not_run(block.get("content")))),
+            not (
+                block.get("is_error") is True and (is_denied or _says_not_run(block.get("content")))
+            ),
         )
         for block in as_list(content)
         if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
@@ -347,13 +440,15 @@ def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]
 
 
 def _says_not_run(content: object) -> bool:
-    """Check if an error says that the call did not run: older versions have no mark for that, and few errors do."""
+    """Check if an error says that the call did not run: older versions have no mark for that, and
+    few errors do."""
     first = content[0] if isinstance(content, list) and content else content
     return as_string(first.get("text") if isinstance(first, dict) else first).startswith(_NOT_RUN)
 
 
 def _user_text(content: object, record: Record) -> str:
-    """Return what the user wrote in `content`, a string or blocks; images show as `[image]`, and so on."""
+    """Return what the user wrote in `content`, a string or blocks; images show as `[image]`, and so
+    on."""
     if isinstance(content, str):
         return prompt_text(content)
     parts = []
@@ -369,7 +464,8 @@ def _user_text(content: object, record: Record) -> str:
 
 
 def prompt_text(text: object) -> str:
-    """Return the words that the user typed in a text of theirs, without the CLI's and hooks' additions."""
+    """Return the words that the user typed in a text of theirs, without the CLI's and hooks'
+    additions."""
     if not isinstance(text, str):
         return ""
     text = text.strip()
@@ -389,21 +485,36 @@ def _words_of_result(block: Record, record: Record) -> str:
         return ""
     from .prompts import words_of_result
 
-    return words_of_result(text, record.get("toolUseResult"), has_failed=block.get("is_error") is True)
+    return words_of_result(
+        text, record.get("toolUseResult"), has_failed=block.get("is_error") is True
+    )
 
 
 def _sent_by_channel(content: object) -> str:
-    """Return a person's words in a message from a channel; '' for any other message that nobody typed here."""
-    blocks = [content] if isinstance(content, str) else [block.get("text") for block in objects_of(content)]
-    return "\n\n".join([prompt_text(text) for text in blocks if as_string(text).startswith("<channel ")])
+    """Return a person's words in a message from a channel; '' for any other message that nobody
+    typed here."""
+    blocks = (
+        [content]
+        if isinstance(content, str)
+        else [block.get("text") for block in objects_of(content)]
+    )
+    return "\n\n".join(
+        [prompt_text(text) for text in blocks if as_string(text).startswith("<channel ")]
+    )
 
 
 def _own_command(content: object, record: Record) -> tuple[ToolUse, ...]:
     """Return the command that the user ran (`!`)."""
-    if record.get("isMeta") or not isinstance(content, str) or not content.lstrip().startswith("<bash-input>"):
+    if (
+        record.get("isMeta")
+        or not isinstance(content, str)
+        or not content.lstrip().startswith("<bash-input>")
+    ):
         return ()
     command = content.partition("<bash-input>")[2].rpartition("</bash-input>")[0].strip()
-    return tool_use("Bash", {"command": command}, ("command",), "command", as_string(record.get("uuid")))
+    return tool_use(
+        "Bash", {"command": command}, ("command",), "command", as_string(record.get("uuid"))
+    )
 
 
 def _shell_output(content: object, record: Record) -> list[records.CallResult]:
@@ -414,8 +525,8 @@ def _shell_output(content: object, record: Record) -> list[records.CallResult]:
 
 
 def tasks_given(path: str, agent_type: str) -> list[str]:
-    """Return the prompts of the last message in a transcript that starts sub-agents of a type, if one of these calls
-    has no result yet."""
+    """Return the prompts of the last message in a transcript that starts sub-agents of a type, if
+    one of these calls has no result yet."""
     found: dict[str, dict[str, str]] = {}
     content = read_end(path, _TASK_BYTES)
     for line in content.split(b"\n"):
@@ -423,7 +534,10 @@ def tasks_given(path: str, agent_type: str) -> list[str]:
             for message in [as_object(record.get("message")) for record in objects_in(line)]:
                 for block in map(as_object, as_list(message.get("content"))):
                     given = as_object(block.get("input"))
-                    if block.get("name") in ("Agent", "Task") and given.get("subagent_type", agent_type) == agent_type:
+                    if (
+                        block.get("name") in ("Agent", "Task")
+                        and given.get("subagent_type", agent_type) == agent_type
+                    ):
                         calls = found.setdefault(as_string(message.get("id")), {})
                         calls[as_string(block.get("id"))] = as_string(given.get("prompt"))
     calls = next(reversed(found.values()), {})

@@ -23,9 +23,10 @@ _NAMES_BYTES = 256 * 1024  # of its end
 
 
 class Codex(CopiedSessions):
-    """A rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, by the day that the session began,
-    whatever its project; one that its user has archived lies in `archived_sessions/`. Those of sub-agents lie among all
-    others, and only what is in them tells whose they are."""
+    """A rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, by the day that the
+    session began, whatever its project; one that its user has archived lies in
+    `archived_sessions/`. Those of sub-agents lie among all others, and only what is in them tells
+    whose they are."""
 
     name = "codex"
     TITLE = "Codex"
@@ -51,7 +52,8 @@ class Codex(CopiedSessions):
         return self.copies_root(config_dir)
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
-        """Update the copies of compressed and archived rollouts, but not for a prompt, which does not want them."""
+        """Update the copies of compressed and archived rollouts, but not for a prompt, which does
+        not want them."""
         if everything and is_directory(self.transcripts_dir(config_dir)):
             from ...transcripts.mirror import Exclusion
             from .copies import bring_up_to_date
@@ -60,9 +62,14 @@ class Codex(CopiedSessions):
             bring_up_to_date(config_dir, self.copies_dir(config_dir), exclusion, self.place_of)
 
     def place_of(self, file: str) -> str:
-        """Return the folder of its day: `rollout-2026-11-20T10-00-00-<id>.jsonl` lies in `2026/11/20/`."""
+        """Return the folder of its day: `rollout-2026-11-20T10-00-00-<id>.jsonl` lies in
+        `2026/11/20/`."""
         year, month, day = file[8:12], file[13:15], file[16:18]
-        is_dated = file.startswith("rollout-") and file.endswith(".jsonl") and (year + month + day).isdigit()
+        is_dated = (
+            file.startswith("rollout-")
+            and file.endswith(".jsonl")
+            and (year + month + day).isdigit()
+        )
         return f"{year}/{month}/{day}/{file}" if is_dated else ""
 
     def project_dir(self, config_dir: str, cwd: str) -> str:
@@ -78,7 +85,8 @@ class Codex(CopiedSessions):
         return self._youngest(self.transcripts_dir(config_dir))
 
     def folders_below(self, config_dir: str, *directories: str) -> list[str]:
-        """Return the youngest rollouts, and the youngest copies, of any directory: only their content tells it."""
+        """Return the youngest rollouts, and the youngest copies, of any directory: only their
+        content tells it."""
         return [*self.all_folders(config_dir), *self._youngest(self.copies_dir(config_dir))]
 
     def listed_dirs(self, config_dir: str) -> list[str]:
@@ -92,7 +100,9 @@ class Codex(CopiedSessions):
             found.append(path)
         return found
 
-    def sessions_in(self, folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
+    def sessions_in(
+        self, folder: str, is_elsewhere: bool = False, worktree: str = ""
+    ) -> list[Session]:
         """Return the sessions in a folder of a day, or the one of a rollout."""
         if folder.endswith(".jsonl"):
             folder, _, file = folder.rpartition("/")
@@ -108,7 +118,8 @@ class Codex(CopiedSessions):
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the sessions in `folders`, and with the scope `all` the youngest others; no copies."""
+        """Return the sessions in `folders`, and with the scope `all` the youngest others; no
+        copies."""
         place = self.transcripts_dir(config_dir)
         plain = [(path, worktree) for path, worktree in folders if path.startswith(f"{place}/")]
         return super().other_sessions(sessions_dir, config_dir, own_path, scope, plain)
@@ -119,7 +130,9 @@ class Codex(CopiedSessions):
         """Return the same, and the copies."""
         from ...transcripts.projects import sessions_of_project
 
-        return sessions_of_project("", folders, scope, self.folders_below(config_dir, directory), self.sessions_in)
+        return sessions_of_project(
+            "", folders, scope, self.folders_below(config_dir, directory), self.sessions_in
+        )
 
     def session_id_of(self, path: str) -> str:
         return super().session_id_of(path)[-_ID_CHARACTERS:]
@@ -129,17 +142,23 @@ class Codex(CopiedSessions):
         config_dir, session_id = self._config_dir_of(path), self.session_id_of(path)
         wanted = session_id.encode("utf-8", "surrogateescape")
         lines = read_end(f"{config_dir}/{_NAMES_FILE}", _NAMES_BYTES).split(b"\n")
-        for record in [record for line in reversed(lines) if wanted in line for record in objects_in(line)]:
+        for record in [
+            record for line in reversed(lines) if wanted in line for record in objects_in(line)
+        ]:
             if record.get("id") == session_id:
                 return as_string(record.get("thread_name")).strip()
         return ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the transcript is a rollout; the same events come in a sub-agent, of which only its prompt is
-        answered."""
+        """Tell whether the transcript is a rollout; the same events come in a sub-agent, of which
+        only its prompt is answered."""
         path = as_string(event.get("transcript_path"))
-        is_its = path.rpartition("/")[2].startswith("rollout-") if path else "transcript_path" in event
-        return is_its and (not event.get("agent_id") or event.get("hook_event_name") == self.SUB_AGENT_EVENT)
+        is_its = (
+            path.rpartition("/")[2].startswith("rollout-") if path else "transcript_path" in event
+        )
+        return is_its and (
+            not event.get("agent_id") or event.get("hook_event_name") == self.SUB_AGENT_EVENT
+        )
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool:
         return bool(event.get("transcript_path"))  # none under `--ephemeral`
@@ -161,14 +180,17 @@ class Codex(CopiedSessions):
         return sessions_dir.removesuffix("/sessions")
 
     def _youngest(self, directory: str) -> Iterator[str]:
-        """Yield the rollouts written to last, of those sessions that began last by the names of folders and files."""
+        """Yield the rollouts written to last, of those sessions that began last by the names of
+        folders and files."""
         found: list[str] = []
         for folder in _days(directory):
             found += sorted([session.path for session in self.sessions_in(folder)], reverse=True)
             if len(found) >= MOST_BEGUN:
                 break
         if len(found) > MOST_SESSIONS:
-            found = sorted(found[:MOST_BEGUN], key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
+            found = sorted(found[:MOST_BEGUN], key=lambda path: -path_stamp(path)[2])[
+                :MOST_SESSIONS
+            ]
         yield from found
 
 
@@ -179,7 +201,11 @@ def _days(directory: str) -> Iterator[str]:
 
 
 def _numbers(directory: str) -> list[str]:
-    return [f"{directory}/{name}" for name in sorted(names_in(directory), reverse=True) if name.isdigit()]
+    return [
+        f"{directory}/{name}"
+        for name in sorted(names_in(directory), reverse=True)
+        if name.isdigit()
+    ]
 
 
 RUNTIME = Codex()

@@ -1,4 +1,5 @@
-"""The files of Codex's sessions: rollouts, also those that it has compressed or that its user has archived."""
+"""The files of Codex's sessions: rollouts, also those that it has compressed or that its user has
+archived."""
 
 from __future__ import annotations
 
@@ -23,15 +24,16 @@ class CompressedRollout(SessionFile):
 
 
 class CodexBackup(Backup):
-    """A rollout is kept at the place that it had before it was archived, where Codex resumes it. Sub-agents have
-    sessions of their own, which name their parent."""
+    """A rollout is kept at the place that it had before it was archived, where Codex resumes it.
+    Sub-agents have sessions of their own, which name their parent."""
 
     HAS_SUB_AGENT_SESSIONS = True
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         found: dict[str, str] = {}
         for folder in (ARCHIVED, SESSIONS):  # of two, the one that is in use
-            for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):  # of two, the plain one
+            # of two, the plain one
+            for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):
                 plain = path.removesuffix(COMPRESSED)
                 place = self.runtime.place_of(os.path.basename(plain))
                 if place and folder == SESSIONS:

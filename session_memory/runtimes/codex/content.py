@@ -1,5 +1,5 @@
-"""Reads the content of records of Codex: texts of messages, calls with their arguments, outputs; and the items of a
-turn as a person saw it, each with how it ended."""
+"""Reads the content of records of Codex: texts of messages, calls with their arguments, outputs;
+and the items of a turn as a person saw it, each with how it ended."""
 
 from __future__ import annotations
 
@@ -24,28 +24,51 @@ _REQUEST = "## My request for Codex:"  # behind what an editor tells of its open
 
 # Texts of the role user that no user wrote, by how they begin.
 _WRAPPERS = (
-    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<environment_context>", "<user_instructions>", "<turn_aborted>",
-    "<subagent_notification>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
-    "<hook_prompt", "Another language model started to solve this problem", "<image>", "<image name=", "</image>",
-)  # fmt: skip
+    "# AGENTS.md instructions",
+    "<INSTRUCTIONS>",
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "<subagent_notification>",
+    "<permissions instructions>",
+    "<collaboration_mode>",
+    "<skill>",
+    "<user_shell_command>",
+    "<hook_prompt",
+    "Another language model started to solve this problem",
+    "<image>",
+    "<image name=",
+    "</image>",
+)
 
 
 def wrapped(record: Record) -> Record:
-    """Return a record as later versions have it: until September 2025 a line was only what the model saw."""
+    """Return a record as later versions have it: until September 2025 a line was only what the
+    model saw."""
     return record if "payload" in record else {"type": "response_item", "payload": record}
 
 
 def told_directory(content: object) -> str:
-    """Return the directory that Codex tells the model in a message of the role user; '' for any other message."""
+    """Return the directory that Codex tells the model in a message of the role user; '' for any
+    other message."""
     for text in texts_of(content):
         if text.lstrip().startswith("<environment_context>"):
             return text.partition("<cwd>")[2].partition("</cwd>")[0].strip()
     return ""
 
 
-def new_entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str) -> Entry:
+def new_entry(
+    role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str
+) -> Entry:
     """Return the entry of a record, written when that was."""
-    return Entry(role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")), id=entry_id, offset=offset)
+    return Entry(
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=entry_id,
+        offset=offset,
+    )
 
 
 def typed_text(content: object) -> str:
@@ -55,7 +78,9 @@ def typed_text(content: object) -> str:
         kind = block.get("type") if isinstance(block, dict) else None
         text = as_string(block.get("text")) if kind in ("text", "input_text") else ""
         if text:
-            _, mark, request = text.partition(_REQUEST) if text.lstrip().startswith("# ") else ("", "", "")
+            _, mark, request = (
+                text.partition(_REQUEST) if text.lstrip().startswith("# ") else ("", "", "")
+            )
             text = typed_by_person(request if mark else text)
             parts.append("" if text.startswith(_WRAPPERS) else text)
         elif kind in ("image", "local_image", "input_image"):
@@ -120,11 +145,17 @@ def has_failed(output: str) -> bool:
 def has_run(output: str) -> bool:
     """Tell whether a call ran, by what it printed: it may have been refused, or interrupted."""
     head = output[:400]
-    return any([sign in head for sign in _EXIT_CODES]) or not any([sign in head for sign in _NOT_RUN])
+    return any([sign in head for sign in _EXIT_CODES]) or not any(
+        [sign in head for sign in _NOT_RUN]
+    )
 
 
 def calls_in(payload: Record) -> tuple[ToolUse, ...]:
-    kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
+    kind, name, call_id = (
+        payload.get("type"),
+        as_string(payload.get("name")),
+        as_string(payload.get("call_id")),
+    )
     if kind == "custom_tool_call" and name == "apply_patch":
         return patch_uses(ToolUse("apply_patch", as_string(payload.get("input")), "edit", call_id))
     if (
@@ -152,12 +183,19 @@ def calls_in(payload: Record) -> tuple[ToolUse, ...]:
 
 
 def _script_uses(script: str, call_id: str) -> tuple[ToolUse, ...]:
-    """Return the commands and the edits of a script of code mode; all have its id, by which its result names them."""
+    """Return the commands and the edits of a script of code mode; all have its id, by which its
+    result names them."""
     commands = [
-        tool_use("exec_command", {"command": line}, ARGUMENTS, "command", call_id) for line in commands_in(script)
+        tool_use("exec_command", {"command": line}, ARGUMENTS, "command", call_id)
+        for line in commands_in(script)
     ]
     files = [path for patch in patches_in(script) for path in patched_files(patch)]
-    edits = tuple([ToolUse("apply_patch", path, "edit", part_id(call_id, at)) for at, path in enumerate(files)])
+    edits = tuple(
+        [
+            ToolUse("apply_patch", path, "edit", part_id(call_id, at))
+            for at, path in enumerate(files)
+        ]
+    )
     return (*[use for uses in commands for use in uses], *edits)
 
 
@@ -183,7 +221,8 @@ def entry_of_item(item: Record, payload: Record, record: Record, offset: int) ->
 
 
 def _uses(item: Record) -> tuple[ToolUse, ...]:
-    """Return what an item did: a command or a file that it read, the files of a patch, or the call of another tool."""
+    """Return what an item did: a command or a file that it read, the files of a patch, or the call
+    of another tool."""
     kind, call_id = item.get("type"), as_string(item.get("id"))
     if kind == "CommandExecution":
         parsed = as_list(item.get("parsed_cmd"))
@@ -191,11 +230,22 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
         path = as_string(only.get("path"))
         if only.get("type") == "read" and path:
             directory = as_string(item.get("cwd")).removeprefix("file://")
-            return tool_use("read", {"path": resolved(path, directory) or path}, ARGUMENTS, "read", call_id)
-        return tool_use("exec_command", {"command": shell_line(item.get("command"))}, ARGUMENTS, "command", call_id)
+            return tool_use(
+                "read", {"path": resolved(path, directory) or path}, ARGUMENTS, "read", call_id
+            )
+        return tool_use(
+            "exec_command",
+            {"command": shell_line(item.get("command"))},
+            ARGUMENTS,
+            "command",
+            call_id,
+        )
     if kind == "FileChange":
         changes = enumerate(changes_of(item))
-        each = [tool_use("apply_patch", {"path": path}, ARGUMENTS, "edit", change_id(item, at)) for at, path in changes]
+        each = [
+            tool_use("apply_patch", {"path": path}, ARGUMENTS, "edit", change_id(item, at))
+            for at, path in changes
+        ]
         return tuple([use for uses in each for use in uses])
     if kind == "McpToolCall":
         name = f"mcp__{as_string(item.get('server'))}__{as_string(item.get('tool'))}"
@@ -203,7 +253,9 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
     if kind == "CollabAgentToolCall":
         return tool_use(as_string(item.get("tool")) or "agent", item, ("prompt",), "other", call_id)
     return (
-        tool_use("web_search", {"query": item.get("query")}, ARGUMENTS, "other", call_id) if kind == "WebSearch" else ()
+        tool_use("web_search", {"query": item.get("query")}, ARGUMENTS, "other", call_id)
+        if kind == "WebSearch"
+        else ()
     )
 
 
@@ -219,7 +271,10 @@ def results_of_item(item: Record) -> list[CallResult]:
         return [CallResult(call_id, has_failed, item.get("aggregated_output"), has_run)]
     if item.get("type") == "FileChange":
         text = as_string(item.get("stderr")) or as_string(item.get("stdout"))
-        return [CallResult(change_id(item, at), has_failed, text, has_run) for at in range(len(changes_of(item)))]
+        return [
+            CallResult(change_id(item, at), has_failed, text, has_run)
+            for at in range(len(changes_of(item)))
+        ]
     if item.get("type") == "McpToolCall":
         result = item.get("error") or item.get("result")
         content = result.get("content") if isinstance(result, dict) else result
@@ -228,7 +283,8 @@ def results_of_item(item: Record) -> list[CallResult]:
 
 
 def failed_patch(payload: Record) -> list[CallResult]:
-    """Return that a patch failed, for each of its files; nothing if it was applied: its call's output says so too."""
+    """Return that a patch failed, for each of its files; nothing if it was applied: its call's
+    output says so too."""
     if payload.get("success") is not False:
         return []
     call_id, text = as_string(payload.get("call_id")), as_string(payload.get("stderr"))

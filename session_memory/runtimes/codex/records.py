@@ -1,8 +1,9 @@
 """Decodes the lines of rollouts of Codex 0.77 to 0.169, and those of before September 2025.
 
-A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169, not yet 0.140), as a
-person saw it (`item_completed`), which alone names commands and files where the model writes JavaScript that calls the
-tools. Lines of these versions have an `ordinal`: then what a person saw is read, else what the model saw."""
+A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169,
+not yet 0.140), as a person saw it (`item_completed`), which alone names commands and files where
+the model writes JavaScript that calls the tools. Lines of these versions have an `ordinal`: then
+what a person saw is read, else what the model saw."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from .content import (
     told_directory,
     typed_text,
     wrapped,
-)  # fmt: skip
+)
 from .scripts import patches_in
 
 TYPE_CHECKING = False
@@ -48,8 +49,8 @@ _GLUED = b'{"timestamp":"'  # a record behind another one on the same line
 
 
 class CodexRecords(records.Records):
-    """A rollout is no tree, and what was cancelled stays in it: each message goes on from what stands before it. Names
-    lie in an index beside the rollouts."""
+    """A rollout is no tree, and what was cancelled stays in it: each message goes on from what
+    stands before it. Names lie in an index beside the rollouts."""
 
     RESULT_KEY, NEXT_KEY = b'"aggregated_output":', b'"payload":'
     BEGINNINGS = (b'{"timestamp":"', b'{"type":"', b'{"id":"')
@@ -58,7 +59,11 @@ class CodexRecords(records.Records):
 
     def recognises(self, line: bytes) -> bool:
         head = line[:HEAD_BYTES]
-        if head.startswith(b'{"id":"') and b'","timestamp":"' in head[:60] and b'","instructions":' in head:
+        if (
+            head.startswith(b'{"id":"')
+            and b'","timestamp":"' in head[:60]
+            and b'","instructions":' in head
+        ):
             return True
         kinds = (b'"type":"session_meta","payload":', b'"type":"response_item","payload":')
         return head.startswith(b'{"timestamp":"') and any([kind in head for kind in kinds])
@@ -73,7 +78,9 @@ class CodexRecords(records.Records):
 
     def owns(self, record: Record) -> bool:
         is_first = "instructions" in record and "timestamp" in record
-        return is_first or (record.get("type") in ("session_meta", "response_item") and "payload" in record)
+        return is_first or (
+            record.get("type") in ("session_meta", "response_item") and "payload" in record
+        )
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
@@ -81,7 +88,10 @@ class CodexRecords(records.Records):
             or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
             or (wanted & records.INJECTED and b'"role":"developer"' in line)
             or (wanted & records.LINKS and b'"type":"message"' in line)
-            or (wanted & records.USAGE and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line))
+            or (
+                wanted & records.USAGE
+                and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line)
+            )
             or wanted & records.TURNS
         )
 
@@ -92,7 +102,8 @@ class CodexRecords(records.Records):
                 return [records.Compaction()]
             if "payload" in record:
                 return []
-            kind, payload = "response_item", record  # until September 2025 a line was what the model saw
+            # until September 2025 a line was what the model saw
+            kind, payload = "response_item", record
         if kind == "response_item":
             return _of_model(payload, record, offset, wanted)
         found: list[Event] = []
@@ -101,15 +112,22 @@ class CodexRecords(records.Records):
                 found += _of_item(as_object(payload.get("item")), payload, record, offset, wanted)
             elif payload.get("type") == "patch_apply_end" and wanted & records.RESULTS:
                 found.extend(failed_patch(payload) if "ordinal" not in record else [])
-            elif payload.get("type") == "task_complete" and wanted & records.TURNS:  # repeats what was said last
-                turn_id, text = as_string(payload.get("turn_id")), as_string(payload.get("last_agent_message"))
+            # repeats what was said last
+            elif payload.get("type") == "task_complete" and wanted & records.TURNS:
+                turn_id, text = (
+                    as_string(payload.get("turn_id")),
+                    as_string(payload.get("last_agent_message")),
+                )
                 found.append(records.Reply(turn_id, text, True))
             elif payload.get("type") == "token_count" and wanted & records.USAGE:
                 found += _usage(payload, record)
-        elif kind == "turn_context" and wanted & records.USAGE:  # names the model and the turn of the next counts
+        # names the model and the turn of the next counts
+        elif kind == "turn_context" and wanted & records.USAGE:
             from ...transcripts.usage import ModelUsage
 
-            found.append(ModelUsage(as_string(payload.get("turn_id")), as_string(payload.get("model"))))
+            found.append(
+                ModelUsage(as_string(payload.get("turn_id")), as_string(payload.get("model")))
+            )
         elif kind == "compacted" and wanted & records.MESSAGES:
             found.append(records.Compaction())
         return found
@@ -129,7 +147,11 @@ class CodexRecords(records.Records):
                 if change_id(item, number) == call_id and isinstance(change, dict):
                     content = change.get("content")
                     is_whole = isinstance(content, str)
-                    return [("", as_string(content))] if is_whole else diff_edits(as_string(change.get("unified_diff")))
+                    return (
+                        [("", as_string(content))]
+                        if is_whole
+                        else diff_edits(as_string(change.get("unified_diff")))
+                    )
             return []
         base, _, number_text = call_id.partition(":")
         if not payload or base != as_string(payload.get("call_id")):
@@ -154,8 +176,9 @@ class CodexRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for lines recognised as holding no entry, compaction or directory: most of what the model saw, which
-    stands there a second time, and counts of tokens. Without calls also for commands and what they printed."""
+    """Return False for lines recognised as holding no entry, compaction or directory: most of what
+    the model saw, which stands there a second time, and counts of tokens. Without calls also for
+    commands and what they printed."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at < 0:
         return True
@@ -200,18 +223,24 @@ def _may_bring_results(line: bytes) -> bool:
 
 
 class CodexRollout(records.Branch):
-    """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another directory: each turn
-    names its own, and stands before what was said in it."""
+    """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another
+    directory: each turn names its own, and stands before what was said in it."""
 
     copies_keep_ids = False
 
     def __init__(self, header: Record, line: Record) -> None:
         source = header.get("source")
         is_own_work = isinstance(source, dict) and ("subagent" in source or "internal" in source)
-        self.is_of_subagent = is_own_work or header.get("thread_source") in ("subagent", "memory_consolidation")
+        self.is_of_subagent = is_own_work or header.get("thread_source") in (
+            "subagent",
+            "memory_consolidation",
+        )
         self.of_session = _parent_of(header) if self.is_of_subagent else ""
         self.directory = as_string(header.get("cwd"))
-        self.session_id, self.forked_from = as_string(header.get("id")), as_string(header.get("forked_from_id"))
+        self.session_id, self.forked_from = (
+            as_string(header.get("id")),
+            as_string(header.get("forked_from_id")),
+        )
         # Before lines had ordinals, a fork began with a copy of what was said, written at once.
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
         self._began = epoch_seconds(line.get("timestamp"))
@@ -220,7 +249,9 @@ class CodexRollout(records.Branch):
 
     def holds(self, line: bytes) -> bool:
         is_rewritten = not line.startswith(CodexRecords.BEGINNINGS)
-        is_old = (is_rewritten or line.startswith(b'{"type":"message"')) and b"<environment_context>" in line
+        is_old = (
+            is_rewritten or line.startswith(b'{"type":"message"')
+        ) and b"<environment_context>" in line
         if is_old or line.find(b'"turn_context"', 0, len(line) if is_rewritten else HEAD_BYTES) > 0:
             for record in objects_in(line):
                 directory = _directory_of(record)
@@ -245,26 +276,40 @@ class CodexRollout(records.Branch):
         super().complete(entry)
 
 
-def _of_item(item: Record, payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in what a person saw: a message, or something that was done, with how it ended."""
-    entry = entry_of_item(item, payload, record, offset) if wanted & (records.MESSAGES | records.TURNS) else None
+def _of_item(
+    item: Record, payload: Record, record: Record, offset: int, wanted: int
+) -> list[Event]:
+    """Return the events in what a person saw: a message, or something that was done, with how it
+    ended."""
+    entry = (
+        entry_of_item(item, payload, record, offset)
+        if wanted & (records.MESSAGES | records.TURNS)
+        else None
+    )
     found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
     found += _turn_of(entry) if wanted & records.TURNS else []
     return found + (results_of_item(item) if wanted & records.RESULTS else [])
 
 
 def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in what the model saw. With an `ordinal`, messages and calls are read elsewhere."""
+    """Return the events in what the model saw. With an `ordinal`, messages and calls are read
+    elsewhere."""
     kind, role = as_string(payload.get("type")), payload.get("role")
     is_read = "ordinal" not in record
-    is_wanted = wanted & (records.MESSAGES | records.TURNS) and (is_read or kind == "function_call_output")
+    is_wanted = wanted & (records.MESSAGES | records.TURNS) and (
+        is_read or kind == "function_call_output"
+    )
     entry = _entry(kind, payload, record, offset) if is_wanted else None
     found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
     found += _turn_of(entry) if wanted & records.TURNS else []
     if wanted & records.RESULTS and is_read and kind.endswith("_call_output"):
         output = payload.get("output")
         text = output if isinstance(output, str) else joined_text(output)
-        found.append(records.CallResult(as_string(payload.get("call_id")), has_failed(text), text, has_run(text)))
+        found.append(
+            records.CallResult(
+                as_string(payload.get("call_id")), has_failed(text), text, has_run(text)
+            )
+        )
     if payload is not record:  # old versions note nothing of hooks
         if wanted & records.INJECTED and role == "developer":
             found.append(records.Injected(tuple(texts_of(payload.get("content")))))
@@ -277,17 +322,36 @@ def _turn_of(entry: Entry | None) -> list[Event]:
     """Return the prompt or reply that an entry is: no reply ends its turn, another record does."""
     if entry is None:
         return []
-    return [records.PromptId(entry.id) if entry.role == "user" else records.Reply(entry.id, entry.text, False)]
+    return [
+        records.PromptId(entry.id)
+        if entry.role == "user"
+        else records.Reply(entry.id, entry.text, False)
+    ]
 
 
 def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | None:
-    """Return the entry in a message or a call as the model saw it. None for what Codex and hooks put in."""
+    """Return the entry in a message or a call as the model saw it. None for what Codex and hooks
+    put in."""
     call_id = as_string(payload.get("call_id"))
     if kind == "message":
-        role, content, message_id = as_string(payload.get("role")), payload.get("content"), as_string(payload.get("id"))
-        text = typed_text(content) if role == "user" else joined_text(content) if role == "assistant" else ""
+        role, content, message_id = (
+            as_string(payload.get("role")),
+            payload.get("content"),
+            as_string(payload.get("id")),
+        )
+        text = (
+            typed_text(content)
+            if role == "user"
+            else joined_text(content)
+            if role == "assistant"
+            else ""
+        )
         command = own_command(content) if role == "user" and not text else ""
-        tools = tool_use("exec_command", {"command": command}, ARGUMENTS, "command", message_id) if command else ()
+        tools = (
+            tool_use("exec_command", {"command": command}, ARGUMENTS, "command", message_id)
+            if command
+            else ()
+        )
         return new_entry(role, text, tools, record, offset, message_id) if text or tools else None
     if kind == "function_call_output":
         words = answered(payload.get("output"))
@@ -301,8 +365,8 @@ def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | N
 
 
 def _usage(payload: Record, record: Record) -> list[ModelUsage]:
-    """Return the usage of the last answer, or of all answers up to now if an old version wrote only their sum. Cached
-    tokens are part of those read; a count may be repeated."""
+    """Return the usage of the last answer, or of all answers up to now if an old version wrote only
+    their sum. Cached tokens are part of those read; a count may be repeated."""
     from ...transcripts.usage import ModelUsage, amount
 
     info = payload.get("info")
@@ -324,8 +388,9 @@ def _usage(payload: Record, record: Record) -> list[ModelUsage]:
 
 
 def item_began(lines: Iterable[bytes]) -> float | None:
-    """Return when the call was made whose item is in the first of `lines`; None for another record. What a command in
-    the background did may lie before the last call, and an item says that it started after it did what it was to do."""
+    """Return when the call was made whose item is in the first of `lines`; None for another record.
+    What a command in the background did may lie before the last call, and an item says that it
+    started after it did what it was to do."""
     found = iter(lines)
     payloads = [as_object(record.get("payload")) for record in objects_in(next(found, b""))]
     items = [one for one in payloads if one.get("type") == "item_completed"]
@@ -349,7 +414,9 @@ def _parent_of(header: Record) -> str:
     root = as_string(header.get("session_id"))
     if root and root != header.get("id"):
         return root
-    spawned = as_object(as_object(as_object(header.get("source")).get("subagent")).get("thread_spawn"))
+    spawned = as_object(
+        as_object(as_object(header.get("source")).get("subagent")).get("thread_spawn")
+    )
     return as_string(header.get("parent_thread_id")) or as_string(spawned.get("parent_thread_id"))
 
 
@@ -357,4 +424,8 @@ def _directory_of(record: Record) -> str:
     """Return the directory of the turn that a record begins; '' for any other record."""
     if record.get("type") == "message":
         return told_directory(record.get("content"))
-    return as_string(as_object(record.get("payload")).get("cwd")) if record.get("type") == "turn_context" else ""
+    return (
+        as_string(as_object(record.get("payload")).get("cwd"))
+        if record.get("type") == "turn_context"
+        else ""
+    )

@@ -1,5 +1,6 @@
-"""Finds the commands and patches in the JavaScript by which a model calls tools in Codex' code mode. Versions before
-0.169 note them nowhere else. Only texts that the script has literally are found. Pure."""
+"""Finds the commands and patches in the JavaScript by which a model calls tools in Codex' code
+mode. Versions before 0.169 note them nowhere else. Only texts that the script has literally are
+found. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def _end_of(script: str, at: int) -> int:
 
 
 def _unquoted(literal: str) -> str | None:
-    """Return the text of a string as JavaScript has it; None if it is only known when the script runs."""
+    """Return the text of a string as JavaScript has it; None if it is only known when the script
+    runs."""
     mark, inner = literal[0], literal[1:-1]
     if mark == "`" and "${" in inner:
         return None

@@ -26,10 +26,11 @@ _PATCHES = {"Edit": ("edit", "input"), "Write": ("edit", "input")}
 
 
 class Copilot(Runtime):
-    """A session's events are `session-state/<id>/events.jsonl`, whatever its project. Events of hooks with names as
-    Claude Code's (`UserPromptSubmit`) come in its form, but without a transcript. All hooks that an event starts get
-    the same `timestamp`, one after the other; of what those of a prompt say, only the last that says something is
-    heard. Copilot runs the hooks in a repository's `.claude/settings.json` too."""
+    """A session's events are `session-state/<id>/events.jsonl`, whatever its project. Events of
+    hooks with names as Claude Code's (`UserPromptSubmit`) come in its form, but without a
+    transcript. All hooks that an event starts get the same `timestamp`, one after the other; of
+    what those of a prompt say, only the last that says something is heard. Copilot runs the hooks
+    in a repository's `.claude/settings.json` too."""
 
     name = "copilot"
     TITLE = "Copilot CLI"
@@ -50,27 +51,40 @@ class Copilot(Runtime):
         return f"{self.transcripts_dir(config_dir)}/{session_id}/{_EVENTS}"
 
     def all_folders(self, config_dir: str) -> list[str]:
-        """Return the events of the sessions that were written to last: ids tell nothing of when they began."""
+        """Return the events of the sessions that were written to last: ids tell nothing of when
+        they began."""
         found = [session.path for session in self.sessions_in(self.transcripts_dir(config_dir))]
-        if len(found) > MOST_SESSIONS:  # one that was begun, and nothing said in it, has no events yet
+        # one that was begun, and nothing said in it, has no events yet
+        if len(found) > MOST_SESSIONS:
             found = sorted(found, key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
         return found
 
-    def sessions_in(self, folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
-        """Return the session whose events are named, or lie in `folder`; or all those in the folder of all sessions."""
+    def sessions_in(
+        self, folder: str, is_elsewhere: bool = False, worktree: str = ""
+    ) -> list[Session]:
+        """Return the session whose events are named, or lie in `folder`; or all those in the folder
+        of all sessions."""
         if folder.endswith(".jsonl"):
             paths = [folder]
         elif folder.endswith(f"/{self.TRANSCRIPTS}"):
-            names = [name for name in names_in(folder) if not name.startswith(".")]  # older versions: a file for each
-            paths = [f"{folder}/{name}" if name.endswith(".jsonl") else f"{folder}/{name}/{_EVENTS}" for name in names]
+            # older versions: a file for each
+            names = [name for name in names_in(folder) if not name.startswith(".")]
+            paths = [
+                f"{folder}/{name}" if name.endswith(".jsonl") else f"{folder}/{name}/{_EVENTS}"
+                for name in names
+            ]
         else:
             paths = [f"{folder}/{_EVENTS}" for name in names_in(folder) if name == _EVENTS]
-        return [Session(self.session_id_of(path), path, "", is_elsewhere, worktree) for path in paths]
+        return [
+            Session(self.session_id_of(path), path, "", is_elsewhere, worktree) for path in paths
+        ]
 
     def session_id_of(self, path: str) -> str:
         """Return the name of the events' folder, or, if they were put elsewhere, their own."""
         folder, _, file = path.rpartition("/")
-        return path_text(folder.rpartition("/")[2] if file == _EVENTS else file.removesuffix(".jsonl"))
+        return path_text(
+            folder.rpartition("/")[2] if file == _EVENTS else file.removesuffix(".jsonl")
+        )
 
     def sub_agents(self, path: str) -> list[str]:
         """Return the session's own events, if a sub-agent's stand in the end of those."""
@@ -78,11 +92,15 @@ class Copilot(Runtime):
         return [path] if any([mark in end for mark in _SUB_AGENTS]) else []
 
     def given_name(self, path: str) -> str:
-        """Return what the user called the session with `/rename`, by the file beside its events; '' for the name that
-        Copilot gave it, which is the first prompt."""
+        """Return what the user called the session with `/rename`, by the file beside its events; ''
+        for the name that Copilot gave it, which is the first prompt."""
         content = read_end(f"{path.rpartition('/')[0]}/{_NAME_FILE}", _NAME_BYTES)
         lines = content.decode("utf-8", "replace").split("\n")
-        values = {key: value.strip() for key, mark, value in [line.partition(": ") for line in lines] if mark}
+        values = {
+            key: value.strip()
+            for key, mark, value in [line.partition(": ") for line in lines]
+            if mark
+        }
         return _scalar(values.get("name", "")) if values.get("user_named") == "true" else ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
@@ -98,7 +116,8 @@ class Copilot(Runtime):
         return patch_uses(*called(event, _PATCHES)) if is_patch else found
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
-        """Return what tells the agent `text`: behind the prompt or result, at SessionStart before all."""
+        """Return what tells the agent `text`: behind the prompt or result, at SessionStart before
+        all."""
         return {"additionalContext": text}
 
 

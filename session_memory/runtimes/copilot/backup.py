@@ -19,4 +19,8 @@ class CopilotBackup(Backup):
     def files_beside(self, path: str) -> list[str]:
         if not path.endswith(_EVENTS):
             return []
-        return [one for one in files_below(path.removesuffix(_EVENTS)) if one != path and not one.endswith(".lock")]
+        return [
+            one
+            for one in files_below(path.removesuffix(_EVENTS))
+            if one != path and not one.endswith(".lock")
+        ]

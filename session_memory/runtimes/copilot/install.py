@@ -13,7 +13,8 @@ _HOOKS_FILE = "hooks/session-memory.json"
 
 
 class CopilotInstall(Install):
-    """Hooks come in a file of their own: with names as Claude Code's their events come in the form of its events."""
+    """Hooks come in a file of their own: with names as Claude Code's their events come in the form
+    of its events."""
 
     HOME_FOLDER = ".copilot"
     HAS_BOM = True
@@ -47,10 +48,16 @@ class CopilotInstall(Install):
             found.setdefault(hook.event, []).append({**matcher, **entry})
         return {_HOOKS_FILE: json.dumps({"version": 1, "hooks": found}, indent=2) + "\n"}
 
-    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         del event["transcript_path"]
         return {**event, "timestamp": iso_time(time())}
 
     def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
-        return {self.runtime.AGENT_VARIABLE: "1", "COPILOT_PROJECT_DIR": start, "CLAUDE_PROJECT_DIR": start}
+        return {
+            self.runtime.AGENT_VARIABLE: "1",
+            "COPILOT_PROJECT_DIR": start,
+            "CLAUDE_PROJECT_DIR": start,
+        }

@@ -18,9 +18,10 @@ CHATS = "chats"
 
 
 class Gemini(MirroredSessions):
-    """A chat says nothing of its directory, and may be deleted at any time: so each has a mirror. What a hook says at
-    the start of a session makes Gemini lose the prompt when it resumes that, and what one says before a tool is run
-    does not reach the agent: neither is answered. In a sub-agent no prompt's event comes."""
+    """A chat says nothing of its directory, and may be deleted at any time: so each has a mirror.
+    What a hook says at the start of a session makes Gemini lose the prompt when it resumes that,
+    and what one says before a tool is run does not reach the agent: neither is answered. In a
+    sub-agent no prompt's event comes."""
 
     name = "gemini"
     TITLE = "Gemini CLI"
@@ -40,14 +41,17 @@ class Gemini(MirroredSessions):
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$GEMINI_CLI_HOME/.gemini`, else `~/.gemini`."""
-        return (environ.get(self.CONFIG_VARIABLE) or user_dir(environ)).rstrip("/") + f"/{self.USUAL_DIR}"
+        return (environ.get(self.CONFIG_VARIABLE) or user_dir(environ)).rstrip(
+            "/"
+        ) + f"/{self.USUAL_DIR}"
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         folder, _, file = as_string(event.get("transcript_path")).rpartition("/")
         return folder.endswith("/chats") and file.startswith("session-") and "/tmp/" in folder
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return what the variable says, else the directory over the chat's `tmp/<project>/chats/`."""
+        """Return what the variable says, else the directory over the chat's
+        `tmp/<project>/chats/`."""
         above, mark, _ = as_string(event.get("transcript_path")).rpartition("/tmp/")
         return above if mark and not environ.get(self.CONFIG_VARIABLE) else self.config_dir(environ)
 

@@ -1,4 +1,5 @@
-"""The files of Gemini's sessions, and its retention, which deletes chats 30 days after their last `lastUpdated`.
+"""The files of Gemini's sessions, and its retention, which deletes chats 30 days after their last
+`lastUpdated`.
 
 Measured with 0.61.0: the dates in a chat decide, not the file's time, at each start."""
 
@@ -34,7 +35,9 @@ class GeminiBackup(Backup):
             for name in sorted(names_in(chats)):
                 if name.startswith("session-") and name.endswith((".json", ".jsonl")):
                     found = _ID.search(_head(f"{chats}/{name}"))
-                    by_id.setdefault(found[1].decode() if found else "", []).append(f"{chats}/{name}")
+                    by_id.setdefault(found[1].decode() if found else "", []).append(
+                        f"{chats}/{name}"
+                    )
             for session_id, paths in by_id.items():
                 if session_id:
                     every = [*paths, *files_below(f"{chats}/{session_id}")]
@@ -47,7 +50,9 @@ class GeminiBackup(Backup):
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
         path = f"{config_dir}/settings.json"
-        retention = as_object(as_object(values_in(path, has_comments=True).get("general")).get("sessionRetention"))
+        retention = as_object(
+            as_object(values_in(path, has_comments=True).get("general")).get("sessionRetention")
+        )
         if retention.get("enabled") is False:
             return Deletion(None, path)
         found = _AGE.fullmatch(str(retention.get("maxAge", "")))
@@ -61,7 +66,10 @@ class GeminiBackup(Backup):
     def ending(self, path: str, seconds: float) -> bytes:
         if not path.rpartition("/")[0].endswith(f"/{CHATS}") or not path.endswith(".jsonl"):
             return b""
-        return json.dumps({"$set": {"lastUpdated": iso_time(seconds)}}, separators=(",", ":")).encode() + b"\n"
+        return (
+            json.dumps({"$set": {"lastUpdated": iso_time(seconds)}}, separators=(",", ":")).encode()
+            + b"\n"
+        )
 
 
 def _head(path: str) -> bytes:

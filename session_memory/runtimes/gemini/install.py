@@ -11,15 +11,21 @@ from ...system.json import as_list, as_object
 from ..install import Hook, SettingsHooks
 from . import CHATS
 
-# What Gemini calls the events of hooks.json. Not that of a compaction: it comes before every request to the model.
-_EVENTS = {"UserPromptSubmit": "BeforeAgent", "SessionStart": "SessionStart", "SessionEnd": "SessionEnd"}
+# What Gemini calls the events of hooks.json. Not that of a compaction: it comes before every
+# request to the model.
+_EVENTS = {
+    "UserPromptSubmit": "BeforeAgent",
+    "SessionStart": "SessionStart",
+    "SessionEnd": "SessionEnd",
+}
 
 
 _NAME = "session-memory"  # of our hooks
 
 
 class GeminiInstall(SettingsHooks):
-    """Hooks go into settings.json, in which times are milliseconds. Gemini does not take the plugin."""
+    """Hooks go into settings.json, in which times are milliseconds. Gemini does not take the
+    plugin."""
 
     HOME_FOLDER = ".gemini"
     MANAGED_SETTINGS = {
@@ -36,7 +42,9 @@ class GeminiInstall(SettingsHooks):
         switch = as_object(values.get("hooksConfig"))
         if switch.get("enabled") is False:
             return "hooksConfig.enabled is false"
-        return f"hooksConfig.disabled has {_NAME}" if _NAME in as_list(switch.get("disabled")) else ""
+        return (
+            f"hooksConfig.disabled has {_NAME}" if _NAME in as_list(switch.get("disabled")) else ""
+        )
 
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event not in _EVENTS:
@@ -44,8 +52,11 @@ class GeminiInstall(SettingsHooks):
         entry = {**hook.entry, "name": _NAME, "timeout": hook.entry["timeout"] * 1000}
         return Hook(_EVENTS[hook.event], None, entry)
 
-    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
-        """Return the event that a prompt hook reads from its stdin. It names a chat; `transcript_path` is a mirror."""
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        """Return the event that a prompt hook reads from its stdin. It names a chat;
+        `transcript_path` is a mirror."""
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         now = datetime.now(timezone.utc)
         chat = f"session-{now:%Y-%m-%dT%H-%M}-{session_id[:8]}.jsonl"
@@ -56,4 +67,8 @@ class GeminiInstall(SettingsHooks):
         }
 
     def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
-        return {self.runtime.OWN_ID_VARIABLE: session_id, "GEMINI_PROJECT_DIR": start, "CLAUDE_PROJECT_DIR": start}
+        return {
+            self.runtime.OWN_ID_VARIABLE: session_id,
+            "GEMINI_PROJECT_DIR": start,
+            "CLAUDE_PROJECT_DIR": start,
+        }

@@ -1,11 +1,13 @@
-"""Brings the mirrors of Gemini's chats up to date: what was said in each, and is not there yet, is added to it.
+"""Brings the mirrors of Gemini's chats up to date: what was said in each, and is not there yet, is
+added to it.
 
-Gemini keeps a chat as a log, `chats/session-<minute>-<beginning of the id>.jsonl`, in older versions as one JSON
-document (`.json`) that it writes anew. It says nowhere in it in which directory that was, and deletes chats, also those
-that it has just resumed. A mirror has the messages alone, each once, behind a header that names the directory.
+Gemini keeps a chat as a log, `chats/session-<minute>-<beginning of the id>.jsonl`, in older
+versions as one JSON document (`.json`) that it writes anew. It says nowhere in it in which
+directory that was, and deletes chats, also those that it has just resumed. A mirror has the
+messages alone, each once, behind a header that names the directory.
 
-A mark says how far each file of a chat was read, and which messages were added last: the model's come again with their
-calls."""
+A mark says how far each file of a chat was read, and which messages were added last: the model's
+come again with their calls."""
 
 from __future__ import annotations
 
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
 HEAD_BYTES = 256  # by which a file is known to be the one that was read before
 LAST_IDS = 40
 _HEADER_KEYS = ("sessionId", "projectHash", "startTime", "kind")
-_CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")  # without what is shown on the screen
+# without what is shown on the screen
+_CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add what is new in the chats to the mirrors below `root`: in those that a prompt may be told of, or in all. What
-    cannot be read, or is done by another process just now, is left for the next time."""
+    """Add what is new in the chats to the mirrors below `root`: in those that a prompt may be told
+    of, or in all. What cannot be read, or is done by another process just now, is left for the next
+    time."""
 
     def add(source: Source, most_bytes: int) -> int:
         return _add(source, root, exclusion, most_bytes)
@@ -64,8 +68,9 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
 
 
 def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
-    """Add to the mirror of a chat what is new in a file of it, unless that is more than `most_bytes`. Returns how many
-    were read, none of what is no chat. Raises OSError; ValueError where it cannot be read, or not yet."""
+    """Add to the mirror of a chat what is new in a file of it, unless that is more than
+    `most_bytes`. Returns how many were read, none of what is no chat. Raises OSError; ValueError
+    where it cannot be read, or not yet."""
     with Opened(source.path) as descriptor:
         size = os.fstat(descriptor).st_size
         head = read_at(descriptor, 0, 64 * 1024)
@@ -83,7 +88,9 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             file, checksum = source.key, id_checksum(repr(head[:HEAD_BYTES]))
             mark = dict(mirror.mark)
             at, known_head = mark.get("files", {}).get(file, (0, checksum))
-            is_log = b'"messages":' not in head.partition(b"\n")[0] and source.path.endswith(".jsonl")
+            is_log = b'"messages":' not in head.partition(b"\n")[0] and source.path.endswith(
+                ".jsonl"
+            )
             if known_head != checksum or at > size or not is_log:
                 at = 0
             if size - at > most_bytes:
@@ -91,7 +98,9 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             content = read_at(descriptor, at, size)
             if is_log:
                 content = content[: content.rfind(b"\n") + 1]
-                records: Iterable[Record] = [one for line in content.split(b"\n") for one in objects_in(line)]
+                records: Iterable[Record] = [
+                    one for line in content.split(b"\n") for one in objects_in(line)
+                ]
             else:
                 records = objects_of(decode(content.decode("utf-8", "replace")).get("messages"))
             if until := exclusion.forgotten(source.directory, names[0]):
@@ -107,9 +116,17 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
 
 
 def _said_since(until: float, record: Record) -> Iterator[Record]:
-    """Yield a record unless it is a message of then or before, without the title, which may be made of these."""
-    if record.get("type") not in ("user", "gemini") or (epoch_seconds(record.get("timestamp")) or 0.0) > until:
-        yield record if summary_in(record) is None else {**record, "$set": {**record["$set"], "summary": None}}
+    """Yield a record unless it is a message of then or before, without the title, which may be made
+    of these."""
+    if (
+        record.get("type") not in ("user", "gemini")
+        or (epoch_seconds(record.get("timestamp")) or 0.0) > until
+    ):
+        yield (
+            record
+            if summary_in(record) is None
+            else {**record, "$set": {**record["$set"], "summary": None}}
+        )
 
 
 def _mirrored(path: str) -> Iterator[Record]:
@@ -119,7 +136,8 @@ def _mirrored(path: str) -> Iterator[Record]:
 
 
 def exported_lines(content: bytes) -> list[Record]:
-    """Return a chat as Gemini keeps it, a log or one JSON document, as the lines of a mirror; [] if it is none."""
+    """Return a chat as Gemini keeps it, a log or one JSON document, as the lines of a mirror; [] if
+    it is none."""
     try:
         document = decode(content.decode("utf-8", "replace"))
         records = [document, *document["messages"]] if "messages" in document else [document]
@@ -142,14 +160,16 @@ def _header(head: bytes) -> Record:
 
 
 class ChatAddition:
-    """The new part of the records of a chat, found by its `mark`, which is updated, and by the records in its mirror:
-    for a chat that is read `is_again` from its beginning, and for prompts to which Gemini gave new ids."""
+    """The new part of the records of a chat, found by its `mark`, which is updated, and by the
+    records in its mirror: for a chat that is read `is_again` from its beginning, and for prompts to
+    which Gemini gave new ids."""
 
     def __init__(self, mark: Mark, mirrored: Iterable[Record], *, is_again: bool) -> None:
         self._mark = mark
         self._ids = dict.fromkeys(mark.get("ids", ()))
         self._calls = dict.fromkeys(mark.get("calls", ()))
-        self._renamed: dict[str, str] = dict(mark.get("renamed", {}))  # new ids of prompts, and those that they had
+        # new ids of prompts, and those that they had
+        self._renamed: dict[str, str] = dict(mark.get("renamed", {}))
         self._mirrored = list(mirrored) if is_again else mirrored
         for record in self._mirrored if is_again else ():
             self._ids[as_string(record.get("id"))] = None
@@ -161,7 +181,10 @@ class ChatAddition:
         found: list[Record] = []
         for record in records:
             found += self._lines_of(record)
-        self._mark["ids"], self._mark["calls"] = list(self._ids)[-LAST_IDS:], list(self._calls)[-LAST_IDS:]
+        self._mark["ids"], self._mark["calls"] = (
+            list(self._ids)[-LAST_IDS:],
+            list(self._calls)[-LAST_IDS:],
+        )
         if self._renamed:
             self._mark["renamed"] = dict(list(self._renamed.items())[-LAST_IDS:])
         return found
@@ -184,17 +207,26 @@ class ChatAddition:
         if compressed and compressed not in self._ids:
             self._ids[compressed] = None
             self._note_renamed(record["$set"]["messages"])
-            yield {"id": compressed, "timestamp": as_string(record["$set"].get("lastUpdated")), "type": COMPRESSED}
+            yield {
+                "id": compressed,
+                "timestamp": as_string(record["$set"].get("lastUpdated")),
+                "type": COMPRESSED,
+            }
         if named is not None and (named := redact(named)) != self._mark.get("title"):
             self._mark["title"] = named
             yield {"$set": {"summary": named}}
 
     def _note_renamed(self, messages: list[Any]) -> None:
-        """Note prompts with new ids, those that were not compressed: by what was typed, last first."""
+        """Note prompts with new ids, those that were not compressed: by what was typed, last
+        first."""
         self._mirrored = list(self._mirrored)
         known = [*[one for one in self._mirrored if one.get("type") == "user"], *self._prompts]
         for message in reversed(messages):
-            text = typed(message) if isinstance(message, dict) and message.get("type") == "user" else ""
+            text = (
+                typed(message)
+                if isinstance(message, dict) and message.get("type") == "user"
+                else ""
+            )
             while text and known:
                 prompt = known.pop()
                 if typed(prompt) in (text, redact(text)):
@@ -208,7 +240,10 @@ class ChatAddition:
         line: Record = {key: record[key] for key in ("id", "timestamp", "type") if key in record}
         if record_id not in self._ids:
             self._ids[record_id] = None
-            line.update({key: record[key] for key in ("model", "tokens") if key in record}, content=said(record))
+            line.update(
+                {key: record[key] for key in ("model", "tokens") if key in record},
+                content=said(record),
+            )
             self._added[record_id] = line
             yield line
         elif record_id not in self._added and calls:
@@ -220,12 +255,18 @@ class ChatAddition:
 
 
 def _prompt(record: Record) -> Record:
-    """Return a message of the user as it was typed, with what hooks told, without files that Gemini read for it."""
+    """Return a message of the user as it was typed, with what hooks told, without files that Gemini
+    read for it."""
     content = record.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
-    texts = [as_string(part.get("text")).strip() if isinstance(part, dict) else "" for part in parts]
+    texts = [
+        as_string(part.get("text")).strip() if isinstance(part, dict) else "" for part in parts
+    ]
     told = [part for part, text in zip(parts, texts) if text.startswith(CONTEXT)]
-    shown = record.get("displayContent") or parts[: texts.index(REFERENCED) if REFERENCED in texts else None]
+    shown = (
+        record.get("displayContent")
+        or parts[: texts.index(REFERENCED) if REFERENCED in texts else None]
+    )
     shown = shown if isinstance(shown, list) else [{"text": shown}]
     kept: Record = {key: record[key] for key in ("id", "timestamp", "type") if key in record}
     return {**kept, "content": shown + [part for part in told if part not in shown]}
@@ -238,19 +279,26 @@ def _calls(record: Record) -> list[Record]:
 
 
 def project_root(config_dir: str, name: str) -> str:
-    """Return the directory of the project whose chats lie in `tmp/<name>`: older versions called that by its SHA-256.
-    '' where nothing tells it."""
+    """Return the directory of the project whose chats lie in `tmp/<name>`: older versions called
+    that by its SHA-256. '' where nothing tells it."""
     try:
-        root = read_whole(f"{config_dir}/tmp/{name}/.project_root").decode("utf-8", "surrogateescape")
+        root = read_whole(f"{config_dir}/tmp/{name}/.project_root").decode(
+            "utf-8", "surrogateescape"
+        )
         return path_text(root.strip())
     except OSError:
         pass
     from hashlib import sha256
 
     try:
-        projects = decode(read_whole(f"{config_dir}/projects.json").decode("utf-8", "replace"))["projects"]
+        projects = decode(read_whole(f"{config_dir}/projects.json").decode("utf-8", "replace"))[
+            "projects"
+        ]
         named = [path for path, one in projects.items() if one == name]
         encoded = {path: path.encode("utf-8", "surrogateescape") for path in projects}
-        return next(iter(named or [path for path in projects if sha256(encoded[path]).hexdigest() == name]), "")
+        return next(
+            iter(named or [path for path in projects if sha256(encoded[path]).hexdigest() == name]),
+            "",
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""

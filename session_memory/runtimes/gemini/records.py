@@ -1,8 +1,9 @@
 """Decodes the lines of chats of Gemini CLI, and of their mirrors (see mirrors.py).
 
-A chat is a log of changes to a list of messages: a line is a message, `{"$set": ...}` or `{"$rewindTo": <id>}`. A
-message of the model comes first as it was said, and again with the calls that were made for it: then its calls alone
-count, unless a mirror has put both into one line. Lists of messages that are set as a whole hold nothing new."""
+A chat is a log of changes to a list of messages: a line is a message, `{"$set": ...}` or
+`{"$rewindTo": <id>}`. A message of the model comes first as it was said, and again with the calls
+that were made for it: then its calls alone count, unless a mirror has put both into one line. Lists
+of messages that are set as a whole hold nothing new."""
 
 from __future__ import annotations
 
@@ -30,23 +31,44 @@ _TELLS_DIRECTORY = b"- **Workspace Directories:**"
 _MESSAGE = b'{"id":'
 _GLUED = (b'}{"id":', b'{"$rewindTo":')  # a record behind another one on the same line
 _KINDS = {
-    "replace": "edit", "edit": "edit", "write_file": "edit", "read_file": "read", "read_many_files": "read",
+    "replace": "edit",
+    "edit": "edit",
+    "write_file": "edit",
+    "read_file": "read",
+    "read_many_files": "read",
     "run_shell_command": "command",
-}  # fmt: skip
-_ARGUMENTS = ("file_path", "absolute_path", "command", "pattern", "url", "query", "prompt", "path", "name")
+}
+_ARGUMENTS = (
+    "file_path",
+    "absolute_path",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "prompt",
+    "path",
+    "name",
+)
 _EXIT_CODE = "Exit Code: "
 _DIALOGS = ("ask_user", "exit_plan_mode")  # tools whose results have the user's words
 _DIALOGS_IN_LINE = tuple(f'"{name}"'.encode() for name in _DIALOGS)
 
 
 class GeminiRecords(records.Records):
-    """Decodes messages; cancelled ones stay in the log, and each message continues the one before it."""
+    """Decodes messages; cancelled ones stay in the log, and each message continues the one before
+    it."""
 
     CALL_MARK = b'toolCalls"'
     RESULT_KEY, NEXT_KEY = b'"result":', b'"args":'
 
     TITLE_MARKS = (b'"summary"',)
-    BEGINNINGS = (b'{"id":', b'{"$set":', b'{"$rewindTo":', b'{"sessionId":', b'{"type": "mirrored"')
+    BEGINNINGS = (
+        b'{"id":',
+        b'{"$set":',
+        b'{"$rewindTo":',
+        b'{"sessionId":',
+        b'{"type": "mirrored"',
+    )
 
     THINKING = b'"thoughts":'
 
@@ -64,7 +86,11 @@ class GeminiRecords(records.Records):
         return bool(
             (wanted & records.RESULTS and b'"toolCalls":' in line)
             or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (wanted & records.INJECTED and CONTEXT.encode() in line and b'"functionResponse"' not in line)
+            or (
+                wanted & records.INJECTED
+                and CONTEXT.encode() in line
+                and b'"functionResponse"' not in line
+            )
             or (wanted & records.LINKS and line.startswith(b'{"id":'))
             or (wanted & records.USAGE and b'"tokens":' in line)
             or wanted & records.TURNS
@@ -73,7 +99,11 @@ class GeminiRecords(records.Records):
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         kind = record.get("type")
         found: list[Event] = []
-        entry = _entry(record, offset) if wanted & (records.MESSAGES | records.LINKS | records.TURNS) else None
+        entry = (
+            _entry(record, offset)
+            if wanted & (records.MESSAGES | records.LINKS | records.TURNS)
+            else None
+        )
         if entry is not None:
             found += [entry] if wanted & records.MESSAGES else []
             found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
@@ -95,7 +125,10 @@ class GeminiRecords(records.Records):
 
     def thinking(self, record: Record) -> str:
         thoughts = objects_of(record.get("thoughts"))
-        return "\n\n".join(f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}" for one in thoughts)
+        return "\n\n".join(
+            f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}"
+            for one in thoughts
+        )
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits
@@ -107,7 +140,8 @@ class GeminiRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for notes on a whole chat and lists of what was said; without calls also for those."""
+    """Return False for notes on a whole chat and lists of what was said; without calls also for
+    those."""
     if line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
         return True
     may_be_glued = is_glued(line, *_GLUED)
@@ -137,7 +171,8 @@ class GeminiChat(records.Branch):
         self._without_directory: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
-        """Tell whether what `line` says was not taken back. To be asked of every line, from the last to the first."""
+        """Tell whether what `line` says was not taken back. To be asked of every line, from the
+        last to the first."""
         if not self.directory and line.startswith(b'{"$set":') and _TELLS_DIRECTORY in line:
             for record in objects_in(line):
                 self.note(record)
@@ -171,7 +206,8 @@ class GeminiChat(records.Branch):
 
 
 def _entry(record: Record, offset: int) -> Entry | None:
-    """Return the entry in a message of the user, without what hooks and Gemini put in, or in one of the model."""
+    """Return the entry in a message of the user, without what hooks and Gemini put in, or in one of
+    the model."""
     kind, record_id = record.get("type"), as_string(record.get("id"))
     text = ""
     tools: tuple[ToolUse, ...] = ()
@@ -185,20 +221,29 @@ def _entry(record: Record, offset: int) -> Entry | None:
     if not text and not tools:
         return None
     return Entry(
-        "user" if kind == "user" else "assistant", text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
-        id=record_id, offset=offset,
-    )  # fmt: skip
+        "user" if kind == "user" else "assistant",
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=record_id,
+        offset=offset,
+    )
 
 
 def _injected(record: Record) -> list[Event]:
     """Return what hooks told with a prompt."""
-    told = [text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)]
-    texts = [text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">") for text in told]
+    told = [
+        text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)
+    ]
+    texts = [
+        text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">") for text in told
+    ]
     return [records.Injected(tuple(texts))] if texts else []
 
 
 def _answers(record: Record, offset: int) -> list[Entry]:
-    """Return the user's words in a message of the model: their answers to its questions, or why they refused a plan."""
+    """Return the user's words in a message of the model: their answers to its questions, or why
+    they refused a plan."""
     answers = []
     for call in objects_of(record.get("toolCalls")):
         if call.get("name") in _DIALOGS:
@@ -207,42 +252,53 @@ def _answers(record: Record, offset: int) -> list[Entry]:
             words = dialogs.words_in("\n".join(_outputs(call)))
             entry_id = f"{as_string(record.get('id'))}:{as_string(call.get('id'))}:answer"
             at = epoch_seconds(record.get("timestamp"))
-            answers += [Entry("user", words, timestamp=at, id=entry_id, offset=offset)] if words else []
+            answers += (
+                [Entry("user", words, timestamp=at, id=entry_id, offset=offset)] if words else []
+            )
     return answers
 
 
 def _results(record: Record) -> list[records.CallResult]:
-    """Return the results of calls, which stand beside them. The exit code tells if a command failed."""
+    """Return the results of calls, which stand beside them. The exit code tells if a command
+    failed."""
     found = []
     for call in objects_of(record.get("toolCalls")):
         output = "\n".join(_outputs(call))
         _, is_told, code = output.partition(_EXIT_CODE)
         has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
         has_run, time = call.get("status") == "success", epoch_seconds(call.get("timestamp"))
-        found.append(records.CallResult(as_string(call.get("id")), has_failed, output, has_run, time))
+        found.append(
+            records.CallResult(as_string(call.get("id")), has_failed, output, has_run, time)
+        )
     return found
 
 
 def _usage(record: Record) -> ModelUsage:
-    """Return what an answer took. What came from a cache is part of what was read; thoughts were written too."""
+    """Return what an answer took. What came from a cache is part of what was read; thoughts were
+    written too."""
     from ...transcripts.usage import ModelUsage, amount
 
     tokens = record["tokens"]
     cached = amount(tokens, "cached")
     return ModelUsage(
-        as_string(record.get("id")), as_string(record.get("model")), input=max(0, amount(tokens, "input") - cached),
-        output=amount(tokens, "output") + amount(tokens, "thoughts"), cached=cached,
-    )  # fmt: skip
+        as_string(record.get("id")),
+        as_string(record.get("model")),
+        input=max(0, amount(tokens, "input") - cached),
+        output=amount(tokens, "output") + amount(tokens, "thoughts"),
+        cached=cached,
+    )
 
 
 def summary_in(record: Record) -> str | None:
-    """Return what a model called the chat, at a later start of Gemini; None for any other record."""
+    """Return what a model called the chat, at a later start of Gemini; None for any other
+    record."""
     name = as_object(record.get("$set")).get("summary")
     return name.strip() if isinstance(name, str) else None
 
 
 def typed(record: Record) -> str:
-    """Return what the user typed, of a message of theirs; `[image]` for what was pasted. '' for results of calls."""
+    """Return what the user typed, of a message of theirs; `[image]` for what was pasted. '' for
+    results of calls."""
     content = record.get("displayContent") or record.get("content")
     texts: list[str] = []
     for part in content if isinstance(content, list) else [content]:
@@ -261,7 +317,8 @@ def said(record: Record) -> str:
 
 
 def snapshot_id(record: Record) -> str:
-    """Return the id of the summary in a list of messages that takes the place of what was compressed; '' for none."""
+    """Return the id of the summary in a list of messages that takes the place of what was
+    compressed; '' for none."""
     for message in _messages(record):
         if any([text.startswith(SNAPSHOT) for text in _texts(message.get("content"))]):
             return as_string(message.get("id"))
@@ -273,8 +330,8 @@ def _messages(record: Record) -> list[Record]:
 
 
 def _without_context(text: str) -> str:
-    """Return a part of a prompt without what is no one's words: all of it, or, where a hook told something at the start
-    of the session, what stands before the prompt."""
+    """Return a part of a prompt without what is no one's words: all of it, or, where a hook told
+    something at the start of the session, what stands before the prompt."""
     if text.startswith(CONTEXT) and _CONTEXT_END in text:
         return text.partition(_CONTEXT_END)[2]
     return "" if text.startswith(_WRAPPERS) else typed_by_person(text)
@@ -284,13 +341,19 @@ def _uses(record: Record) -> tuple[ToolUse, ...]:
     uses: list[ToolUse] = []
     for call in objects_of(record.get("toolCalls")):
         name = as_string(call.get("name")) or "tool"
-        uses += tool_use(name, call.get("args"), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id")))
+        uses += tool_use(
+            name, call.get("args"), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id"))
+        )
     return tuple(uses)
 
 
 def _outputs(call: Record) -> list[str]:
     """Return what a call gave, or why it failed."""
-    responses = [as_object(part.get("functionResponse")) for part in as_list(call.get("result")) if as_object(part)]
+    responses = [
+        as_object(part.get("functionResponse"))
+        for part in as_list(call.get("result"))
+        if as_object(part)
+    ]
     given = [one["response"] for one in responses if isinstance(one.get("response"), dict)]
     return [as_string(one.get("error", one.get("output"))) for one in given]
 

@@ -19,9 +19,10 @@ DATABASE = "opencode.db"
 
 
 class OpenCode(MirroredSessions):
-    """OpenCode keeps all sessions in one database, whose rows it changes. So each session has a mirror (see
-    transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a sub-agent lies in `<session>/`
-    beside it. Our plugin file sends the events, once for each prompt."""
+    """OpenCode keeps all sessions in one database, whose rows it changes. So each session has a
+    mirror (see transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a
+    sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each
+    prompt."""
 
     name = "opencode"
     TITLE = "OpenCode"
@@ -38,14 +39,20 @@ class OpenCode(MirroredSessions):
     START_EVENT = "session.created"
     TOOL_EVENT = "tool.execute.before"
     TOOLS = {
-        "edit": ("edit", "filePath"), "write": ("edit", "filePath"), "apply_patch": ("edit", "patchText"),
+        "edit": ("edit", "filePath"),
+        "write": ("edit", "filePath"),
+        "apply_patch": ("edit", "patchText"),
         "bash": ("command", "command"),
-    }  # fmt: skip
+    }
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_DATA_HOME/opencode`, else `~/.local/share/opencode`."""
         data_dir = environ.get(self.CONFIG_VARIABLE)
-        return f"{data_dir.rstrip('/')}/opencode" if data_dir else f"{user_dir(environ)}/{self.USUAL_DIR}"
+        return (
+            f"{data_dir.rstrip('/')}/opencode"
+            if data_dir
+            else f"{user_dir(environ)}/{self.USUAL_DIR}"
+        )
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         return self.config_dir(environ)

@@ -30,12 +30,17 @@ class OpenCodeInstall(Install):
         return {"type": "local", "command": [command, "mcp"], "enabled": True}
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return a plugin file that loads the program's own, and names it the interpreter to run its entries with."""
+        """Return a plugin file that loads the program's own, and names it the interpreter to run
+        its entries with."""
         interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
-        plugin = f"export {{ SessionMemory }} from {json.dumps(f'{app}/hooks/opencode/index.js')};\n"
+        plugin = (
+            f"export {{ SessionMemory }} from {json.dumps(f'{app}/hooks/opencode/index.js')};\n"
+        )
         return {"plugin/session-memory.js": interpreter + plugin}
 
-    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         del event["transcript_path"]
         return {**event, "runtime": "opencode"}

@@ -1,9 +1,10 @@
-"""Brings the mirrors of OpenCode's sessions up to date: what of each is final, and not there yet, is added to it.
+"""Brings the mirrors of OpenCode's sessions up to date: what of each is final, and not there yet,
+is added to it.
 
-A message or a part of it is final once it has ended; until then OpenCode changes its row. A mark says up to which
-message a session was read, which of them go on, and what was taken back. What a user undoes is taken back by a line,
-and what they do again is added again. Messages that are gone, as an undone one is with the next prompt, are taken back
-too."""
+A message or a part of it is final once it has ended; until then OpenCode changes its row. A mark
+says up to which message a session was read, which of them go on, and what was taken back. What a
+user undoes is taken back by a line, and what they do again is added again. Messages that are gone,
+as an undone one is with the next prompt, are taken back too."""
 
 from __future__ import annotations
 
@@ -25,17 +26,21 @@ if TYPE_CHECKING:
 
     from .rows import MessageRow, SessionRow
 
-    Place = tuple[str, str]  # the ids of a message and of a part, from which on something is taken back
+    # the ids of a message and of a part, from which on something is taken back
+    Place = tuple[str, str]
 
-PROMPT_MESSAGES = 300  # of one session, that a prompt has added to its mirror: a longer one waits for upkeep
+# of one session, that a prompt has added to its mirror: a longer one waits for upkeep
+PROMPT_MESSAGES = 300
 PROMPT_BYTES = 1024 * 1024  # after which a prompt begins no further session
-RECENT_MILLISECONDS = 24 * 3600 * 1000  # after which a session is not expected to go on, nor told of at first
+# after which a session is not expected to go on, nor told of at first
+RECENT_MILLISECONDS = 24 * 3600 * 1000
 _NOWHERE: Place = ("", "")
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add what is new to the mirrors below `root`: in the sessions of the database that a prompt may be told of, or in
-    all. What cannot be read, or is done by another process just now, is left for the next time."""
+    """Add what is new to the mirrors below `root`: in the sessions of the database that a prompt
+    may be told of, or in all. What cannot be read, or is done by another process just now, is left
+    for the next time."""
     database = f"{config_dir}/{DATABASE}"
     watched = [[path, path_stamp(path)] for path in (database, f"{database}-wal")]
 
@@ -54,7 +59,9 @@ def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everythin
 class _Refresh:
     """An update of the mirrors."""
 
-    def __init__(self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool) -> None:
+    def __init__(
+        self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool
+    ) -> None:
         self._database = database
         self._root = root
         self._exclusion = exclusion
@@ -66,10 +73,12 @@ class _Refresh:
         self._is_whole = True
 
     def run(self, watched: list[list[Any]]) -> None:
-        """Add to each mirror, and keep what was seen of the database, so that the next time begins there. `watched` are
-        its files with the stamps that they had before."""
+        """Add to each mirror, and keep what was seen of the database, so that the next time begins
+        there. `watched` are its files with the stamps that they had before."""
         before = read_state(self._root)
-        self._have_rules_changed = self._everything and before.get("rules") != self._exclusion.stamps
+        self._have_rules_changed = (
+            self._everything and before.get("rules") != self._exclusion.stamps
+        )
         last = self._database.last_row()
         self._add(self._changed(before))
         if self._everything:
@@ -102,15 +111,19 @@ class _Refresh:
                 self._leave(session_id)
 
     def _changed(self, before: dict[str, Any]) -> list[str]:
-        """Return the sessions with something new: by their messages, which are rows behind those seen before; where
-        that does not tell, as where rows were deleted, by the times of all."""
+        """Return the sessions with something new: by their messages, which are rows behind those
+        seen before; where that does not tell, as where rows were deleted, by the times of all."""
         database = self._database
         row, message_id = before.get("row") or (0, "")
         is_same = bool(row) and database.message_at(row) == message_id
         changed = database.sessions_behind(row) if is_same else []
         if self._everything or not is_same:
             since = 0 if self._everything else self._now - RECENT_MILLISECONDS
-            changed += [session.id for session in database.sessions_since(since) if not self._is_known(session)]
+            changed += [
+                session.id
+                for session in database.sessions_since(since)
+                if not self._is_known(session)
+            ]
         return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
 
     def _remove_deleted(self) -> None:
@@ -126,17 +139,23 @@ class _Refresh:
                     os.unlink(path)
 
     def _is_known(self, session: SessionRow) -> bool:
-        """Check that the mirror of a session is from when that was changed last, and from the same rules."""
+        """Check that the mirror of a session is from when that was changed last, and from the same
+        rules."""
         if self._have_rules_changed:
             return False
         status = status_at(self._path(session))
         return status is not None and status.st_mtime_ns == session.updated * 1_000_000
 
     def _path(self, session: SessionRow) -> str:
-        """Return where the mirror of a session lies: that of a sub-agent in a folder beside the session's."""
+        """Return where the mirror of a session lies: that of a sub-agent in a folder beside the
+        session's."""
         above = self._database.parents(session)
         folder = f"{self._root}/{RUNTIME.folder_name(above.directory)}"
-        return f"{folder}/{session.id}.jsonl" if above is session else f"{folder}/{above.id}/{session.id}.jsonl"
+        return (
+            f"{folder}/{session.id}.jsonl"
+            if above is session
+            else f"{folder}/{above.id}/{session.id}.jsonl"
+        )
 
     def _leave(self, session_id: str) -> None:
         self._going_on.append(session_id)
@@ -149,7 +168,9 @@ class _Refresh:
             return
         path = self._path(session)
         above = self._database.parents(session)
-        is_excluded = self._exclusion.hides(above.directory, above.id, above.title, session.id, session.title)
+        is_excluded = self._exclusion.hides(
+            above.directory, above.id, above.title, session.id, session.title
+        )
         repeats = self._exclusion.repeats(RUNTIME.records, above.directory, session.id)
         with Mirror(path, is_excluded, repeats) as mirror:
             if not self._everything:
@@ -168,12 +189,18 @@ class _Refresh:
 
 
 class Addition:
-    """The `lines` to add to the mirror of a session, which has this `mark`, and the `mark` behind them. If `goes_on`,
-    more follows without another message. What was said up to when it was `forgotten` is not added again, nor the title,
-    which may be made of that. Raises sqlite3.Error, OSError."""
+    """The `lines` to add to the mirror of a session, which has this `mark`, and the `mark` behind
+    them. If `goes_on`, more follows without another message. What was said up to when it was
+    `forgotten` is not added again, nor the title, which may be made of that. Raises sqlite3.Error,
+    OSError."""
 
     def __init__(
-        self, database: DatabaseReader, session: SessionRow, mark: dict[str, Any], path: str, forgotten: float
+        self,
+        database: DatabaseReader,
+        session: SessionRow,
+        mark: dict[str, Any],
+        path: str,
+        forgotten: float,
     ) -> None:
         self._database = database
         self._session = session
@@ -181,7 +208,8 @@ class Addition:
         self.lines: list[dict[str, Any] | bytes] = [] if mark else [session_line(session)]
         self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
         self._open: dict[str, list[str]] = dict(mark.get("open") or {})
-        self._originals: dict[tuple[int, str], str] | None = None  # read with the first message that is a copy
+        # read with the first message that is a copy
+        self._originals: dict[tuple[int, str], str] | None = None
         title = "" if forgotten else redact(session.title)
         if title != mark.get("title", ""):
             self.lines.append({"type": "title", "title": title})
@@ -197,7 +225,8 @@ class Addition:
         }
 
     def _taken_back(self, mark: dict[str, Any], path: str) -> Place:
-        """Return where what was taken back, or is no more, begins: from there on all that is left is added again."""
+        """Return where what was taken back, or is no more, begins: from there on all that is left
+        is added again."""
         before: Place = tuple(mark.get("reverted") or _NOWHERE)
         places = [place for place in (before, self._session.reverted) if place[0]]
         begin = min(places) if mark and before != self._session.reverted else _NOWHERE
@@ -220,7 +249,9 @@ class Addition:
             oldest = min([before[0], *[one for one in created if one is not None]])
         ends_turn = True
         for message in self._database.messages(self._session, oldest):
-            if reverted[0] and (message.id > reverted[0] or (message.id == reverted[0] and not reverted[1])):
+            if reverted[0] and (
+                message.id > reverted[0] or (message.id == reverted[0] and not reverted[1])
+            ):
                 break
             at = (message.created, message.id)
             is_new = message.id >= begin[0] if begin[0] else at > before
@@ -232,17 +263,26 @@ class Addition:
         self.goes_on = self.goes_on or not ends_turn or bool(self._open)
 
     def _take_message(self, message: MessageRow, begin: str, until: str) -> None:
-        """Add the final parts of a message between `begin` and `until`; if it ended, also itself."""
+        """Add the final parts of a message between `begin` and `until`; if it ended, also
+        itself."""
         written = self._open.pop(message.id, [])
         rows = [(part_id, decoded(data)) for part_id, data in self._database.parts(message.id)]
-        originals = self._original_parts(message, [part_id for part_id, _ in rows]) if message.is_copied else []
+        originals = (
+            self._original_parts(message, [part_id for part_id, _ in rows])
+            if message.is_copied
+            else []
+        )
         texts = []
         for number, (part_id, data) in enumerate(rows):
             if data.get("type") == "text" and data.get("text"):
                 texts.append(str(data["text"]))
-            is_wanted = part_id not in written and part_id >= begin and (not until or part_id < until)
+            is_wanted = (
+                part_id not in written and part_id >= begin and (not until or part_id < until)
+            )
             if is_wanted and is_kept(data) and is_final(data, message):
-                self.lines.append(message.part_line(part_id, data, originals[number] if originals else ""))
+                self.lines.append(
+                    message.part_line(part_id, data, originals[number] if originals else "")
+                )
                 written.append(part_id)
         if message.is_ended:
             if message.role == "assistant":
@@ -251,8 +291,8 @@ class Addition:
             self._open[message.id] = written
 
     def _original_parts(self, message: MessageRow, part_ids: list[str]) -> list[str]:
-        """Return the ids that the parts of a message had before a fork copied it, which it notes of itself too: the
-        same where the original is gone."""
+        """Return the ids that the parts of a message had before a fork copied it, which it notes of
+        itself too: the same where the original is gone."""
         if self._originals is None:
             self._originals = self._database.originals(self._session, message.created)
         original = self._originals.get((message.created, message.role), "")
@@ -262,7 +302,8 @@ class Addition:
 
 
 def _first_gone(path: str, message_ids: set[str]) -> str:
-    """Return the first message in the mirror at `path` that counts there and is not in the database; '' for none."""
+    """Return the first message in the mirror at `path` that counts there and is not in the
+    database; '' for none."""
     found: set[str] = set()
     with Opened(path) as descriptor:
         for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):

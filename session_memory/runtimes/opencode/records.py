@@ -1,7 +1,8 @@
-"""Decodes the lines of mirrors of OpenCode sessions. Rows are those of OpenCode 1.18; rows.py makes lines of them.
+"""Decodes the lines of mirrors of OpenCode sessions. Rows are those of OpenCode 1.18; rows.py makes
+lines of them.
 
-The first line is the `opencode_session`, others its `title`, a `part` of a message, a `message` that has ended, or what
-was `taken_back`."""
+The first line is the `opencode_session`, others its `title`, a `part` of a message, a `message`
+that has ended, or what was `taken_back`."""
 
 from __future__ import annotations
 
@@ -24,7 +25,17 @@ _TOOL = b'"data": {"type": "tool"'
 _QUESTION = b'"tool": "question"'
 _REFUSED = b'"error": "The user rejected permission to use this specific tool call with '
 _KINDS = {"edit": "edit", "write": "edit", "multiedit": "edit", "read": "read", "bash": "command"}
-_ARGUMENTS = ("filePath", "command", "pattern", "url", "query", "description", "path", "prompt", "name")
+_ARGUMENTS = (
+    "filePath",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "description",
+    "path",
+    "prompt",
+    "name",
+)
 _ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the model's turn ends
 
 
@@ -70,7 +81,9 @@ class OpenCodeRecords(records.Records):
         elif kind == "message" and record.get("role") == "assistant":
             if wanted & records.TURNS:
                 is_end = data.get("finish") in _ENDED and not record.get("summary")
-                found.append(records.Reply(as_string(record.get("id")), as_string(data.get("text")), is_end))
+                found.append(
+                    records.Reply(as_string(record.get("id")), as_string(data.get("text")), is_end)
+                )
             if wanted & records.USAGE and data:
                 found.append(_usage(data, record))
         return found
@@ -78,14 +91,21 @@ class OpenCodeRecords(records.Records):
     def _of_part(self, data: Record, record: Record, offset: int, wanted: int) -> list[Event]:
         kind, role = data.get("type"), record.get("role")
         found: list[Event] = []
-        is_said = role in ("user", "assistant") and wanted & (records.MESSAGES | records.LINKS | records.TURNS)
+        is_said = role in ("user", "assistant") and wanted & (
+            records.MESSAGES | records.LINKS | records.TURNS
+        )
         entry = self._entry(data, record, offset) if is_said else None
         if wanted & records.MESSAGES and (entry is not None or kind == "compaction"):
             found.append(entry or records.Compaction())
             found.extend(self._answers(data, record, offset))
         if wanted & records.RESULTS and kind == "tool":
             found += _results(data)
-        if wanted & records.INJECTED and role == "user" and kind == "text" and data.get("synthetic") is True:
+        if (
+            wanted & records.INJECTED
+            and role == "user"
+            and kind == "text"
+            and data.get("synthetic") is True
+        ):
             text = as_string(data.get("text"))
             found += [records.Injected((text,))] if INTRODUCTION in text else []
         if wanted & records.LINKS and role in ("user", "assistant"):
@@ -97,8 +117,8 @@ class OpenCodeRecords(records.Records):
         return found
 
     def _entry(self, data: Record, record: Record, offset: int) -> Entry | None:
-        """Return the entry in a text that somebody wrote, a picture or a call. None for what OpenCode and plugins put
-        in, for reasoning and for summaries."""
+        """Return the entry in a text that somebody wrote, a picture or a call. None for what
+        OpenCode and plugins put in, for reasoning and for summaries."""
         kind, role = data.get("type"), as_string(record.get("role"))
         if record.get("summary") or data.get("synthetic") or data.get("ignored"):
             return None
@@ -115,10 +135,16 @@ class OpenCodeRecords(records.Records):
             return None
         part_id, message_id = _copied(record)
         return Entry(
-            role, text, tools=tools, timestamp=self.time(record), id=part_id or as_string(record.get("id")),
-            message_id=message_id or as_string(record.get("message")), offset=offset, cwd=as_string(record.get("cwd")),
+            role,
+            text,
+            tools=tools,
+            timestamp=self.time(record),
+            id=part_id or as_string(record.get("id")),
+            message_id=message_id or as_string(record.get("message")),
+            offset=offset,
+            cwd=as_string(record.get("cwd")),
             is_copy="copied" in record,
-        )  # fmt: skip
+        )
 
     def _answers(self, data: Record, record: Record, offset: int) -> list[Event]:
         """Return the user's words in a call as their entry."""
@@ -126,7 +152,11 @@ class OpenCodeRecords(records.Records):
         if not words:
             return []
         entry_id = f"{_copied(record)[0] or as_string(record.get('id'))}:answer"
-        return [Entry("user", words, timestamp=at, id=entry_id, offset=offset, is_copy="copied" in record)]
+        return [
+            Entry(
+                "user", words, timestamp=at, id=entry_id, offset=offset, is_copy="copied" in record
+            )
+        ]
 
     def thinking(self, record: Record) -> str:
         data = as_object(record.get("data"))
@@ -157,14 +187,16 @@ def _seconds(milliseconds: object) -> float | None:
 
 
 def _as_typed(prompt: str) -> str:
-    """Return a prompt without the quotes that `opencode run` puts around an argument with spaces."""
+    """Return a prompt without the quotes that `opencode run` puts around an argument with
+    spaces."""
     inside = prompt[1:-1].replace('\\"', "")
     is_quoted = prompt[:1] == prompt[-1:] == '"' and " " in inside and '"' not in inside
     return typed_by_person(prompt[1:-1].replace('\\"', '"') if is_quoted else prompt)
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for lines recognised as holding no part and no title; without calls also for a tool's."""
+    """Return False for lines recognised as holding no part and no title; without calls also for a
+    tool's."""
     if line.startswith(_PART):
         has_words = _QUESTION in line or _REFUSED in line
         return with_calls > 0 or _TOOL not in line or has_words or is_glued(line, *_GLUED)
@@ -174,8 +206,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class MirroredSession(records.Branch):
-    """A session. A message that was undone is taken back behind it, with all that followed; what of that is done again
-    stands there again. That of a sub-agent holds nothing that counts."""
+    """A session. A message that was undone is taken back behind it, with all that followed; what of
+    that is done again stands there again. That of a sub-agent holds nothing that counts."""
 
     may_leave_out = True
 
@@ -191,7 +223,11 @@ class MirroredSession(records.Branch):
             ids = ids_in(line)
             if ids[0]:
                 self._taken_from = min(self._taken_from or ids, ids)
-        elif self._taken_from and line.startswith((_PART, _MESSAGE)) and ids_in(line) >= self._taken_from:
+        elif (
+            self._taken_from
+            and line.startswith((_PART, _MESSAGE))
+            and ids_in(line) >= self._taken_from
+        ):
             return False
         return not self.is_of_subagent
 
@@ -206,7 +242,8 @@ def is_taken_back(line: bytes) -> bool:
 
 
 def ids_in(line: bytes) -> tuple[str, str]:
-    """Return the ids of the message and of the part that a line is of, or from which on it takes back; '' for none."""
+    """Return the ids of the message and of the part that a line is of, or from which on it takes
+    back; '' for none."""
     record = next(iter(objects_in(line)), {})
     if record.get("type") == "message":
         return as_string(record.get("id")), ""
@@ -214,7 +251,8 @@ def ids_in(line: bytes) -> tuple[str, str]:
 
 
 def _results(data: Record) -> list[records.CallResult]:
-    """Return how a call ended: a command that failed is `completed` like any other, and its exit code tells."""
+    """Return how a call ended: a command that failed is `completed` like any other, and its exit
+    code tells."""
     state = as_object(data.get("state"))
     if state.get("status") not in ("completed", "error"):
         return []
@@ -222,7 +260,9 @@ def _results(data: Record) -> list[records.CallResult]:
     has_failed = state["status"] == "error" or exit_code not in (None, 0)
     content = state.get("error") if state["status"] == "error" else state.get("output")
     has_run, time = state["status"] != "error", _seconds(as_object(state.get("time")).get("end"))
-    return [records.CallResult(use.call_id, has_failed, content, has_run, time) for use in _uses(data)]
+    return [
+        records.CallResult(use.call_id, has_failed, content, has_run, time) for use in _uses(data)
+    ]
 
 
 def _words_of_result(data: Record) -> str:
@@ -246,10 +286,14 @@ def _usage(data: Record, record: Record) -> ModelUsage:
     tokens = as_object(data.get("tokens"))
     cache = tokens.get("cache")
     return ModelUsage(
-        _copied(record)[1] or as_string(record.get("id")), as_string(data.get("modelID")),
-        input=amount(tokens, "input"), output=amount(tokens, "output") + amount(tokens, "reasoning"),
-        cached=amount(cache, "read"), written=amount(cache, "write"), is_copy="copied" in record,
-    )  # fmt: skip
+        _copied(record)[1] or as_string(record.get("id")),
+        as_string(data.get("modelID")),
+        input=amount(tokens, "input"),
+        output=amount(tokens, "output") + amount(tokens, "reasoning"),
+        cached=amount(cache, "read"),
+        written=amount(cache, "write"),
+        is_copy="copied" in record,
+    )
 
 
 def _uses(data: Record) -> tuple[ToolUse, ...]:
@@ -263,6 +307,7 @@ def _uses(data: Record) -> tuple[ToolUse, ...]:
 
 
 def _copied(record: Record) -> tuple[str, str]:
-    """Return the ids of the part and of the message that a fork copied; '' if they are not known."""
+    """Return the ids of the part and of the message that a fork copied; '' if they are not
+    known."""
     ids = as_list(record.get("copied"))
     return (as_string(ids[0]), as_string(ids[1])) if len(ids) == 2 else ("", "")

@@ -1,4 +1,5 @@
-"""The rows of OpenCode's database as lines of a mirror: which are final, and what of them is kept."""
+"""The rows of OpenCode's database as lines of a mirror: which are final, and what of them is
+kept."""
 
 from __future__ import annotations
 
@@ -12,18 +13,30 @@ if TYPE_CHECKING:
 
 LAST_MILLISECOND = 253_402_300_800_000  # of the year 9999
 _KEPT = ("text", "tool", "compaction", "file")  # kinds of parts
-_KEPT_OF_PART = ("type", "text", "synthetic", "ignored", "tool", "callID", "mime", "filename", "auto")
+_KEPT_OF_PART = (
+    "type",
+    "text",
+    "synthetic",
+    "ignored",
+    "tool",
+    "callID",
+    "mime",
+    "filename",
+    "auto",
+)
 _KEPT_OF_STATE = ("status", "input", "output", "error")
 _KEPT_OF_MESSAGE = ("finish", "tokens", "modelID", "providerID")
 
 
 class SessionRow:
-    """A session; times in milliseconds since the epoch. `reverted` are the ids of the message and of the part from
-    which on it is taken back at the moment, '' for none."""
+    """A session; times in milliseconds since the epoch. `reverted` are the ids of the message and
+    of the part from which on it is taken back at the moment, '' for none."""
 
     def __init__(self, row: tuple[Any, ...]) -> None:
         """`row` may hold anything: the columns of SQLite take values of every type."""
-        self.id, self.parent, self.project, self.directory, self.title = [as_string(text) for text in row[:5]]
+        self.id, self.parent, self.project, self.directory, self.title = [
+            as_string(text) for text in row[:5]
+        ]
         self.created, self.updated = [milliseconds(time) for time in row[5:7]]
         taken = decoded(row[7])
         self.reverted = (str(taken.get("messageID") or ""), str(taken.get("partID") or ""))
@@ -33,10 +46,12 @@ class MessageRow:
     """A message of a session. `is_ended` says that none of its parts changes any more."""
 
     def __init__(self, row: tuple[Any, ...], session: SessionRow, last_assistant: str) -> None:
-        """`last_assistant` is the id of the last message of the model in the session: those before it have ended."""
+        """`last_assistant` is the id of the last message of the model in the session: those before
+        it have ended."""
         self.id, self.created, self.data = as_string(row[0]), milliseconds(row[1]), decoded(row[2])
         self.role = str(self.data.get("role"))
-        self.is_copied = self.created < session.created  # by a fork, which is younger than what it begins with
+        # by a fork, which is younger than what it begins with
+        self.is_copied = self.created < session.created
         self.original = ""  # the message that it is a copy of
         self.cwd = str(as_object(self.data.get("path")).get("cwd") or session.directory)
         is_done = bool(self.data.get("error") or as_object(self.data.get("time")).get("completed"))
@@ -45,10 +60,13 @@ class MessageRow:
     @property
     def ends_turn(self) -> bool:
         """Tell whether the model is done, or was stopped: else more of the turn follows."""
-        return self.role == "assistant" and self.is_ended and self.data.get("finish") != "tool-calls"
+        return (
+            self.role == "assistant" and self.is_ended and self.data.get("finish") != "tool-calls"
+        )
 
     def line(self, texts: list[str]) -> Data:
-        """Return the message once it has ended, with what it says of itself and its last `texts`."""
+        """Return the message once it has ended, with what it says of itself and its last
+        `texts`."""
         record: Data = {"type": "message", "id": self.id, "role": self.role}
         if self.data.get("summary") is True:
             record["summary"] = True
@@ -63,8 +81,8 @@ class MessageRow:
         return record
 
     def part_line(self, part_id: str, data: Data, original: str) -> Data | bytes:
-        """Return a part of it that is final; `original` is the id of the one that it is a copy of, if it is. One that
-        cannot be read is a line that is counted as such."""
+        """Return a part of it that is final; `original` is the id of the one that it is a copy of,
+        if it is. One that cannot be read is a line that is counted as such."""
         record: Data = {"type": "part", "id": part_id, "message": self.id, "role": self.role}
         if self.role == "assistant":
             record["parent"] = str(self.data.get("parentID") or "")
@@ -90,17 +108,25 @@ def session_line(session: SessionRow) -> Data:
 
 
 def exported_lines(content: bytes) -> list[Data | bytes]:
-    """Return a session as `opencode export` writes it, a JSON document, as the lines of a mirror; [] if it is none."""
+    """Return a session as `opencode export` writes it, a JSON document, as the lines of a mirror;
+    [] if it is none."""
     try:
         document = decode(content.decode("utf-8", "replace"))
-        info, messages = document["info"], [(one["info"], one["parts"]) for one in document["messages"]]
+        info, messages = (
+            document["info"],
+            [(one["info"], one["parts"]) for one in document["messages"]],
+        )
         session = SessionRow(
-            (*[info.get(key) for key in ("id", "parentID", "projectID", "directory", "title")],
-             *[info["time"].get(key) for key in ("created", "updated")], encode(info.get("revert")))
-        )  # fmt: skip
+            (
+                *[info.get(key) for key in ("id", "parentID", "projectID", "directory", "title")],
+                *[info["time"].get(key) for key in ("created", "updated")],
+                encode(info.get("revert")),
+            )
+        )
         last = max([one["id"] for one, _ in messages if one["role"] == "assistant"], default="")
         rows = [
-            (MessageRow((one["id"], one["time"]["created"], encode(one)), session, last), of) for one, of in messages
+            (MessageRow((one["id"], one["time"]["created"], encode(one)), session, last), of)
+            for one, of in messages
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
@@ -108,9 +134,16 @@ def exported_lines(content: bytes) -> list[Data | bytes]:
     for message, parts in rows:
         message.original = message.id if message.is_copied else ""
         kept = [part for part in objects_of(parts) if is_kept(part) and is_final(part, message)]
-        lines += [message.part_line(as_string(part.get("id")), part, as_string(part.get("id"))) for part in kept]
+        lines += [
+            message.part_line(as_string(part.get("id")), part, as_string(part.get("id")))
+            for part in kept
+        ]
         if message.is_ended and message.role == "assistant":
-            texts = [as_string(part["text"]) for part in kept if part.get("type") == "text" and part.get("text")]
+            texts = [
+                as_string(part["text"])
+                for part in kept
+                if part.get("type") == "text" and part.get("text")
+            ]
             lines.append(message.line(texts if message.ends_turn else []))
     return lines
 
@@ -121,7 +154,8 @@ def is_kept(data: Data) -> bool:
 
 
 def is_final(data: Data, message: MessageRow) -> bool:
-    """Tell whether a part does not change any more: what the model writes is empty until it has ended."""
+    """Tell whether a part does not change any more: what the model writes is empty until it has
+    ended."""
     if message.is_ended or message.role != "assistant":
         return True
     if data.get("type") == "tool":
@@ -130,7 +164,8 @@ def is_final(data: Data, message: MessageRow) -> bool:
 
 
 def _kept(data: Data) -> Data:
-    """Return what is told of a part: without the copies of files that an edit holds, and without pictures."""
+    """Return what is told of a part: without the copies of files that an edit holds, and without
+    pictures."""
     kept = {key: data[key] for key in _KEPT_OF_PART if key in data}
     state = data.get("state")
     if isinstance(state, dict):

@@ -25,18 +25,24 @@ class PiInstall(Install):
         return [f"{self.runtime.config_dir(environ)}/{plugin}"]
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
-        """Return the packages of this name in settings.json: by their package.json, or from npm or git."""
+        """Return the packages of this name in settings.json: by their package.json, or from npm or
+        git."""
         packages = as_list(values_in(f"{settings_dir}/settings.json").get("packages"))
-        sources = [as_string(one.get("source") if isinstance(one, dict) else one) for one in packages]
+        sources = [
+            as_string(one.get("source") if isinstance(one, dict) else one) for one in packages
+        ]
         return [source for source in sources if _package_name(source, settings_dir) == plugin]
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return an extension that loads the program's own, and names it the interpreter to run its entries with."""
+        """Return an extension that loads the program's own, and names it the interpreter to run its
+        entries with."""
         interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
         extension = f"export {{ default }} from {json.dumps(f'{app}/hooks/pi/index.ts')};\n"
         return {"extensions/session-memory.ts": interpreter + extension}
 
-    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         return {**event, "runtime": "pi", "session_dir": transcript_path.rpartition("/")[0]}
 

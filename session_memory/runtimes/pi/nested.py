@@ -1,7 +1,8 @@
-"""Reads the calls that a tool of Pi made, such as codemode for its script: they are in the message with its result.
+"""Reads the calls that a tool of Pi made, such as codemode for its script: they are in the message
+with its result.
 
-Pi 1.6 writes them down as `nestedCalls` for every tool, versions before it for codemode only, in its `details`, with
-the arguments as JSON that is cut after some characters."""
+Pi 1.6 writes them down as `nestedCalls` for every tool, versions before it for codemode only, in
+its `details`, with the arguments as JSON that is cut after some characters."""
 
 from __future__ import annotations
 
@@ -28,12 +29,14 @@ def nested_calls(message: Record) -> list[Record]:
 def arguments_of(call: Record) -> object:
     """Return the arguments of a nested call, which may be JSON in a string."""
     arguments = call.get("arguments", call.get("args"))
-    return next(iter(objects_in(arguments.encode())), {}) if isinstance(arguments, str) else arguments
+    return (
+        next(iter(objects_in(arguments.encode())), {}) if isinstance(arguments, str) else arguments
+    )
 
 
 def nested_began(lines: Iterable[bytes]) -> float | None:
-    """Return when the tool was called whose result is in the first of `lines`, if that has nested calls; None for any
-    other record. The lines before it follow, the last first."""
+    """Return when the tool was called whose result is in the first of `lines`, if that has nested
+    calls; None for any other record. The lines before it follow, the last first."""
     several = iter(lines)
     for record in objects_in(next(several, b"")):
         message = as_object(record.get("message"))
@@ -43,5 +46,7 @@ def nested_began(lines: Iterable[bytes]) -> float | None:
         named = f'"{call_id}"'.encode()
         for line in several:
             if named in line and b'"role":"assistant"' in line:
-                return next((epoch_seconds(caller.get("timestamp")) for caller in objects_in(line)), None)
+                return next(
+                    (epoch_seconds(caller.get("timestamp")) for caller in objects_in(line)), None
+                )
     return None

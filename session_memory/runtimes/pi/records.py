@@ -21,8 +21,13 @@ _INJECTED = f'"customType":"{CUSTOM_TYPE}"'.encode()
 _GLUED = (b'}{"type":"', b'{"type":"message"')  # a record behind another one on the same line
 # `exec` is what programs that are built on Pi call their shell.
 _KINDS = {
-    "edit": "edit", "write": "edit", "read": "read", "bash": "command", "exec": "command", "powershell": "command",
-}  # fmt: skip
+    "edit": "edit",
+    "write": "edit",
+    "read": "read",
+    "bash": "command",
+    "exec": "command",
+    "powershell": "command",
+}
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
 
 
@@ -60,7 +65,11 @@ class PiRecords(records.Records):
             found += _of_message(as_object(record.get("message")), record, offset, wanted)
         elif kind == "custom_message":
             content = record.get("content")
-            if wanted & records.INJECTED and record.get("customType") == CUSTOM_TYPE and isinstance(content, str):
+            if (
+                wanted & records.INJECTED
+                and record.get("customType") == CUSTOM_TYPE
+                and isinstance(content, str)
+            ):
                 found.append(records.Injected((content,)))
         elif kind == "session_info":
             if wanted & records.MESSAGES:  # '' if the user took the name away
@@ -68,7 +77,9 @@ class PiRecords(records.Records):
         elif kind == "compaction" and wanted & records.MESSAGES:
             found.append(records.Compaction())
         if wanted & records.LINKS and isinstance(record.get("id"), str) and "parentId" in record:
-            found.append(records.ParentLink(record["id"], as_string(record["parentId"]), kind == "message"))
+            found.append(
+                records.ParentLink(record["id"], as_string(record["parentId"]), kind == "message")
+            )
         return found
 
     def thinking(self, record: Record) -> str:
@@ -85,10 +96,10 @@ class PiRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for tool results, most of a session file's bytes, and for the system prompt; without calls also for
-    what shows that it has no text. The first `"message":{` that is not part of a string is the record's own: what
-    stands before it are plain strings. An unescaped `"type":` is never part of a string either, so that a glued record
-    shows."""
+    """Return False for tool results, most of a session file's bytes, and for the system prompt;
+    without calls also for what shows that it has no text. The first `"message":{` that is not part
+    of a string is the record's own: what stands before it are plain strings. An unescaped `"type":`
+    is never part of a string either, so that a glued record shows."""
     at = line.find(b'"message":{"role":"', 0, 400)
     if at < 0:
         return True
@@ -106,9 +117,9 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class PiBranch(records.Branch):
-    """The branch that ends at the last record of the tree. What lies beside it or was edited out does not count.
-    Records before version 2 have no ids and are all on it. `/tree` may return to a branch: its records count again as
-    soon as one follows them."""
+    """The branch that ends at the last record of the tree. What lies beside it or was edited out
+    does not count. Records before version 2 have no ids and are all on it. `/tree` may return to a
+    branch: its records count again as soon as one follows them."""
 
     may_leave_out = True
 
@@ -119,7 +130,8 @@ class PiBranch(records.Branch):
         is_fork = bool(header.get("parentSession") or header.get("branchedFrom"))
         self.copied_until = epoch_seconds(header.get("timestamp")) if is_fork else None
         self.session_id = as_string(header.get("id"))
-        parent = as_string(header.get("parentSession") or header.get("branchedFrom"))  # the path of its transcript
+        # the path of its transcript
+        parent = as_string(header.get("parentSession") or header.get("branchedFrom"))
         self.forked_from = parent.rpartition("/")[2].removesuffix(".jsonl").rpartition("_")[2]
         self._is_leaf_known = False
         self._next_id: str | None = None
@@ -129,7 +141,8 @@ class PiBranch(records.Branch):
         link = _link(line) if self._is_tree else None
         if link is None:
             if line and _first_record(line) is None:
-                # Torn, and perhaps the one that is looked for: the branch is taken to go on at the record before it.
+                # Torn, and perhaps the one that is looked for: the branch is taken to go on at the
+                # record before it.
                 self._is_leaf_known = False
             return True
         if not self._is_leaf_known or link[0] == self._next_id:
@@ -139,12 +152,16 @@ class PiBranch(records.Branch):
             return False
         if b'"context_edit"' in line:
             for record in objects_in(line):
-                if record.get("type") == "context_edit":  # of several of a record the last holds, which is met first
-                    self._is_removed.setdefault(as_string(record.get("targetId")), record.get("replacement") is None)
+                # of several of a record the last holds, which is met first
+                if record.get("type") == "context_edit":
+                    self._is_removed.setdefault(
+                        as_string(record.get("targetId")), record.get("replacement") is None
+                    )
         return not self._is_removed.get(link[0], False)
 
     def _continues_in(self, line: bytes, first: tuple[str, str | None]) -> bool:
-        """Check if the branch goes on in a line with glued records, the first perhaps torn; follow it."""
+        """Check if the branch goes on in a line with glued records, the first perhaps torn; follow
+        it."""
         if not is_glued(line, *_GLUED):
             return False
         with_ids = [record for record in objects_in(line) if isinstance(record.get("id"), str)]
@@ -159,8 +176,8 @@ _RUN = ("Command exited with code ", "Command timed out")  # end the output of a
 
 
 def _of_message(message: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in a message. A command that the user ran (`!`) brings its own result; one that they kept from
-    the agent (`!!`) is left out, and so is an attempt that failed."""
+    """Return the events in a message. A command that the user ran (`!`) brings its own result; one
+    that they kept from the agent (`!!`) is left out, and so is an attempt that failed."""
     role, record_id = message.get("role"), as_string(record.get("id"))
     found: list[Event] = []
     if role == "toolResult":
@@ -172,7 +189,10 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
             found.extend([_entry("assistant", "", uses, record, offset)] if uses else [])
         if wanted & records.RESULTS:
             found.extend([_nested_result(call) for call in nested_calls(message)])
-            call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
+            call_id, has_failed = (
+                as_string(message.get("toolCallId")),
+                message.get("isError") is True,
+            )
             content = _without_injected(message)
             has_run = not has_failed or any([sign in str(content) for sign in _RUN])
             found.append(records.CallResult(call_id, has_failed, content, has_run))
@@ -183,25 +203,43 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
         if wanted & records.MESSAGES and call:
             found.append(_entry("user", "", call, record, offset))
         if wanted & records.RESULTS:
-            found.append(records.CallResult(record_id, message.get("exitCode") != 0, message.get("output")))
+            found.append(
+                records.CallResult(record_id, message.get("exitCode") != 0, message.get("output"))
+            )
     elif role == "user" or role == "assistant":
         content = message.get("content") if wanted & (records.MESSAGES | records.TURNS) else ""
-        text, tools = records.said_and_called(content, ("toolCall",), "arguments", _KINDS, _ARGUMENTS)
+        text, tools = records.said_and_called(
+            content, ("toolCall",), "arguments", _KINDS, _ARGUMENTS
+        )
         if role == "user":
             text, tools = _as_typed(text), ()
-        if wanted & records.MESSAGES and (text or tools) and (role == "user" or message.get("stopReason") != "error"):
+        if (
+            wanted & records.MESSAGES
+            and (text or tools)
+            and (role == "user" or message.get("stopReason") != "error")
+        ):
             found.append(_entry(role, text, tools, record, offset))
         if wanted & records.TURNS:
             ends_turn = message.get("stopReason") in ("stop", "length")
-            found.append(records.PromptId(record_id) if role == "user" else records.Reply(record_id, text, ends_turn))
-        if wanted & records.USAGE and role == "assistant" and isinstance(message.get("usage"), dict):
+            found.append(
+                records.PromptId(record_id)
+                if role == "user"
+                else records.Reply(record_id, text, ends_turn)
+            )
+        if (
+            wanted & records.USAGE
+            and role == "assistant"
+            and isinstance(message.get("usage"), dict)
+        ):
             found.append(_usage(message, record))
     return found
 
 
 def _nested_uses(call: Record) -> tuple[ToolUse, ...]:
     name = as_string(call.get("name")) or "tool"
-    return tool_use(name, arguments_of(call), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id")))
+    return tool_use(
+        name, arguments_of(call), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id"))
+    )
 
 
 def _nested_result(call: Record) -> records.CallResult:
@@ -213,13 +251,18 @@ def _nested_result(call: Record) -> records.CallResult:
 
 def _entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int) -> Entry:
     return Entry(
-        role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")),
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=as_string(record.get("id")),
         offset=offset,
-    )  # fmt: skip
+    )
 
 
 def _answered(message: Record) -> str:
-    """Return what the user answered in a dialog that an extension offers the model as a tool; '' for other results."""
+    """Return what the user answered in a dialog that an extension offers the model as a tool; ''
+    for other results."""
     name = as_string(message.get("toolName")).lower()
     if "ask" not in name and "question" not in name:
         return ""
@@ -235,7 +278,11 @@ def _without_injected(message: Record) -> object:
     if not isinstance(content, list):
         return content
     texts = [block.get("text") if isinstance(block, dict) else None for block in content]
-    return [one for one, text in zip(content, texts) if not (isinstance(text, str) and text.startswith(INTRODUCTION))]
+    return [
+        one
+        for one, text in zip(content, texts)
+        if not (isinstance(text, str) and text.startswith(INTRODUCTION))
+    ]
 
 
 def _usage(message: Record, record: Record) -> ModelUsage:
@@ -256,8 +303,9 @@ def _usage(message: Record, record: Record) -> ModelUsage:
 
 
 def _link(line: bytes) -> tuple[str, str | None] | None:
-    """Return the id in a line and that of its parent, None for the first of all; None for a line that is not of the
-    tree. Most lines begin as pi writes them, with both, and need not be decoded for them."""
+    """Return the id in a line and that of its parent, None for the first of all; None for a line
+    that is not of the tree. Most lines begin as pi writes them, with both, and need not be decoded
+    for them."""
     if line.startswith(b'{"type":"'):
         at = line.find(b'"', 9)
         end = line.find(b'"', at + 8)
@@ -267,10 +315,16 @@ def _link(line: bytes) -> tuple[str, str | None] | None:
                 return line[at + 8 : end].decode("utf-8", "replace"), None
             close = parent.find(b'",', 1)
             if parent.startswith(b'"') and 0 < close == parent.find(b'"', 1):
-                return line[at + 8 : end].decode("utf-8", "replace"), parent[1:close].decode("utf-8", "replace")
+                return line[at + 8 : end].decode("utf-8", "replace"), parent[1:close].decode(
+                    "utf-8", "replace"
+                )
     values, unreadable = decode_line(line)
     record = next((one for one in values if isinstance(one, dict)), {})
-    if record.get("type") == "session" or not isinstance(record.get("id"), str) or "parentId" not in record:
+    if (
+        record.get("type") == "session"
+        or not isinstance(record.get("id"), str)
+        or "parentId" not in record
+    ):
         return None
     parent_id = record["parentId"]
     return record["id"], _TORN if unreadable else parent_id if isinstance(parent_id, str) else None
@@ -281,7 +335,8 @@ def _first_record(line: bytes) -> Record | None:
 
 
 def _as_typed(text: str) -> str:
-    """Return what the user typed: pi replaces names of skills and files by their content, which is undone here."""
+    """Return what the user typed: pi replaces names of skills and files by their content, which is
+    undone here."""
     typed = []
     while text.startswith(('<skill name="', '<file name="')):
         tag, sign = ("</skill>", "/skill:") if text.startswith("<skill") else ("</file>", "@")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class QwenCode(ProjectFolders):
-    """Chats lie at `projects/<directory>/chats/<id>.jsonl`. Qwen Code deletes none: its `cleanupPeriodDays` is about
-    `file-history/` and logs. What a hook says before a tool is run does not reach the agent: no calls are answered but
-    those that failed."""
+    """Chats lie at `projects/<directory>/chats/<id>.jsonl`. Qwen Code deletes none: its
+    `cleanupPeriodDays` is about `file-history/` and logs. What a hook says before a tool is run
+    does not reach the agent: no calls are answered but those that failed."""
 
     name = "qwen-code"
     TITLE = "Qwen Code"
@@ -34,8 +34,10 @@ class QwenCode(ProjectFolders):
     PROMPT_ID_KEY = "prompt_id"
     SHOWS_NOTICES = True
     FAILING_TOOLS = {
-        "read_file": ("read", "file_path"), "edit": ("edit", "file_path"), "write_file": ("edit", "file_path"),
-    }  # fmt: skip
+        "read_file": ("read", "file_path"),
+        "edit": ("edit", "file_path"),
+        "write_file": ("edit", "file_path"),
+    }
 
     def folder_name(self, directory: str) -> str:
         from ...text.paths import dashed
@@ -52,7 +54,8 @@ class QwenCode(ProjectFolders):
         return folder.endswith("/chats") and "/projects/" in folder
 
     def is_from_a_person(self, prompt: str) -> bool:
-        """Tell whether a prompt was typed: in print mode the event comes again after every tool, without one."""
+        """Tell whether a prompt was typed: in print mode the event comes again after every tool,
+        without one."""
         return bool(prompt)
 
 

@@ -40,6 +40,13 @@ class QwenCodeInstall(SettingsHooks):
             return Hook(hook.event, "|".join(self.runtime.FAILING_TOOLS), hook.entry)
         return hook if hook.event != self.runtime.TOOL_EVENT and self.answers(hook.event) else None
 
-    def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
-        return {**event, "permission_mode": "default", "prompt_id": str(uuid4()), "submitted_prompt": prompt}
+        return {
+            **event,
+            "permission_mode": "default",
+            "prompt_id": str(uuid4()),
+            "submitted_prompt": prompt,
+        }

@@ -1,10 +1,12 @@
-"""The sessions that a repository keeps in git, as entire does, and their transcripts as a directory to ingest.
+"""The sessions that a repository keeps in git, as entire does, and their transcripts as a directory
+to ingest.
 
-The branch `entire/checkpoints/v1` has a directory for each checkpoint, `<2 digits>/<10 digits>/`, and in it one for
-each session, `<number>/`, with its `metadata.json` and its transcript until then, `full.jsonl`. Newer versions keep
-each checkpoint in a ref, `refs/entire/checkpoints/<shard>/<id>`, whose tree is such a directory; a repository may have
-both. Of a session the longest transcript counts. A repository's content is not the person's: it goes into the store as
-history of the project and nowhere else. git runs without the repository's programs, and fetches nothing."""
+The branch `entire/checkpoints/v1` has a directory for each checkpoint, `<2 digits>/<10 digits>/`,
+and in it one for each session, `<number>/`, with its `metadata.json` and its transcript until then,
+`full.jsonl`. Newer versions keep each checkpoint in a ref, `refs/entire/checkpoints/<shard>/<id>`,
+whose tree is such a directory; a repository may have both. Of a session the longest transcript
+counts. A repository's content is not the person's: it goes into the store as history of the project
+and nowhere else. git runs without the repository's programs, and fetches nothing."""
 
 import json
 import os
@@ -33,7 +35,8 @@ _DAY = re.compile(r"^\d{4}-\d\d-\d\d-")  # before a session's id, in older check
 
 
 class Transcript(NamedTuple):
-    """A session's transcript as it was at a checkpoint: the git object that it is, its size, and when that was."""
+    """A session's transcript as it was at a checkpoint: the git object that it is, its size, and
+    when that was."""
 
     session: str
     blob: str
@@ -43,8 +46,8 @@ class Transcript(NamedTuple):
 
 
 class Checkpoints:
-    """The sessions of a repository: the transcripts of each checkpoint, and the longest of each session. Raises
-    GitUnavailableError if it has none."""
+    """The sessions of a repository: the transcripts of each checkpoint, and the longest of each
+    session. Raises GitUnavailableError if it has none."""
 
     def __init__(self, repository: str) -> None:
         if refused := refusal_at(os.path.realpath(repository)):
@@ -72,20 +75,29 @@ class Checkpoints:
 
     def _read_branch(self, branch: str) -> None:
         lines = self.ask("ls-tree", "-r", "-l", "-z", branch).split("\0")
-        tree = {path: line.split() for line, _, path in (line.partition("\t") for line in lines) if path}
-        checkpoints = [(path, match[1] + match[2]) for path in tree if (match := _METADATA.search(path))]
+        tree = {
+            path: line.split() for line, _, path in (line.partition("\t") for line in lines) if path
+        }
+        checkpoints = [
+            (path, match[1] + match[2]) for path in tree if (match := _METADATA.search(path))
+        ]
         contents = self._contents([tree[path][2] for path, _ in checkpoints])
         for (path, checkpoint), content in zip(checkpoints, contents):
             if facts := tree.get(f"{path.removesuffix('metadata.json')}full.jsonl"):
                 self._add(checkpoint, content, facts[1:])
 
     def _read_refs(self, refs: list[str]) -> None:
-        """Read the checkpoints in refs, session by session: one question for all that have one of this number."""
+        """Read the checkpoints in refs, session by session: one question for all that have one of
+        this number."""
         number = 0
         while refs:
-            names = [f"{ref}:{number}/{file}" for ref in refs for file in ("metadata.json", "full.jsonl")]
+            names = [
+                f"{ref}:{number}/{file}" for ref in refs for file in ("metadata.json", "full.jsonl")
+            ]
             asked = "".join(f"{name}\n" for name in names)
-            lines = self.ask("cat-file", "--batch-check=%(objecttype) %(objectname) %(objectsize)", given=asked)
+            lines = self.ask(
+                "cat-file", "--batch-check=%(objecttype) %(objectname) %(objectsize)", given=asked
+            )
             facts = [line.split(" ") for line in lines.splitlines()]
             sessions = [
                 (ref, metadata[1], transcript)
@@ -130,11 +142,13 @@ class Checkpoints:
 
 
 def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
-    """Return the transcript by the type, name and size of its object; None if it is not there, or if the metadata does
-    not say whose it is."""
+    """Return the transcript by the type, name and size of its object; None if it is not there, or
+    if the metadata does not say whose it is."""
     try:
         fields: dict[str, Any] = json.loads(metadata)
-        session, created_at, agent = (str(fields.get(key) or "") for key in ("session_id", "created_at", "agent"))
+        session, created_at, agent = (
+            str(fields.get(key) or "") for key in ("session_id", "created_at", "agent")
+        )
     except (ValueError, AttributeError, RecursionError):
         return None
     kind, name, digits = facts
@@ -144,8 +158,8 @@ def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
 
 
 class CheckpointDirectory(SourceDirectory):
-    """The sessions of a repository as transcripts to ingest, all as said in its directory. Sessions that `states` have
-    from elsewhere are left out: what a runtime has of its own is no less."""
+    """The sessions of a repository as transcripts to ingest, all as said in its directory. Sessions
+    that `states` have from elsewhere are left out: what a runtime has of its own is no less."""
 
     def __init__(self, repository: str, states: Mapping[str, FileState], home: str = "") -> None:
         """Raises GitUnavailableError."""
@@ -154,7 +168,9 @@ class CheckpointDirectory(SourceDirectory):
         super().__init__(root, home, is_named=True, confined_to=root)
         self.project = self._checkpoints.root
         self._states = states
-        self._own = {state.session_id for state in states.values() if not state.root.endswith(FOREIGN_ROOT)}
+        self._own = {
+            state.session_id for state in states.values() if not state.root.endswith(FOREIGN_ROOT)
+        }
 
     def holds(self, key: str) -> bool:
         return key.startswith(f"{self.root}/")
@@ -165,7 +181,9 @@ class CheckpointDirectory(SourceDirectory):
             session = _DAY.sub("", one.session)
             key = f"{self.root}/{session}{SUFFIX}"
             if session not in self._own and (key not in found or one.size > found[key].size):
-                found[key] = _CheckpointFile(self, self._checkpoints, key, one, self._states.get(key))
+                found[key] = _CheckpointFile(
+                    self, self._checkpoints, key, one, self._states.get(key)
+                )
         return list(found.values())
 
 
@@ -173,10 +191,16 @@ class _CheckpointFile(SourceFile):
     """A transcript in git. An unnamed file has it while it is read."""
 
     def __init__(
-        self, directory: SourceDirectory, checkpoints: Checkpoints, key: str, one: Transcript, state: FileState | None
+        self,
+        directory: SourceDirectory,
+        checkpoints: Checkpoints,
+        key: str,
+        one: Transcript,
+        state: FileState | None,
     ) -> None:
         modified = round((epoch_seconds(one.created_at) or 0) * 1000)
-        # The size in the store is that of the lines that were read, which are not always those in git.
+        # The size in the store is that of the lines that were read, which are not always those in
+        # git.
         known = state if state is not None and state.last_modified == modified else None
         stamp = (known.inode, known.file_size, modified) if known else (0, one.size, modified)
         super().__init__(directory, key, key, stamp)
@@ -186,8 +210,12 @@ class _CheckpointFile(SourceFile):
     def open(self) -> int:
         with TemporaryFile() as file:
             content = self._checkpoints.content(self._blob)
-            exported = next((found for one in all_runtimes() if (found := one.exported_lines(content))), ())
-            lines = [line if isinstance(line, bytes) else encode(line).encode() for line in exported]
+            exported = next(
+                (found for one in all_runtimes() if (found := one.exported_lines(content))), ()
+            )
+            lines = [
+                line if isinstance(line, bytes) else encode(line).encode() for line in exported
+            ]
             file.write(b"".join([line + b"\n" for line in lines]) or content)
             file.flush()
             os.utime(file.fileno(), ns=(self.modified * 1_000_000, self.modified * 1_000_000))

@@ -1,7 +1,8 @@
-"""Ingests transcripts into the store: what is new in each file, in batches, each in one transaction.
+"""Ingests transcripts into the store: what is new in each file, in batches, each in one
+transaction.
 
-An appended file is read from its last offset. A replaced file is a new generation, read from the beginning; its known
-entries are not stored again."""
+An appended file is read from its last offset. A replaced file is a new generation, read from the
+beginning; its known entries are not stored again."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class UnreadableFileError(SessionMemoryError):
 
 @dataclass
 class IngestReport:
-    """The result of an ingestion. `foreign` files are no transcripts; `problems` are (path, reason)."""
+    """The result of an ingestion. `foreign` files are no transcripts; `problems` are (path,
+    reason)."""
 
     files: int = 0
     changed: int = 0
@@ -55,14 +57,18 @@ class IngestReport:
 
 
 class Ingestion:
-    """One run over files of a group. `progress` is called with each file and the bytes done since; a transaction has
-    about `batch_bytes`. `workers` processes read if there is much to read; except on Linux, and in a process with
-    several threads, they import the caller's main module."""
+    """One run over files of a group. `progress` is called with each file and the bytes done since;
+    a transaction has about `batch_bytes`. `workers` processes read if there is much to read; except
+    on Linux, and in a process with several threads, they import the caller's main module."""
 
     def __init__(
-        self, store: SqliteStore, home: str = "", progress: Progress | None = None, batch_bytes: int = BATCH_BYTES,
+        self,
+        store: SqliteStore,
+        home: str = "",
+        progress: Progress | None = None,
+        batch_bytes: int = BATCH_BYTES,
         workers: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.report = IngestReport()
         self.directories: set[str] = set()  # in which the sessions began that were ingested
         self._store = store
@@ -82,8 +88,9 @@ class Ingestion:
         self._forgotten = forgotten_of(store.path, home)
 
     def scan(self, directory: SourceDirectory) -> None:
-        """Ingest what is new in a directory, and note which of its files are gone. Raises DatabaseError. A root or
-        folder that cannot be read is a problem in the report; its files do not count as gone."""
+        """Ingest what is new in a directory, and note which of its files are gone. Raises
+        DatabaseError. A root or folder that cannot be read is a problem in the report; its files do
+        not count as gone."""
         unreadable: Unreadable = []
         try:
             files = directory.files(unreadable)
@@ -97,10 +104,16 @@ class Ingestion:
         folders = tuple([folder for folder, _ in unreadable])
 
         def is_gone(root: str, key: str) -> bool:
-            is_expected = root == directory.root and directory.holds(key) and not key.startswith(folders)
+            is_expected = (
+                root == directory.root and directory.holds(key) and not key.startswith(folders)
+            )
             return is_expected and key not in keys
 
-        gone = [key for key, state in self._states.items() if state.status != "gone" and is_gone(state.root, key)]
+        gone = [
+            key
+            for key, state in self._states.items()
+            if state.status != "gone" and is_gone(state.root, key)
+        ]
         if gone:
             self._store.mark_gone(self._home, gone)
             self.report.gone += len(gone)
@@ -118,13 +131,22 @@ class Ingestion:
             elif not self._is_left_alone(file):
                 changed.append(file)
         for _ in range(ATTEMPTS):
-            unknown = [one for one in changed if one.key not in self._states and not one.directory.confined_to]
+            unknown = [
+                one
+                for one in changed
+                if one.key not in self._states and not one.directory.confined_to
+            ]
             given = (self._home, self._batch_bytes, self._workers, self._line_key, self._forgotten)
             with ReadAhead(unknown, *given) as ahead:
                 for file in changed:
                     try:
                         self._take_file(file, ahead)
-                    except (OSError, OutsideGroupError, UnreadableFileError, NoLibraryError) as error:
+                    except (
+                        OSError,
+                        OutsideGroupError,
+                        UnreadableFileError,
+                        NoLibraryError,
+                    ) as error:
                         self._note_unread(file, error)
             self._flush()
             if not self._again:
@@ -132,10 +154,13 @@ class Ingestion:
                 return
             changed, self._again = self._again, []
             self._states = self._store.file_states(self._home)  # another process was quicker
-        self.report.problems += [(file.path, "another process reads it at the same time") for file in changed]
+        self.report.problems += [
+            (file.path, "another process reads it at the same time") for file in changed
+        ]
 
     def _is_left_alone(self, file: SourceFile) -> bool:
-        """Check if a file failed to ingest, is unchanged, and is not due for a retry; report it again."""
+        """Check if a file failed to ingest, is unchanged, and is not due for a retry; report it
+        again."""
         noted = self._unread.get(file.key)
         if noted is None or noted.root != file.directory.root or noted[3:6] != file.stamp:
             return False
@@ -151,7 +176,13 @@ class Ingestion:
         problem = path_text(getattr(error, "strerror", None) or str(error))
         is_lasting = isinstance(error, UnreadableFileError)
         self._noted[file.key] = UnreadFile(
-            self._home, file.key, file.directory.root, *file.stamp, now_milliseconds(), problem, is_lasting
+            self._home,
+            file.key,
+            file.directory.root,
+            *file.stamp,
+            now_milliseconds(),
+            problem,
+            is_lasting,
         )
         self._report_unread(file.path, problem)
 
@@ -178,23 +209,35 @@ class Ingestion:
             before = self._states.get(file.key)
             with _faults_of_the_file():
                 runtime = runtime_of(descriptor)
-                is_older_copy = before and runtime and self._is_older_copy(file, before, descriptor, status)
+                is_older_copy = (
+                    before and runtime and self._is_older_copy(file, before, descriptor, status)
+                )
             if runtime is None and status.st_size:
-                raise UnreadableFileError(unusual_form(read_at(descriptor, 0, HEAD_BYTES)) or FOREIGN)
+                raise UnreadableFileError(
+                    unusual_form(read_at(descriptor, 0, HEAD_BYTES)) or FOREIGN
+                )
             if runtime and not is_older_copy:
                 self._read_file(file, descriptor, status, runtime, ahead)
             self._cleared.add(file.key)
 
     def _read_file(
-        self, file: SourceFile, descriptor: int, status: os.stat_result, runtime: Runtime, ahead: ReadAhead
+        self,
+        file: SourceFile,
+        descriptor: int,
+        status: os.stat_result,
+        runtime: Runtime,
+        ahead: ReadAhead,
     ) -> None:
-        """Read what is new up to the file's present size; what is appended meanwhile waits for the next run."""
+        """Read what is new up to the file's present size; what is appended meanwhile waits for the
+        next run."""
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
             given = (runtime, descriptor, state.session_id, self._home, self._line_key)
             extractor = Extractor(*given, project=file.directory.project, forgotten=self._forgotten)
-            has_changed = before is not None and start and extractor.has_changed_before(start, status.st_size)
+            has_changed = (
+                before is not None and start and extractor.has_changed_before(start, status.st_size)
+            )
         if has_changed:
             self._flush()
             self._store.forget(self._home, file.key)
@@ -202,22 +245,28 @@ class Ingestion:
             state, start = begun(file, None, descriptor, status, runtime)
         self.report.changed += 1
         self._progress(file.path, 0)
-        read_ahead = ahead.extracts(file, status.st_ino, status.st_size) if before is None else iter(())
+        read_ahead = (
+            ahead.extracts(file, status.st_ino, status.st_size) if before is None else iter(())
+        )
         while True:
             with _faults_of_the_file():
-                extract = next(read_ahead, None) or extractor.read(start, status.st_size, self._batch_bytes)
+                extract = next(read_ahead, None) or extractor.read(
+                    start, status.st_size, self._batch_bytes
+                )
                 after = advanced(state, extract, descriptor, status)
             if not extract.is_last:
                 after = after._replace(status="ingesting")
-            self._waiting.append((file, Batch(before, after, extract.entries, extract.outcomes, extract.commits)))
+            self._waiting.append(
+                (file, Batch(before, after, extract.entries, extract.outcomes, extract.commits))
+            )
             size = extract.reached - start
             self._waiting_bytes += size
             self.report.bytes += size
             self.report.entries += len(extract.entries)
             self.report.unreadable += extract.unreadable
             self._progress(file.path, size)
-            # Small batches split a search index into many parts; but while the reading processes are behind, there is
-            # nothing else to do.
+            # Small batches split a search index into many parts; but while the reading processes
+            # are behind, there is nothing else to do.
             enough = self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
             if self._waiting_bytes >= enough or not extract.is_last:
                 self._flush()
@@ -226,7 +275,9 @@ class Ingestion:
             state = before = self._states[file.key]
             start = extract.reached
 
-    def _is_older_copy(self, file: SourceFile, state: FileState, descriptor: int, status: os.stat_result) -> bool:
+    def _is_older_copy(
+        self, file: SourceFile, state: FileState, descriptor: int, status: os.stat_result
+    ) -> bool:
         """Check if this is an older copy of a known file in another directory, such as a backup."""
         directory = file.directory
         if not directory.is_backup and file.is_in_place:
@@ -240,7 +291,8 @@ class Ingestion:
         return is_beginning(state, descriptor, status)
 
     def _flush(self) -> None:
-        """Store what waits, in one transaction. Look again at a file that another process has read further."""
+        """Store what waits, in one transaction. Look again at a file that another process has read
+        further."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not waiting:
             return
@@ -265,7 +317,8 @@ class Ingestion:
 
 @contextmanager
 def _faults_of_the_file() -> Iterator[None]:
-    """Turn any error that the file's content causes into an UnreadableFileError, so that no other file fails."""
+    """Turn any error that the file's content causes into an UnreadableFileError, so that no other
+    file fails."""
     try:
         yield
     except (OSError, SessionMemoryError):

@@ -30,10 +30,15 @@ from .values import Batch, FileState, NewEntry, NewTool
 
 
 def take_in(
-    store: SqliteStore, location: StoreLocation, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
+    store: SqliteStore,
+    location: StoreLocation,
+    progress: Progress | None = None,
+    *,
+    batch_bytes: int = BATCH_BYTES,
     workers: int = 0,
-) -> IngestReport:  # fmt: skip
-    """Ingest and report all that is new. After an error, what was stored stays. Raises DatabaseError."""
+) -> IngestReport:
+    """Ingest and report all that is new. After an error, what was stored stays. Raises
+    DatabaseError."""
     report = IngestReport()
     for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
@@ -43,17 +48,28 @@ def take_in(
                     _scan(ingestion, store, home, directory)
         finally:
             if location.home.user_dir:
-                note_repositories(location.home.repositories_file, ingestion.directories, location.home.user_dir)
+                note_repositories(
+                    location.home.repositories_file, ingestion.directories, location.home.user_dir
+                )
         report.add(ingestion.report)
-    if location.home.settings().keep == "none":  # not even what a runtime has deleted, and what archives have of it
+    # not even what a runtime has deleted, and what archives have of it
+    if location.home.settings().keep == "none":
         for home in dict.fromkeys(directory.home for directory in location.watched):
             states = store.file_states(home).items()
-            store.forget(home, *[key for key, one in states if one.status == "gone" or one.source == SOURCE])
+            store.forget(
+                home, *[key for key, one in states if one.status == "gone" or one.source == SOURCE]
+            )
         return report
     for archives in location.archives:
-        # Listing archives takes a while: do it only if something has changed, or nothing is known yet.
+        # Listing archives takes a while: do it only if something has changed, or nothing is known
+        # yet.
         home = archives.home
-        if report.bytes or report.gone or store.incomplete_sessions(home) or not store.file_states(home):
+        if (
+            report.bytes
+            or report.gone
+            or store.incomplete_sessions(home)
+            or not store.file_states(home)
+        ):
             report.add(take_archives(store, archives))
     return report
 
@@ -62,7 +78,9 @@ def _scan(ingestion: Ingestion, store: SqliteStore, home: str, directory: Source
     """Ingest the new entries of a directory, and delete copies of transcripts that are gone."""
     ingestion.scan(directory)
     if gone(directory.path):
-        remove_gone(directory.path, {key: state.offset for key, state in store.file_states(home).items()})
+        remove_gone(
+            directory.path, {key: state.offset for key, state in store.file_states(home).items()}
+        )
 
 
 class Pending(NamedTuple):
@@ -74,7 +92,8 @@ class Pending(NamedTuple):
 
 
 def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
-    """Return what is new in these directories, without files that failed as they are. Raises DatabaseError."""
+    """Return what is new in these directories, without files that failed as they are. Raises
+    DatabaseError."""
     new: list[int] = []
     total = 0
     states_of, unread_of = cache(store.file_states), cache(store.unread_files)
@@ -88,7 +107,9 @@ def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
         for file in files:
             state, noted = states.get(file.key), unread.get(file.key)
             if not is_unchanged(file, state) and not (noted and noted[3:6] == file.stamp):
-                is_same = state is not None and state.inode == file.inode and state.offset <= file.size
+                is_same = (
+                    state is not None and state.inode == file.inode and state.offset <= file.size
+                )
                 new.append(file.size - state.offset if state and is_same else file.size)
     return Pending(sum(map(bool, new)), sum(new), total)
 
@@ -98,9 +119,10 @@ PREFIX = "conversations/"
 
 
 def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
-    """Store the archives of sessions without a transcript, or of which damage took a part, and forget those whose
-    transcript has been found. A session archived under a name that a person gave it keeps that name as its title.
-    Raises DatabaseError; unreadable archives are problems in the report."""
+    """Store the archives of sessions without a transcript, or of which damage took a part, and
+    forget those whose transcript has been found. A session archived under a name that a person gave
+    it keeps that name as its title. Raises DatabaseError; unreadable archives are problems in the
+    report."""
     report = IngestReport()
     states = store.file_states(archives.home)
     transcripts = [state for state in states.values() if state.source != SOURCE]
@@ -111,7 +133,8 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     store.forget(archives.home, *[state.file_path for state in foreign if state.session_id in own])
     keys = set(states)
     taken: dict[str, FileState] = {}
-    titles: dict[str, tuple[float, str]] = {}  # of several archives of a session the one that goes on longest counts
+    # of several archives of a session the one that goes on longest counts
+    titles: dict[str, tuple[float, str]] = {}
     for key, state in states.items():
         if state.source == SOURCE and state.root == archives.directory:
             if state.session_id in known:
@@ -162,16 +185,22 @@ def _name(store: SqliteStore, states: list[FileState], titles: dict[str, str]) -
 
 
 def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the path and the facts of every archive, including private ones: rules hide these when they are read."""
+    """Yield the path and the facts of every archive, including private ones: rules hide these when
+    they are read."""
     yield from sorted(list_archives(directory), key=lambda one: one[0])
     with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
         yield from sorted(list_archives(folder), key=lambda one: one[0])
 
 
 def _take_archive(
-    store: SqliteStore, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
+    store: SqliteStore,
+    path: str,
+    key: str,
+    facts: dict[str, Any],
+    archives: Archives,
+    before: FileState | None,
     report: IngestReport,
-) -> None:  # fmt: skip
+) -> None:
     ends = _keys_of_ends(archives.home, facts)
     with Opened(path) as descriptor:
         status = os.fstat(descriptor)
@@ -183,13 +212,22 @@ def _take_archive(
         store.forget(archives.home, key)
     known = known_messages(store, archives.home, facts["session"], ends)
     state = FileState(
-        archives.home, key, archives.directory, SOURCE, facts["session"],
-        last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
-        generation=_COMPARED if known else 1, inode=status.st_ino, cwd=for_people(str(facts.get("cwd") or "")),
+        archives.home,
+        key,
+        archives.directory,
+        SOURCE,
+        facts["session"],
+        last_modified=status.st_mtime_ns // 1_000_000,
+        file_size=status.st_size,
+        offset=status.st_size,
+        generation=_COMPARED if known else 1,
+        inode=status.st_ino,
+        cwd=for_people(str(facts.get("cwd") or "")),
         title_rank=USER_RANK if facts.get("is_named") else 1,
         title=for_people(title_in(text.partition("\n")[0])),
-        first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
-    )  # fmt: skip
+        first_entry_timestamp=_milliseconds(facts.get("first")),
+        last_entry_timestamp=_milliseconds(facts.get("last")),
+    )
     entries = _entries(text, facts, state, known)
     if store.write([Batch(None, state, entries, [])]) != [None]:
         report.files += 1
@@ -203,12 +241,18 @@ _COMPARED = 2  # the generation of an archive whose messages were compared with 
 
 def _keys_of_ends(home: str, facts: dict[str, Any]) -> list[int]:
     """Return the keys that the first and the last entry of an archive have in the store."""
-    ends = [(as_string(facts.get(f"{end}_id")), _milliseconds(facts.get(end))) for end in ("first", "last")]
+    ends = [
+        (as_string(facts.get(f"{end}_id")), _milliseconds(facts.get(end)))
+        for end in ("first", "last")
+    ]
     return [key_of_id(home, id, when) for id, when in ends if id]
 
 
-def _entries(text: str, facts: dict[str, Any], state: FileState, known: KnownMessages | None) -> list[NewEntry]:
-    """Return the messages of an archive; those that the store has from a transcript as copies of these."""
+def _entries(
+    text: str, facts: dict[str, Any], state: FileState, known: KnownMessages | None
+) -> list[NewEntry]:
+    """Return the messages of an archive; those that the store has from a transcript as copies of
+    these."""
     said = [one for one in messages_in(text) if one.speaker]
     entries = []
     for number, (speaker, text, at) in enumerate(said):
@@ -231,8 +275,11 @@ def _entries(text: str, facts: dict[str, Any], state: FileState, known: KnownMes
     return entries
 
 
-def _copies(items: list[KnownItem], number: int, role: str, cwd: str, *, is_tool: bool) -> list[NewEntry]:
-    """Return entries that are copies of these items; none of an item whose key is lost, which would be there twice."""
+def _copies(
+    items: list[KnownItem], number: int, role: str, cwd: str, *, is_tool: bool
+) -> list[NewEntry]:
+    """Return entries that are copies of these items; none of an item whose key is lost, which would
+    be there twice."""
     copies = []
     for key, text, at in items:
         if key is not None and is_tool:

@@ -1,4 +1,5 @@
-"""Reading ahead: other processes read files that are ingested for the first time; this process stores them."""
+"""Reading ahead: other processes read files that are ingested for the first time; this process
+stores them."""
 
 from __future__ import annotations
 
@@ -26,11 +27,13 @@ TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this
 MOST_PROCESSES = 4  # read more than one can store
 WAITING_TASKS = 4  # of each process, done or not, so that memory stays small
 NICENESS = 5  # everything waits for the one process that stores it all
-_THREADS = "/proc/self/task"  # has an entry for each thread of this process, also for those of libraries
+# has an entry for each thread of this process, also for those of libraries
+_THREADS = "/proc/self/task"
 
 
 class Span(NamedTuple):
-    """The lines of a file that begin in `[start, stop)`, or up to the end of the file if `stop` is 0."""
+    """The lines of a file that begin in `[start, stop)`, or up to the end of the file if `stop` is
+    0."""
 
     path: str
     start: int
@@ -38,8 +41,9 @@ class Span(NamedTuple):
 
 
 class ReadAhead:
-    """The content of files, requested in the order in which the files are given. `limit` is the approximate size of an
-    extract in bytes. Empty without `workers`, or if no processes can be started."""
+    """The content of files, requested in the order in which the files are given. `limit` is the
+    approximate size of an extract in bytes. Empty without `workers`, or if no processes can be
+    started."""
 
     def __init__(
         self,
@@ -54,23 +58,27 @@ class ReadAhead:
         self._line_key = line_key
         self._forgotten = forgotten
         self._tasks: list[list[Span]] = []
-        self._places: dict[str, list[tuple[int, int]]] = {}  # the task of each span, and its index in the task
+        # the task of each span, and its index in the task
+        self._places: dict[str, list[tuple[int, int]]] = {}
         self._futures: dict[int, Future[list[Extract | None]]] = {}
         self._next = 0  # the task of the span that will be asked for next
         self._pool: ProcessPoolExecutor | None = None
         unread = [file for file in files if file.size]
         if workers < 2 or not unread or sum(file.size for file in unread) < LEAST_BYTES:
             return
-        import multiprocessing  # imported late: a tenth of the processor time of a search, which rarely starts any
+        # imported late: a tenth of the processor time of a search, which rarely starts any
+        import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
         self._share_out(unread, limit)
         number = min(workers, MOST_PROCESSES, len(self._tasks))
         self._window = WAITING_TASKS * number
-        # Locks that other threads hold would stay locked in a fork, and on systems other than Linux, system libraries
-        # may not survive one. Forks start in a tenth of the time.
+        # Locks that other threads hold would stay locked in a fork, and on systems other than
+        # Linux, system libraries may not survive one. Forks start in a tenth of the time.
         may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
-        self._pool = ProcessPoolExecutor(number, multiprocessing.get_context("fork" if may_fork else "spawn"), _begin)
+        self._pool = ProcessPoolExecutor(
+            number, multiprocessing.get_context("fork" if may_fork else "spawn"), _begin
+        )
         self._submit(0)
 
     def __enter__(self) -> ReadAhead:
@@ -81,8 +89,8 @@ class ReadAhead:
             self._pool.shutdown(cancel_futures=True)
 
     def extracts(self, file: SourceFile, inode: int, size: int) -> Iterator[Extract]:
-        """Yield the extracts of a file from its beginning, if the file is unchanged since they were read. If they end
-        before the last one, the caller reads the rest."""
+        """Yield the extracts of a file from its beginning, if the file is unchanged since they were
+        read. If they end before the last one, the caller reads the rest."""
         for task, position in self._places.pop(file.path, ()):
             extract = self._result(task)[position]
             self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
@@ -140,11 +148,14 @@ class ReadAhead:
 def read_spans(
     spans: list[Span], home: str, line_key: bytes = b"", forgotten: ForgottenSessions | None = None
 ) -> list[Extract | None]:
-    """Return an extract of each span; None if a file is not a transcript or cannot be read. Runs in the processes."""
+    """Return an extract of each span; None if a file is not a transcript or cannot be read. Runs in
+    the processes."""
     return [_read_span(span, home, line_key, forgotten) for span in spans]
 
 
-def _read_span(span: Span, home: str, line_key: bytes, forgotten: ForgottenSessions | None) -> Extract | None:
+def _read_span(
+    span: Span, home: str, line_key: bytes, forgotten: ForgottenSessions | None
+) -> Extract | None:
     try:
         with Opened(span.path) as descriptor:
             runtime = runtime_of(descriptor)
@@ -153,7 +164,9 @@ def _read_span(span: Span, home: str, line_key: bytes, forgotten: ForgottenSessi
             end = os.fstat(descriptor).st_size
             start = _line_start(descriptor, span.start)
             session_id = runtime.session_id_of(span.path)
-            extractor = Extractor(runtime, descriptor, session_id, home, line_key, forgotten=forgotten)
+            extractor = Extractor(
+                runtime, descriptor, session_id, home, line_key, forgotten=forgotten
+            )
             return extractor.read(start, end, (span.stop or end) - start)
     except Exception:  # the process that stores it then reads the file itself and reports the error
         return None

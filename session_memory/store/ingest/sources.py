@@ -16,29 +16,42 @@ from ...system.files import Closing, Stamp, open_regular, path_text, stamp_of
 Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
 
 SUFFIX, COMPRESSED = ".jsonl", ".zst"
-FOREIGN = "no transcript: none of its lines is of a runtime that is known"  # the reason why a file is skipped
+# the reason why a file is skipped
+FOREIGN = "no transcript: none of its lines is of a runtime that is known"
 DEEPEST = 2  # <project>/<session>.jsonl, as most runtimes have it
 
 
 class SourceDirectory:
-    """A directory whose transcripts belong in the store, as those of the group `home` ('' without groups). `path` is
-    where it is; `root` is the same as text, its key in the store.
+    """A directory whose transcripts belong in the store, as those of the group `home` ('' without
+    groups). `path` is where it is; `root` is the same as text, its key in the store.
 
-    `within` limits it to these folders and keys of single files. A directory that `is_named`, in the configuration or
-    on a command line, must exist; a runtime's own appears with its first session. A file in an `is_backup` never
-    replaces its original. Transcripts are at most `deepest` levels below. Below `confined_to` (a directory above the
-    root), no symlink is followed: an agent may have put it there. `refresh` updates the mirrors there, and in `copies`
-    those of transcripts that are compressed here. Other compressed transcripts are read directly if that `is_asked_for`
-    once, as for a backup. `origin` is the runtime and its directory, if the transcripts are all of those. `place_of`
-    returns the original place of a moved transcript by its name; '' if unknown. With a `project`, all was said there,
-    whatever directory of another machine a transcript names."""
+    `within` limits it to these folders and keys of single files. A directory that `is_named`, in
+    the configuration or on a command line, must exist; a runtime's own appears with its first
+    session. A file in an `is_backup` never replaces its original. Transcripts are at most `deepest`
+    levels below. Below `confined_to` (a directory above the root), no symlink is followed: an agent
+    may have put it there. `refresh` updates the mirrors there, and in `copies` those of transcripts
+    that are compressed here. Other compressed transcripts are read directly if that `is_asked_for`
+    once, as for a backup. `origin` is the runtime and its directory, if the transcripts are all of
+    those. `place_of` returns the original place of a moved transcript by its name; '' if unknown.
+    With a `project`, all was said there, whatever directory of another machine a transcript
+    names."""
 
     def __init__(
-        self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
-        is_backup: bool = False, is_asked_for: bool = False, confined_to: str = "", deepest: int = DEEPEST,
-        refresh: Callable[[], None] | None = None, copies: str = "", place_of: Callable[[str], str] | None = None,
+        self,
+        root: str,
+        home: str = "",
+        within: tuple[str, ...] | None = None,
+        *,
+        is_named: bool = False,
+        is_backup: bool = False,
+        is_asked_for: bool = False,
+        confined_to: str = "",
+        deepest: int = DEEPEST,
+        refresh: Callable[[], None] | None = None,
+        copies: str = "",
+        place_of: Callable[[str], str] | None = None,
         origin: tuple[Runtime, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.path = root
         self.root = path_text(root)
         self.home = home
@@ -56,7 +69,8 @@ class SourceDirectory:
         self._place_of = place_of
 
     def holds(self, key: str) -> bool:
-        """Check if a file with this key belongs to the directory, even if the file does not exist."""
+        """Check if a file with this key belongs to the directory, even if the file does not
+        exist."""
         if not key.endswith(SUFFIX) or key.count("/") >= self.deepest:
             return False
         return self.within is None or key in self.within or key.startswith(self._folders)
@@ -67,10 +81,12 @@ class SourceDirectory:
             self._refresh()
         return self.is_named or os.path.isdir(self.path)
 
-    def transcripts(self, unreadable: Unreadable | None = None) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the path (relative to the directory) and the status of each transcript. Raises OSError if the root
-        cannot be read, OutsideGroupError if a symlink leads out of `confined_to`. `unreadable` gets each unreadable
-        folder and each compressed transcript."""
+    def transcripts(
+        self, unreadable: Unreadable | None = None
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the path (relative to the directory) and the status of each transcript. Raises
+        OSError if the root cannot be read, OutsideGroupError if a symlink leads out of
+        `confined_to`. `unreadable` gets each unreadable folder and each compressed transcript."""
         if self.confined_to:
             with directory_below(self.confined_to, self.path):
                 pass
@@ -88,7 +104,9 @@ class SourceDirectory:
             except OSError as error:
                 if not folder:
                     raise
-                inside = self.within is None or any(f"{one}/".startswith(path_text(folder)) for one in self.within)
+                inside = self.within is None or any(
+                    f"{one}/".startswith(path_text(folder)) for one in self.within
+                )
                 if inside and not isinstance(error, FileNotFoundError):
                     folders_left_out.append((path_text(folder), error))
                 continue
@@ -107,7 +125,8 @@ class SourceDirectory:
         return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))
 
     def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
-        """Return its transcripts, the oldest first, so that an original comes before its fork. As above."""
+        """Return its transcripts, the oldest first, so that an original comes before its fork. As
+        above."""
         found = [
             SourceFile(self, self._key(inner), f"{self.path}/{inner}", stamp_of(status))
             for inner, status in self.transcripts(unreadable)
@@ -129,8 +148,9 @@ class SourceDirectory:
 
 
 class SourceFile:
-    """A transcript at `path`: `key` is its path relative to the directory's, as text, that of a compressed one without
-    its last ending, that of one which was moved the one that it had; `stamp` is as in system.files."""
+    """A transcript at `path`: `key` is its path relative to the directory's, as text, that of a
+    compressed one without its last ending, that of one which was moved the one that it had; `stamp`
+    is as in system.files."""
 
     def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
         self.directory = directory
@@ -153,8 +173,8 @@ class SourceFile:
         return path_text(self.path) == f"{self.directory.root}/{self.key}"
 
     def open(self) -> int:
-        """Return a descriptor for reading the file, decompressed. Raises OSError, OutsideGroupError, and
-        DamagedFileError or NoLibraryError if it cannot be decompressed."""
+        """Return a descriptor for reading the file, decompressed. Raises OSError,
+        OutsideGroupError, and DamagedFileError or NoLibraryError if it cannot be decompressed."""
         confined_to = self.directory.confined_to
         descriptor = open_inside(confined_to, self.path) if confined_to else open_regular(self.path)
         if not self.is_compressed:

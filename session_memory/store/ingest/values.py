@@ -6,10 +6,11 @@ from ..values import RuleSubject
 
 
 class FileState(NamedTuple):
-    """The state of a transcript: how far it was read, and what identifies the file. `file_path` is the file's key,
-    relative to `root`; `home` the group it belongs to ('' without groups). `status` is idle, ingesting (more of it will
-    follow) or gone (the runtime deleted it; its entries stay). Reading continues at `offset`, in the `generation` of
-    the file that `inode`, `head` and `tail` identify."""
+    """The state of a transcript: how far it was read, and what identifies the file. `file_path` is
+    the file's key, relative to `root`; `home` the group it belongs to ('' without groups). `status`
+    is idle, ingesting (more of it will follow) or gone (the runtime deleted it; its entries stay).
+    Reading continues at `offset`, in the `generation` of the file that `inode`, `head` and `tail`
+    identify."""
 
     home: str
     file_path: str
@@ -36,13 +37,15 @@ class FileState(NamedTuple):
     @property
     def subject(self) -> RuleSubject:
         """Return the transcript as rules see it."""
-        return RuleSubject(self.id, self.home, self.session_id, self.title, self.cwd, self.file_path)
+        return RuleSubject(
+            self.id, self.home, self.session_id, self.title, self.cwd, self.file_path
+        )
 
 
 class UnreadFile(NamedTuple):
-    """A file that could not be ingested, or not whole, in this state (`inode`, `file_size`, `last_modified`), and its
-    `problem`: FOREIGN of ingest/sources if it is not a transcript. One that `is_lasting` (0 or 1) is not retried until
-    the file changes."""
+    """A file that could not be ingested, or not whole, in this state (`inode`, `file_size`,
+    `last_modified`), and its `problem`: FOREIGN of ingest/sources if it is not a transcript. One
+    that `is_lasting` (0 or 1) is not retried until the file changes."""
 
     home: str
     file_path: str
@@ -56,8 +59,8 @@ class UnreadFile(NamedTuple):
 
 
 class ToolOutcome(NamedTuple):
-    """The outcome of a tool call: ok or error, the most telling line of the error ('' if it went well), the size of the
-    result's text in characters and in lines."""
+    """The outcome of a tool call: ok or error, the most telling line of the error ('' if it went
+    well), the size of the result's text in characters and in lines."""
 
     outcome: str
     error: str
@@ -66,8 +69,9 @@ class ToolOutcome(NamedTuple):
 
 
 class NewTool(NamedTuple):
-    """A tool use to be stored. `key` identifies it in all files; `call` is the hash of the call's id, which finds its
-    result in the same file; `ended` is None until the result arrives; `lines` are the hashes of those it wrote."""
+    """A tool use to be stored. `key` identifies it in all files; `call` is the hash of the call's
+    id, which finds its result in the same file; `ended` is None until the result arrives; `lines`
+    are the hashes of those it wrote."""
 
     key: int
     call: int
@@ -79,9 +83,9 @@ class NewTool(NamedTuple):
 
 
 class NewEntry(NamedTuple):
-    """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is the same for all
-    entries of one API message, 0 for none; `text` may be '' if there are tools. `origin` is the id of the session that
-    the record names, '' if that is the file's."""
+    """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is
+    the same for all entries of one API message, 0 for none; `text` may be '' if there are tools.
+    `origin` is the id of the session that the record names, '' if that is the file's."""
 
     key: int
     message: int
@@ -95,8 +99,9 @@ class NewEntry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Entries read from one file, to be stored if its state is still `before` (None: the file is new). `outcomes` are
-    (call, outcome) of tool uses that were stored before, `commits` (call, hash) of the commits that these made."""
+    """Entries read from one file, to be stored if its state is still `before` (None: the file is
+    new). `outcomes` are (call, outcome) of tool uses that were stored before, `commits` (call,
+    hash) of the commits that these made."""
 
     before: FileState | None
     after: FileState

@@ -1,5 +1,5 @@
-"""A team's store, read and searched: the reading half of `SqliteStore`, in PostgreSQL. It also has the files that live
-sessions changed and nobody has merged yet: objects of git and lines."""
+"""A team's store, read and searched: the reading half of `SqliteStore`, in PostgreSQL. It also has
+the files that live sessions changed and nobody has merged yet: objects of git and lines."""
 
 import json
 import re
@@ -38,13 +38,16 @@ _READ_ITEMS = 1000  # of a conversation, at a time
 
 
 class TeamStore(TeamDatabase):
-    """The sessions that the member with this URL sees: their own of all machines, and those shared with the team. See
-    SqliteStore for what each method returns; conversations have no status here."""
+    """The sessions that the member with this URL sees: their own of all machines, and those shared
+    with the team. See SqliteStore for what each method returns; conversations have no status
+    here."""
 
     def __init__(self, url: str, *, seconds: int = 0) -> None:
-        """Connect. `seconds` is how long a user waits for the server; each answer may then take WAIT_SECONDS. Raises
-        TeamError if the database cannot be opened or holds no team's store."""
-        super().__init__(url, seconds=seconds, statement_seconds=connection.WAIT_SECONDS if seconds else 0)
+        """Connect. `seconds` is how long a user waits for the server; each answer may then take
+        WAIT_SECONDS. Raises TeamError if the database cannot be opened or holds no team's store."""
+        super().__init__(
+            url, seconds=seconds, statement_seconds=connection.WAIT_SECONDS if seconds else 0
+        )
         from psycopg import IsolationLevel
 
         self._tables = TeamTables()
@@ -57,14 +60,19 @@ class TeamStore(TeamDatabase):
         return self.schema.is_newer
 
     def answers(self) -> bool:
-        with suppress(connection.TeamError), connection.explained(self.url, self.connection, ALIVE_SECONDS):
+        with (
+            suppress(connection.TeamError),
+            connection.explained(self.url, self.connection, ALIVE_SECONDS),
+        ):
             self.connection.execute("SELECT 1")
             return True
         return False
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
         condition, values = where(wanted)
-        sql = f"{CONVERSATIONS} WHERE {condition} ORDER BY c.last_at DESC NULLS LAST, 1 DESC LIMIT %s"
+        sql = (
+            f"{CONVERSATIONS} WHERE {condition} ORDER BY c.last_at DESC NULLS LAST, 1 DESC LIMIT %s"
+        )
         return [conversation_of(row) for row in self._rows(sql, [*values, wanted.limit])]
 
     def conversation_ids(self, wanted: Filter) -> Sequence[int]:
@@ -76,7 +84,9 @@ class TeamStore(TeamDatabase):
         )
         return array("q", (id for (id,) in self._rows(sql, [*values, wanted.limit])))
 
-    def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
+    def conversation(
+        self, conversation_id: int, homes: tuple[str, ...] | None = None
+    ) -> Conversation | None:
         condition, values = where(Filter(homes=homes))
         sql = f"{CONVERSATIONS} WHERE {condition} AND c.session = %s AND c.first_number = %s"
         rows = self._rows(sql, [*values, conversation_id >> ITEM_BITS, conversation_id & NUMBERS])
@@ -84,11 +94,17 @@ class TeamStore(TeamDatabase):
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         session, first = conversation_id >> ITEM_BITS, conversation_id & NUMBERS
-        sql = f"SELECT last_number FROM conversation AS c WHERE session = %s AND first_number = %s AND {IS_SOUND}"
+        sql = (
+            f"SELECT last_number FROM conversation AS c WHERE session = %s AND first_number = "
+            f"%s AND {IS_SOUND}"
+        )
         for (last,) in self._rows(sql, [session, first]):
             for begin in range(first, last + 1, _READ_ITEMS):
                 end = min(begin + _READ_ITEMS - 1, last)
-                some = f"{select_items()} WHERE i.session = %s AND i.number BETWEEN %s AND %s ORDER BY i.number"
+                some = (
+                    f"{select_items()} WHERE i.session = %s AND i.number BETWEEN %s AND %s "
+                    f"ORDER BY i.number"
+                )
                 yield from [entry_of(row) for row in self._rows(some, [session, begin, end])]
 
     def search(self, query: str, wanted: Filter) -> Hits:
@@ -99,12 +115,16 @@ class TeamStore(TeamDatabase):
         condition, values = where(Filter(homes=homes))
         [(sessions,)] = self._rows(f"SELECT count(*) FROM session AS s WHERE {condition}", values)
         sql = (
-            f"SELECT count(*) FILTER (WHERE i.role != '{TOOL_ROLE}'), count(*) FILTER (WHERE i.role = '{TOOL_ROLE}'), "
+            f"SELECT count(*) FILTER (WHERE i.role != '{TOOL_ROLE}'), count(*) FILTER (WHERE "
+            f"i.role = '{TOOL_ROLE}'), "
             f"coalesce(sum(octet_length(i.text)), 0)::bigint "
             f"FROM item AS i JOIN session AS s ON s.id = i.session WHERE {condition}"
         )
         [(entries, tools, text_bytes)] = self._rows(sql, values)
-        sql = f"SELECT count(*) FROM conversation AS c JOIN session AS s ON s.id = c.session WHERE {condition}"
+        sql = (
+            f"SELECT count(*) FROM conversation AS c JOIN session AS s ON s.id = c.session "
+            f"WHERE {condition}"
+        )
         [(conversations,)] = self._rows(sql, values)
         [(size,)] = self._rows("SELECT pg_database_size(current_database())", [])
         return Counts(sessions, 0, 0, entries, tools, {"": conversations}, text_bytes, size)
@@ -118,13 +138,14 @@ SILENCE_SECONDS = 30  # that a server which did not answer is not asked again
 
 
 class TeamPool:
-    """Connections to teams for the page and the tools of an agent, so that no request waits for a new one. A server
-    that did not answer is skipped for a while."""
+    """Connections to teams for the page and the tools of an agent, so that no request waits for a
+    new one. A server that did not answer is skipped for a while."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # held while a connection is made: others wait for the result
         self._free: list[TeamStore] = []
-        self._silence: tuple[str, float, str] = ("", 0.0, "")  # a URL, until when it is skipped, and why
+        # a URL, until when it is skipped, and why
+        self._silence: tuple[str, float, str] = ("", 0.0, "")
 
     @contextmanager
     def store(self, url: str) -> Iterator[TeamStore]:
@@ -155,7 +176,9 @@ class TeamPool:
         with self._lock:
             silent, until, why = self._silence
             if url == silent and (seconds := round(until - time.monotonic())) > 0:
-                raise connection.UnreachableTeamError(f"{why}; it is asked again in {counted(seconds, 'second')}")
+                raise connection.UnreachableTeamError(
+                    f"{why}; it is asked again in {counted(seconds, 'second')}"
+                )
             while self._free:
                 store = self._free.pop()
                 if store.url == url and store.answers():
@@ -182,8 +205,8 @@ _PROJECTS = (
 
 
 class RecentSession(NamedTuple):
-    """A session of another member or machine: its number in the team, `who` as in ann@laptop, its project, id, title
-    and branch, and the last of its items, in order."""
+    """A session of another member or machine: its number in the team, `who` as in ann@laptop, its
+    project, id, title and branch, and the last of its items, in order."""
 
     id: int
     who: str
@@ -197,7 +220,8 @@ class RecentSession(NamedTuple):
 def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSession]:
     """Return the sessions that were pushed lately by others, the latest first. Raises TeamError."""
     sql = (
-        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch FROM session AS s "
+        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch "
+        "FROM session AS s "
         f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"
     )
     of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number::bigint - {LAST_ITEMS}"
@@ -209,12 +233,16 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
         for row in cursor.execute(last, ([id for id, *_ in sessions],)):
             one = entry_of(row)
             last_items.setdefault(one.id >> ITEM_BITS, []).append(one)
-    return [RecentSession._make((*labels(session), tuple(last_items.get(session[0], ())))) for session in sessions]
+    return [
+        RecentSession._make((*labels(session), tuple(last_items.get(session[0], ()))))
+        for session in sessions
+    ]
 
 
 class TeamMachine(NamedTuple):
-    """A machine: `who` as in ann@laptop, the time of its last push (milliseconds since the epoch, None: never), its
-    version of session-memory, and how many of its sessions the asking member may read."""
+    """A machine: `who` as in ann@laptop, the time of its last push (milliseconds since the epoch,
+    None: never), its version of session-memory, and how many of its sessions the asking member may
+    read."""
 
     who: str
     pushed_at: int | None
@@ -238,7 +266,8 @@ MOST_HUNKS = 200  # of a file
 MOST_HANDOFFS = 100
 HANDOFF_DAYS = 7  # so long it is offered
 _MOST_CHARACTERS = 20_000
-_BY_OTHERS = "s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s)"  # in projects
+# in projects
+_BY_OTHERS = "s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s)"
 _WHOSE = """
     s.owner || '@' || s.machine, s.project, s.session_id, s.runtime, coalesce(nullif(s.title, ''), (
         SELECT left(i.text, 200) FROM item AS i WHERE i.session = s.id AND i.role = 'user' ORDER BY i.number LIMIT 1
@@ -258,11 +287,18 @@ def shared_edits(team: TeamPush, sessions: Iterable[int]) -> dict[int, set[str]]
 
 
 def push_changed_files(team: TeamPush, files: Mapping[int, Iterable[UnmergedFile]]) -> None:
-    """Make these the changed files of this machine's sessions, by their numbers in the team. Raises TeamError."""
-    rows = {(id, *one._replace(hunks=json.dumps(one.hunks[:MOST_HUNKS]))) for id, of in files.items() for one in of}  # type: ignore[arg-type]
+    """Make these the changed files of this machine's sessions, by their numbers in the team. Raises
+    TeamError."""
+    rows = {
+        (id, *one._replace(hunks=json.dumps(one.hunks[:MOST_HUNKS])))  # type: ignore[arg-type]
+        for id, of in files.items()
+        for one in of
+    }
     own = "WHERE session IN (SELECT id FROM session WHERE owner = current_user AND machine = %s)"
     with team.asking(), team.connection.transaction():
-        known = team.connection.execute(f"SELECT * FROM changed_file {own}", (team.machine,)).fetchall()
+        known = team.connection.execute(
+            f"SELECT * FROM changed_file {own}", (team.machine,)
+        ).fetchall()
         if rows != set(known):
             team.connection.execute(f"DELETE FROM changed_file {own}", (team.machine,))
             insert = "INSERT INTO changed_file VALUES (%s, %s, %s, %s, %s, %s, %s)"
@@ -270,13 +306,16 @@ def push_changed_files(team: TeamPush, files: Mapping[int, Iterable[UnmergedFile
 
 
 def others_files(team: TeamPush, projects: Iterable[str]) -> list[OthersFile]:
-    """Return the files that others changed lately in these projects, the latest first. Raises TeamError."""
+    """Return the files that others changed lately in these projects, the latest first. Raises
+    TeamError."""
     sql = (
         f"SELECT s.id, {_WHOSE}, s.branch, "
-        "f.path, f.head, f.base, f.blob, f.hunks, f.at FROM changed_file AS f JOIN session AS s ON s.id = f.session "
+        "f.path, f.head, f.base, f.blob, f.hunks, f.at FROM changed_file AS f JOIN session AS s "
+        "ON s.id = f.session "
         f"WHERE {_BY_OTHERS} "
         f"AND f.at > {connection.NOW} - {LIVE_HOURS * 3_600_000} "
-        f"AND length(f.path) + length(f.hunks) < {_MOST_CHARACTERS} ORDER BY f.at DESC LIMIT {MOST_FILES}"
+        f"AND length(f.path) + length(f.hunks) < {_MOST_CHARACTERS} ORDER BY f.at DESC LIMIT "
+        f"{MOST_FILES}"
     )
     with team.asking():
         return list(_sound(team.connection.execute(sql, (list(projects), team.machine))))
@@ -285,7 +324,8 @@ def others_files(team: TeamPush, projects: Iterable[str]) -> list[OthersFile]:
 def push_handoff(team: TeamPush, session: int, branch: str, page: str) -> None:
     """Hand a session of this machine over, by its number in the team. Raises TeamError."""
     sql = (
-        f"INSERT INTO handoff VALUES (%s, %s, %s, {connection.NOW}) ON CONFLICT (session) DO UPDATE "
+        f"INSERT INTO handoff VALUES (%s, %s, %s, {connection.NOW}) ON CONFLICT "
+        f"(session) DO UPDATE "
         "SET (branch, page, at) = (excluded.branch, excluded.page, excluded.at)"
     )
     with team.asking():
@@ -293,12 +333,14 @@ def push_handoff(team: TeamPush, session: int, branch: str, page: str) -> None:
 
 
 def others_handoffs(team: TeamPush, projects: Iterable[str]) -> list[OthersHandoff]:
-    """Return what others handed over lately in these projects, the latest first. Raises TeamError."""
+    """Return what others handed over lately in these projects, the latest first. Raises
+    TeamError."""
     sql = (
         f"SELECT {_WHOSE}, h.branch, h.at, left(h.page, {_MOST_CHARACTERS}) FROM handoff AS h "
         "JOIN session AS s ON s.id = h.session "
         f"WHERE {_BY_OTHERS} "
-        f"AND h.at BETWEEN {connection.NOW} - {HANDOFF_DAYS * 86_400_000} AND {connection.NOW} + 86400000 "
+        f"AND h.at BETWEEN {connection.NOW} - {HANDOFF_DAYS * 86_400_000} AND {connection.NOW} + "
+        f"86400000 "
         f"ORDER BY h.at DESC LIMIT {MOST_HANDOFFS}"
     )
     with team.asking():

@@ -23,9 +23,10 @@ from .session_push import clipped
 
 MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest
-_K, _B, _LEAST_RARITY = 1.2, 0.75, 1e-6  # of BM25, as in FTS5, so that a team's order is that of one's own
-# A memory, and the conversation of the team that shows its source (0: none): the one with its message, else the last
-# one of its session up to its time.
+# of BM25, as in FTS5, so that a team's order is that of one's own
+_K, _B, _LEAST_RARITY = 1.2, 0.75, 1e-6
+# A memory, and the conversation of the team that shows its source (0: none): the one with its
+# message, else the last one of its session up to its time.
 _MEMORIES = f"""
     SELECT m.home, m.id, m.kind, m.title, m.content, m.subject, m.quote, {time_in("m.at")}, m.session_id, m.message,
         m.strategy, m.cwd, m.doubts, m.owner || '@' || m.machine, coalesce((
@@ -38,15 +39,19 @@ _MEMORIES = f"""
         ), 0)
     FROM memory AS m
 """
-_RANK = "CASE WHEN m.kind IN ('decision', 'preference') THEN 0 WHEN m.kind = 'episode' THEN 2 ELSE 1 END"
+_RANK = (
+    "CASE WHEN m.kind IN ('decision', 'preference') THEN 0 WHEN m.kind = 'episode' THEN 2 "
+    "ELSE 1 END"
+)
 _LATEST = f"ORDER BY {_RANK}, {time_in('m.at')} DESC NULLS LAST, m.number DESC"
 _LENGTH = "greatest(m.term_count, 1)"
 _OFTEN = 1000  # at most, in a memory
 
 
 class TeamMemories:
-    """The memories that the member of `store` sees: their own of all machines, and those shared with the team. Read
-    like a MemoryIndex; a team has only current ones, of trusted sessions. Methods raise TeamError."""
+    """The memories that the member of `store` sees: their own of all machines, and those shared
+    with the team. Read like a MemoryIndex; a team has only current ones, of trusted sessions.
+    Methods raise TeamError."""
 
     def __init__(self, store: TeamStore) -> None:
         self._store = store
@@ -56,7 +61,8 @@ class TeamMemories:
         return self._memories(f"{condition} {_LATEST} LIMIT %s", [*values, _limit(wanted)])
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
-        """Return the memories whose id is, or begins with, `id`: one for each machine that has it."""
+        """Return the memories whose id is, or begins with, `id`: one for each machine that has
+        it."""
         condition, values = _where(MemoryFilter(homes))
         return self._memories(f"{condition} AND starts_with(m.id, %s) {_LATEST}", [*values, id])
 
@@ -73,7 +79,9 @@ class TeamMemories:
             found = self._store.connection.execute(sql, [list(scores), *values]).fetchall()
             best = sorted(found, key=lambda row: (scores[row[0]], row[1], row[0]), reverse=True)
             numbers = [number for number, _ in best][: _limit(wanted)]
-            return self._memories("m.number = ANY(%s) ORDER BY array_position(%s, m.number)", [numbers, numbers])
+            return self._memories(
+                "m.number = ANY(%s) ORDER BY array_position(%s, m.number)", [numbers, numbers]
+            )
 
     def _scores(self, expression: Expression, terms: Terms) -> dict[int, float]:
         having: dict[tuple[str, bool], dict[int, tuple[float, int]]] = {}
@@ -87,7 +95,11 @@ class TeamMemories:
         sql = f"SELECT count(*), coalesce(avg({_LENGTH}), 1)::float8 FROM memory AS m"
         total, average = self._store.connection.execute(sql).fetchone() or (0, 1.0)
         scores = dict.fromkeys(matching, 0.0)
-        each = [(terms.of_word(word), one.is_prefix) for one in chain(*expression[:2]) for word in one.each]
+        each = [
+            (terms.of_word(word), one.is_prefix)
+            for one in chain(*expression[:2])
+            for word in one.each
+        ]
         for found in [having[one] for one in each]:  # what is asked for twice counts twice
             rarity = math.log((total - len(found) + 0.5) / (len(found) + 0.5))
             worth = max(rarity, _LEAST_RARITY) * (_K + 1)
@@ -97,29 +109,57 @@ class TeamMemories:
         return scores
 
     def _having(self, term: str, is_prefix: bool) -> dict[int, tuple[float, int]]:
-        """Return how often each memory has a term, or the terms with this prefix, and how many terms it has in all."""
+        """Return how often each memory has a term, or the terms with this prefix, and how many
+        terms it has in all."""
         condition, values = "p.term = %s", [clipped(term)]
         if is_prefix:
-            condition, values = "p.term >= %s AND p.term < %s", [term, term[:-1] + chr(ord(term[-1]) + 1)]
+            condition, values = (
+                "p.term >= %s AND p.term < %s",
+                [term, term[:-1] + chr(ord(term[-1]) + 1)],
+            )
         sql = (
             f"SELECT p.memory, sum(least(greatest(p.frequency, 0), {_OFTEN}))::float8, {_LENGTH} "
             f"FROM memory_posting AS p JOIN memory AS m ON m.number = p.memory WHERE {condition} "
             f"GROUP BY p.memory, m.term_count ORDER BY p.memory DESC LIMIT {MOST_HAVING}"
         )
-        return {number: (often, length) for number, often, length in self._store.connection.execute(sql, values)}
+        return {
+            number: (often, length)
+            for number, often, length in self._store.connection.execute(sql, values)
+        }
 
     def _memories(self, condition: str, values: list[Any]) -> list[IndexedMemory]:
         with self._store.asking():
-            rows = self._store.connection.execute(f"{_MEMORIES} WHERE {condition}", values).fetchall()
+            rows = self._store.connection.execute(
+                f"{_MEMORIES} WHERE {condition}", values
+            ).fetchall()
         return [_memory(row) for row in rows]
 
 
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:
-    home, id, kind, title, _, subject, _, at, session, message, strategy, cwd, _, who, conversation = labels(row)
+    (
+        home,
+        id,
+        kind,
+        title,
+        _,
+        subject,
+        _,
+        at,
+        session,
+        message,
+        strategy,
+        cwd,
+        _,
+        who,
+        conversation,
+    ) = labels(row)
     text, quote = plain(row[4]), plain(row[6])
-    doubts = [one for one in labels(row[12][:MOST_DOUBTS]) if isinstance(one, str)]  # others may have arrays in them
+    # others may have arrays in them
+    doubts = [one for one in labels(row[12][:MOST_DOUBTS]) if isinstance(one, str)]
     origin = Origin(at, session, conversation, strategy, message, cwd)
-    return IndexedMemory(home, "", id, kind, title, text, subject, quote, (origin,), doubts=tuple(doubts), who=who)
+    return IndexedMemory(
+        home, "", id, kind, title, text, subject, quote, (origin,), doubts=tuple(doubts), who=who
+    )
 
 
 def _limit(wanted: MemoryFilter) -> int | None:
@@ -134,13 +174,16 @@ def _where(wanted: MemoryFilter) -> tuple[str, list[Any]]:
     )
 
 
-_WITHDRAWN = ("DELETE FROM memory_posting WHERE memory = ANY(%s)", "DELETE FROM memory WHERE number = ANY(%s)")
+_WITHDRAWN = (
+    "DELETE FROM memory_posting WHERE memory = ANY(%s)",
+    "DELETE FROM memory WHERE number = ANY(%s)",
+)
 
 
 class MemoryPush(NamedTuple):
-    """A memory as the team is to know it: `project`, `share` and `cwd` as of a SharedSession; `at` in milliseconds
-    since the epoch; the last session that it was drawn from, and the number of the message there, 0 for no single
-    one."""
+    """A memory as the team is to know it: `project`, `share` and `cwd` as of a SharedSession; `at`
+    in milliseconds since the epoch; the last session that it was drawn from, and the number of the
+    message there, 0 for no single one."""
 
     home: str
     id: str
@@ -183,11 +226,17 @@ def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
 
 
 def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Collection[int]) -> int:
-    """Write all memories in place of those with the numbers `replaced`, or none; return how many. Raises TeamError."""
+    """Write all memories in place of those with the numbers `replaced`, or none; return how many.
+    Raises TeamError."""
     terms = local_terms()
     found = {one.key: _frequencies(one, terms) for one in memories}
     rows = [
-        {**one._asdict(), "machine": team.machine, "mark": one.mark, "term_count": found[one.key][1]}
+        {
+            **one._asdict(),
+            "machine": team.machine,
+            "mark": one.mark,
+            "term_count": found[one.key][1],
+        }
         for one in memories
     ]
     columns = f"machine, {', '.join(MemoryPush._fields)}, term_count, mark"
@@ -199,7 +248,11 @@ def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Coll
     with team.asking(), team.connection.transaction():
         withdraw_memories(team, replaced)
         added = team.connection.execute(sql, (json.dumps(rows),)).fetchall()
-        postings = [(term, number, often) for number, home, id in added for term, often in found[home, id][0].items()]
+        postings = [
+            (term, number, often)
+            for number, home, id in added
+            for term, often in found[home, id][0].items()
+        ]
         team.connection.execute(
             "INSERT INTO memory_posting SELECT * FROM unnest(%s::text[], %s::bigint[], %s::real[])",
             [[posting[column] for posting in postings] for column in range(3)],

@@ -18,9 +18,9 @@ LIVE_HOURS = 24  # that what a session changed counts
 
 
 class UnmergedFile(NamedTuple):
-    """A file at `path` in its project, by a session at the commit `head`: its objects where the branch left the default
-    branch and now, '' for none. A hunk is its first line and the one behind its last before, and its first and last
-    line after. `at` is in milliseconds since the epoch."""
+    """A file at `path` in its project, by a session at the commit `head`: its objects where the
+    branch left the default branch and now, '' for none. A hunk is its first line and the one behind
+    its last before, and its first and last line after. `at` is in milliseconds since the epoch."""
 
     path: str
     head: str
@@ -31,7 +31,8 @@ class UnmergedFile(NamedTuple):
 
 
 class OthersHandoff(NamedTuple):
-    """A session that another member or machine handed over on a branch; `at` is in milliseconds since the epoch."""
+    """A session that another member or machine handed over on a branch; `at` is in milliseconds
+    since the epoch."""
 
     who: str
     project: str
@@ -44,7 +45,8 @@ class OthersHandoff(NamedTuple):
 
 
 class OthersFile(NamedTuple):
-    """A file that a session of another member or machine changed: its number in the team, `who` as in ann@laptop."""
+    """A file that a session of another member or machine changed: its number in the team, `who` as
+    in ann@laptop."""
 
     session: int
     who: str
@@ -67,9 +69,11 @@ def size_in(column: str) -> str:
 
 
 # A condition on `conversation AS c`: this program wrote the row.
-IS_SOUND = f"c.first_number >= 0 AND c.last_number - c.first_number::bigint BETWEEN 0 AND {MOST_NUMBERS}"
-# The fields of values.Conversation. If the title is the user's first words, these come last. A conversation is known by
-# its first item.
+IS_SOUND = (
+    f"c.first_number >= 0 AND c.last_number - c.first_number::bigint BETWEEN 0 AND {MOST_NUMBERS}"
+)
+# The fields of values.Conversation. If the title is the user's first words, these come last. A
+# conversation is known by its first item.
 CONVERSATIONS = f"""
     SELECT c.session << {ITEM_BITS} | c.first_number, s.session_id, s.file_path, s.home, s.runtime, s.cwd, s.title,
         {time_in("c.first_at")}, {time_in("c.last_at")}, greatest(c.message_count, 0), '', '',
@@ -103,19 +107,27 @@ def entry_of(row: Sequence[Any]) -> StoredEntry:
 
 
 def labels(values: Sequence[Any]) -> list[Any]:
-    """Return values that are safe to show, whatever was pushed: texts on one short line, no control characters."""
-    return [one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value for value in values]
+    """Return values that are safe to show, whatever was pushed: texts on one short line, no control
+    characters."""
+    return [
+        one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value
+        for value in values
+    ]
 
 
 def where(wanted: Filter, of: str = "c") -> tuple[str, list[Any]]:
-    """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is unknown here;
-    points in time are about the conversation, or the session with `of` "s"."""
+    """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is
+    unknown here; points in time are about the conversation, or the session with `of` "s"."""
     patterns = project_patterns(wanted.project, re.escape)
     below = [value for one in wanted.directories for value in (one, f"{one}/")]
     is_in = " OR ".join(["s.cwd = %s OR starts_with(s.cwd, %s)"] * len(wanted.directories))
     return joined(
         (wanted.homes is not None, "s.home = ANY(%s)", [list(wanted.homes or ())]),
-        (wanted.project, "(s.cwd ~ ANY(%s) OR s.file_path ~ ANY(%s))", [patterns[:2], patterns[2:]]),
+        (
+            wanted.project,
+            "(s.cwd ~ ANY(%s) OR s.file_path ~ ANY(%s))",
+            [patterns[:2], patterns[2:]],
+        ),
         (below, f"({is_in})", below),
         (wanted.session, "starts_with(s.session_id, %s)", (wanted.session,)),
         (wanted.runtime, "s.runtime = %s", (wanted.runtime,)),

@@ -1,7 +1,9 @@
-"""`search.index.SearchIndex` in PostgreSQL: the items with a term, the newest first, and cached tables.
+"""`search.index.SearchIndex` in PostgreSQL: the items with a term, the newest first, and cached
+tables.
 
-A segment has one row for each of its terms, in an index by term and segment: scanning it backwards finds the newest
-segments that have a term. docs/use/team.md says why, and what else was measured."""
+A segment has one row for each of its terms, in an index by term and segment: scanning it backwards
+finds the newest segments that have a term. docs/use/team.md says why, and what else was
+measured."""
 
 import sys
 from array import array
@@ -11,7 +13,15 @@ from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from ...text.sanitize import plain
-from ..search.index import ConversationRange, ConversationTable, Expression, Scope, Terms, TextStart, Words
+from ..search.index import (
+    ConversationRange,
+    ConversationTable,
+    Expression,
+    Scope,
+    Terms,
+    TextStart,
+    Words,
+)
 from ..search.postings import both, either, without
 from ..search.ranking import length_norms
 from ..sqlite.search_index import local_terms
@@ -38,8 +48,9 @@ LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
 
 
 class KnownTeam(NamedTuple):
-    """The cached view of a member: a stamp of all they see; how many sessions they see, how many searchable texts these
-    have, and how many terms; the sessions by segment, and the table of conversations."""
+    """The cached view of a member: a stamp of all they see; how many sessions they see, how many
+    searchable texts these have, and how many terms; the sessions by segment, and the table of
+    conversations."""
 
     version: tuple[int, ...]
     sessions: int
@@ -58,8 +69,8 @@ class TeamTables:
         self._known: KnownTeam | None = None
 
     def of(self, connection: TeamConnection) -> KnownTeam:
-        """Return the current view. If nothing was written on the server since, nothing is counted: counting 100,000
-        sessions takes as long as the rest of a search."""
+        """Return the current view. If nothing was written on the server since, nothing is counted:
+        counting 100,000 sessions takes as long as the rest of a search."""
         [(snapshot,)] = connection.execute("SELECT pg_current_snapshot()::text")
         if self._known is None or snapshot != self._snapshot:
             self._known = self._read(connection)
@@ -69,19 +80,23 @@ class TeamTables:
     def _read(self, connection: TeamConnection) -> KnownTeam:
         sql = (
             "SELECT count(*), coalesce(max(id), 0), coalesce(sum(pushes), 0)::bigint, "
-            f"coalesce(sum(greatest(text_count, 0)), 0)::bigint, coalesce(sum({size_in('term_count')}), 0)::bigint "
+            f"coalesce(sum(greatest(text_count, 0)), 0)::bigint, "
+            f"coalesce(sum({size_in('term_count')}), 0)::bigint "
             "FROM session"
         )
         version = connection.execute(sql).fetchone() or (0, 0, 0, 0, 0)
         if self._known and self._known.version == version:
             return self._known
-        found = connection.cursor(binary=True).execute("SELECT segment, array_agg(id) FROM session GROUP BY segment")
+        found = connection.cursor(binary=True).execute(
+            "SELECT segment, array_agg(id) FROM session GROUP BY segment"
+        )
         segments = {segment: frozenset(ids) for segment, ids in found}
         return KnownTeam(version, version[0], version[3], version[4], segments, _table(connection))
 
 
 class PostgresSearchIndex:
-    """The index for one search, which looks nothing up twice. See the protocol for what each method returns."""
+    """The index for one search, which looks nothing up twice. See the protocol for what each method
+    returns."""
 
     def __init__(self, connection: TeamConnection, tables: TeamTables) -> None:
         self._connection = connection
@@ -108,7 +123,9 @@ class PostgresSearchIndex:
         condition, values = where(wanted._replace(status=""), of="s")
         if condition == "true":
             return None
-        rows = self._rows(f"SELECT s.id FROM session AS s WHERE {condition} ORDER BY s.id DESC", values)
+        rows = self._rows(
+            f"SELECT s.id FROM session AS s WHERE {condition} ORDER BY s.id DESC", values
+        )
         return [id for (id,) in rows], self._known.sessions
 
     def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
@@ -125,7 +142,8 @@ class PostgresSearchIndex:
         return self._known.texts, self._known.terms / max(1, self._known.texts)
 
     def _matching(self, files: frozenset[int] | None, expression: Expression) -> list[int]:
-        """Return the items that match an expression, in order of id; only of these files, if not None."""
+        """Return the items that match an expression, in order of id; only of these files, if not
+        None."""
         key = files, expression
         if key not in self._matched:
             self._older = 0
@@ -133,9 +151,11 @@ class PostgresSearchIndex:
             self._left_out[key] = self._older
         return self._matched[key]
 
-    def _items(self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None) -> list[int]:
-        """Return the items that have a term, in order of id; only of these files, if not None. Of a large team only the
-        newest, unless `among` limits the items."""
+    def _items(
+        self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None
+    ) -> list[int]:
+        """Return the items that have a term, in order of id; only of these files, if not None. Of a
+        large team only the newest, unless `among` limits the items."""
         key = files, term, is_prefix
         if key not in self._postings:
             self._postings[key] = self._read_items(*key, None)
@@ -151,14 +171,19 @@ class PostgresSearchIndex:
         values: list[Any]
         condition, values = "term = %s", [clipped(term)]
         if is_prefix:
-            condition, values = "term >= %s AND term < %s", [term, term[:-1] + chr(ord(term[-1]) + 1)]
+            condition, values = (
+                "term >= %s AND term < %s",
+                [term, term[:-1] + chr(ord(term[-1]) + 1)],
+            )
         known = self._known
         segments = known.segments
         if files is not None:
             segments = {id: some for id, every in segments.items() if (some := every & files)}
         if among is not None:
             sessions = {item >> ITEM_BITS for item in among}
-            segments = {id: every for id, every in segments.items() if not every.isdisjoint(sessions)}
+            segments = {
+                id: every for id, every in segments.items() if not every.isdisjoint(sessions)
+            }
         if files is not None or among is not None:
             condition += " AND segment = ANY(%s)"
             values.append(list(segments))
@@ -186,7 +211,8 @@ class PostgresSearchIndex:
         sql = (
             f"SELECT id FROM (SELECT session << {ITEM_BITS} | number AS id, text FROM item "
             f"WHERE role != '{TOOL_ROLE}'{condition} "
-            f"ORDER BY session DESC, number DESC LIMIT {LITERAL_ITEMS}) AS newest WHERE strpos(text, %s) > 0"
+            f"ORDER BY session DESC, number DESC LIMIT {LITERAL_ITEMS}) AS newest WHERE "
+            f"strpos(text, %s) > 0"
         )
         return [id for (id,) in self._rows(sql, [*values, text])]
 
@@ -198,7 +224,10 @@ class PostgresSearchIndex:
             (since is not None, "coalesce(i.at, %s) >= %s", (since, since)),
             (until is not None, "coalesce(i.at, %s) <= %s", (until, until)),
         )
-        sql = f"SELECT i.session << {ITEM_BITS} | i.number FROM item AS i JOIN {_NAMED} WHERE {condition}"
+        sql = (
+            f"SELECT i.session << {ITEM_BITS} | i.number FROM item AS i JOIN {_NAMED} WHERE "
+            f"{condition}"
+        )
         kept = {id for (id,) in self._rows(sql, [*_named(items), *values])}
         return [item for item in items if item in kept]
 
@@ -208,8 +237,10 @@ class PostgresSearchIndex:
     def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
         condition, values = where(wanted)
         sql = (
-            f"SELECT c.session << {ITEM_BITS} | c.first_number, c.session << {ITEM_BITS} | c.last_number, "
-            f"c.session << {ITEM_BITS} | c.first_number, coalesce({time_in('c.last_at')}, 0), s.session_id "
+            f"SELECT c.session << {ITEM_BITS} | c.first_number, c.session << {ITEM_BITS} | "
+            f"c.last_number, "
+            f"c.session << {ITEM_BITS} | c.first_number, coalesce({time_in('c.last_at')}, 0), "
+            f"s.session_id "
             f"FROM conversation AS c JOIN session AS s ON s.id = c.session AND {IS_SOUND} "
             f"JOIN {_NAMED_CONVERSATIONS} WHERE {condition}"
         )
@@ -223,10 +254,14 @@ class PostgresSearchIndex:
         named = list(items)
         rows = self._rows(sql, [characters, *_named(named)])
         found = {item: TextStart(plain(text), size, is_tool) for item, text, size, is_tool in rows}
-        return {item: found.get(item, _NO_TEXT) for item in named}  # a posting may name an item that does not exist
+        # a posting may name an item that does not exist
+        return {item: found.get(item, _NO_TEXT) for item in named}
 
     def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
-        return {row[0]: entry_of(row) for row in self._rows(f"{select_items()} JOIN {_NAMED}", _named(ids))}
+        return {
+            row[0]: entry_of(row)
+            for row in self._rows(f"{select_items()} JOIN {_NAMED}", _named(ids))
+        }
 
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
         rows = self._rows(f"{CONVERSATIONS} JOIN {_NAMED_CONVERSATIONS}", _named(ids))
@@ -252,10 +287,12 @@ def _named(items: Iterable[int]) -> list[Any]:
 
 
 def _table(connection: TeamConnection) -> ConversationTable:
-    """Return the table of all conversations that the member sees, in one value: row by row takes four times as long."""
+    """Return the table of all conversations that the member sees, in one value: row by row takes
+    four times as long."""
     sql = (
         "SELECT string_agg(int8send(session) || int8send(first_number) || int8send(last_number) || "
-        f"int8send(coalesce({time_in('last_at')}, 0)) || int8send(coalesce({size_in('text_bytes')}, 0)), '' "
+        f"int8send(coalesce({time_in('last_at')}, 0)) || "
+        f"int8send(coalesce({size_in('text_bytes')}, 0)), '' "
         f"ORDER BY session, first_number) FROM conversation AS c WHERE {IS_SOUND}"
     )
     packed = (connection.cursor(binary=True).execute(sql).fetchone() or (None,))[0] or b""
@@ -275,8 +312,8 @@ PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
 
 
 def items_of(expression: Expression, terms: Terms, postings: PostingsOf) -> list[int]:
-    """Return the items that match an expression, in order. `postings` returns the items that have a term, or with True
-    any that begins with it; if items are given, at least those of them."""
+    """Return the items that match an expression, in order. `postings` returns the items that have a
+    term, or with True any that begins with it; if items are given, at least those of them."""
 
     def having(words: Words, among: list[int] | None = None) -> list[int]:
         found, each = among, [terms.of_word(word) for word in words.each]

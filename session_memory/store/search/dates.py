@@ -1,8 +1,8 @@
 """Dates and times in a question. Pure.
 
-English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`, `yesterday`, `two weeks
-ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year matches each of the last years. Days are
-those of local time."""
+English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`,
+`yesterday`, `two weeks ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year
+matches each of the last years. Days are those of local time."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def _month(words: list[str], at: int, today: date) -> list[Days]:
     if not day and not year and not (at and words[at - 1] in BEFORE_MONTH):
         return []  # May, April and August are also names, and `march` and `may` verbs
     years = [year] if year else range(today.year, today.year - YEARS_BACK, -1)
-    return [days for one in years for days in (_day(one, month, day) if day else _months(one, month, 1))]
+    return [
+        days for one in years for days in (_day(one, month, day) if day else _months(one, month, 1))
+    ]
 
 
 def _season(words: list[str], at: int, today: date) -> list[Days]:
@@ -108,7 +110,11 @@ def _season(words: list[str], at: int, today: date) -> list[Days]:
 def _year(words: list[str], at: int) -> list[Days]:
     """Return `in 2023`."""
     year = _year_number(words[at])
-    return [Days(date(year, 1, 1), date(year, 12, 31))] if year and at and words[at - 1] in BEFORE_YEAR else []
+    return (
+        [Days(date(year, 1, 1), date(year, 12, 31))]
+        if year and at and words[at - 1] in BEFORE_YEAR
+        else []
+    )
 
 
 def _relative(words: list[str], at: int, today: date) -> list[Days]:
@@ -118,7 +124,9 @@ def _relative(words: list[str], at: int, today: date) -> list[Days]:
         return [_ago(today, DAYS_BACK[word], 1)]
     before = words[at - 1] if at else ""
     if word in UNITS and (
-        (at + 1 < len(words) and words[at + 1] == "ago") or (at > 1 and words[at - 2] == "vor") or before == "vor"
+        (at + 1 < len(words) and words[at + 1] == "ago")
+        or (at > 1 and words[at - 2] == "vor")
+        or before == "vor"
     ):
         count = _count(before)
         length = UNITS[word]
@@ -157,13 +165,25 @@ def _months(year: int, month: int, count: int) -> list[Days]:
 def _day_number(word: str) -> int:
     """Return the day that `7`, `7th` or `7.` means; 0 for none."""
     digits = word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word
-    return int(digits) if len(digits) <= 2 and digits.isdecimal() and digits.isascii() and 1 <= int(digits) <= 31 else 0
+    return (
+        int(digits)
+        if len(digits) <= 2 and digits.isdecimal() and digits.isascii() and 1 <= int(digits) <= 31
+        else 0
+    )
 
 
 def _year_number(word: str) -> int:
-    return int(word) if len(word) == 4 and word.isdecimal() and word.isascii() and word[:2] in ("19", "20") else 0
+    return (
+        int(word)
+        if len(word) == 4 and word.isdecimal() and word.isascii() and word[:2] in ("19", "20")
+        else 0
+    )
 
 
 def _count(word: str) -> int:
     """Return the number that `two`, `a` or `3` means; 0 for no number."""
-    return int(word) if word.isdecimal() and word.isascii() and len(word) <= 4 else NUMBERS.get(word, 0)
+    return (
+        int(word)
+        if word.isdecimal() and word.isascii() and len(word) <= 4
+        else NUMBERS.get(word, 0)
+    )

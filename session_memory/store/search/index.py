@@ -1,5 +1,5 @@
-"""The interface between search and an engine: the items that have a term, and texts. All else is the same for every
-engine. Items are named by id."""
+"""The interface between search and an engine: the items that have a term, and texts. All else is
+the same for every engine. Items are named by id."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ else:
 
 
 class Words(NamedTuple):
-    """Words that an item must all have. With `is_prefix` there is one, and an item has a word that begins with it."""
+    """Words that an item must all have. With `is_prefix` there is one, and an item has a word that
+    begins with it."""
 
     each: tuple[str, ...]
     is_prefix: bool = False
 
 
 class Expression(NamedTuple):
-    """The items that have any of `parts` (if there are some), all `required`, and nothing `unwanted`."""
+    """The items that have any of `parts` (if there are some), all `required`, and nothing
+    `unwanted`."""
 
     parts: tuple[Words, ...] = ()
     required: tuple[Words, ...] = ()
@@ -36,8 +38,8 @@ class Expression(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The files that a search is limited to: their items as ranges of ids, the newest first. `files` is None for all
-    files; `share` is the fraction of all files."""
+    """The files that a search is limited to: their items as ranges of ids, the newest first.
+    `files` is None for all files; `share` is the fraction of all files."""
 
     ranges: list[tuple[int, int]]
     files: frozenset[int] | None
@@ -45,9 +47,9 @@ class Scope(NamedTuple):
 
 
 class ConversationTable(NamedTuple):
-    """The values that ranking needs of each conversation, in the order of their items: the first item, the number of
-    items, the end in milliseconds since the epoch (0: unknown), and the `ranking.length_norms` of its size. Each
-    extends to the start of the next."""
+    """The values that ranking needs of each conversation, in the order of their items: the first
+    item, the number of items, the end in milliseconds since the epoch (0: unknown), and the
+    `ranking.length_norms` of its size. Each extends to the start of the next."""
 
     starts: list[int]
     counts: list[int]
@@ -56,8 +58,8 @@ class ConversationTable(NamedTuple):
 
 
 class ConversationRange(NamedTuple):
-    """A conversation: its first and last item, its id, its end in milliseconds since the epoch (0: unknown), and its
-    session's id, which orders conversations with equal scores."""
+    """A conversation: its first and last item, its id, its end in milliseconds since the epoch (0:
+    unknown), and its session's id, which orders conversations with equal scores."""
 
     first_item: int
     last_item: int
@@ -67,7 +69,8 @@ class ConversationRange(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """Return a sort key that is the same in every engine: the time, then the session and the number in it."""
+        """Return a sort key that is the same in every engine: the time, then the session and the
+        number in it."""
         return self.ended, self.session_id, self.first_item & NUMBERS
 
 
@@ -90,11 +93,13 @@ class SearchIndex(Protocol):
         """Read one state of the store within the block, even if others write meanwhile."""
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-        """Return the ids of the files that a filter allows, the newest first, and their number at most; None if it
-        allows all. The filter's conditions on conversations and entries are ignored."""
+        """Return the ids of the files that a filter allows, the newest first, and their number at
+        most; None if it allows all. The filter's conditions on conversations and entries are
+        ignored."""
 
     def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
-        """Return the matching items of the scope, in order of id; at most `newest` of the newest, if not 0."""
+        """Return the matching items of the scope, in order of id; at most `newest` of the newest,
+        if not 0."""
 
     def left_out(self, expression: Expression, scope: Scope) -> int:
         """Return how many older matching items `items_with` omitted."""
@@ -127,21 +132,33 @@ class SearchIndex(Protocol):
         """Return the conversations of these ids."""
 
 
-# Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana; ideographs beyond the BMP.
-# Korean has spaces, but its words have particles attached.
+# Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana;
+# ideographs beyond the BMP. Korean has spaces, but its words have particles attached.
 _UNSPACED = (
-    ("\u0e01", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"), ("\u2e80", "\u2fdf"), ("\u3005", "\u3007"),
-    ("\u3040", "\u312f"), ("\u31a0", "\u31ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"),
-    ("\uf900", "\ufaff"), ("\uff66", "\uff9f"), ("\U00020000", "\U0003ffff"),
-)  # fmt: skip
+    ("\u0e01", "\u0eff"),
+    ("\u1000", "\u109f"),
+    ("\u1780", "\u17ff"),
+    ("\u2e80", "\u2fdf"),
+    ("\u3005", "\u3007"),
+    ("\u3040", "\u312f"),
+    ("\u31a0", "\u31ff"),
+    ("\u3400", "\u4dbf"),
+    ("\u4e00", "\u9fff"),
+    ("\uac00", "\ud7af"),
+    ("\uf900", "\ufaff"),
+    ("\uff66", "\uff9f"),
+    ("\U00020000", "\U0003ffff"),
+)
 TERMS_VERSION = 3  # changes with the terms of any text: then a team gets all that was shared again
 _SPACED: set[str] = set()  # characters that were met, of other scripts
-_LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")  # beyond ASCII, or on a letter, of a folded text
+# beyond ASCII, or on a letter, of a folded text
+_LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")
 
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Return the pattern of a run of such characters. Compiling it takes a quarter of Python's start."""
+    """Return the pattern of a run of such characters. Compiling it takes a quarter of Python's
+    start."""
     return re.compile(f"[{''.join(f'{first}-{last}' for first, last in _UNSPACED)}]+")
 
 
@@ -168,8 +185,8 @@ def spaced(text: str) -> str:
 
 
 def pairs(run: str) -> list[str]:
-    """Return the pairs of characters in a text without spaces. The last character is alone, so that a prefix search
-    finds a single character anywhere: `京都市` is `京都`, `都市`, `市`."""
+    """Return the pairs of characters in a text without spaces. The last character is alone, so that
+    a prefix search finds a single character anywhere: `京都市` is `京都`, `都市`, `市`."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
@@ -190,11 +207,13 @@ def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
 
 
 class Terms:
-    """Splits text into terms with the tokenizer of the index, so that both agree. `tokens` returns the terms in UTF-8,
-    `spans` also their start and end in bytes."""
+    """Splits text into terms with the tokenizer of the index, so that both agree. `tokens` returns
+    the terms in UTF-8, `spans` also their start and end in bytes."""
 
     def __init__(
-        self, tokens: Callable[[bytes], list[str]], spans: Callable[[bytes], list[tuple[int, int, str]]]
+        self,
+        tokens: Callable[[bytes], list[str]],
+        spans: Callable[[bytes], list[tuple[int, int, str]]],
     ) -> None:
         self._tokens = tokens
         self._byte_spans = spans
@@ -203,7 +222,8 @@ class Terms:
         return self._tokens(_encoded(indexable(text)))
 
     def of_word(self, word: str) -> str:
-        """Return the term of a word of an expression, or of a pair of characters; '' if it has none."""
+        """Return the term of a word of an expression, or of a pair of characters; '' if it has
+        none."""
         return "".join(self._tokens(_encoded(folded(compatible(word))))[:1])
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
@@ -211,25 +231,32 @@ class Terms:
         if text.isascii():
             return self._byte_spans(text.encode())
         aligned = Aligned(text)
-        return [(*aligned.span(start, end), term) for start, end, term in self._spans_of_form(aligned.form)]
+        return [
+            (*aligned.span(start, end), term)
+            for start, end, term in self._spans_of_form(aligned.form)
+        ]
 
     def _spans_of_form(self, text: str) -> list[tuple[int, int, str]]:
         """Return the spans in a text that has one form of each letter."""
         whole = folded(text)
         if not _LETTER.search(whole):
-            return self._byte_spans(whole.encode("ascii", "replace"))  # as long; what is replaced is no term
+            # as long; what is replaced is no term
+            return self._byte_spans(whole.encode("ascii", "replace"))
         spans = []
         for is_unspaced, start, piece in split_unspaced(text):
             if is_unspaced:
                 for number, pair in enumerate(pairs(piece)):
                     at = start + number
-                    spans += [(at, at + len(pair), term) for term in self._tokens(_encoded(folded(pair)))]
+                    spans += [
+                        (at, at + len(pair), term) for term in self._tokens(_encoded(folded(pair)))
+                    ]
             else:
                 spans += self._spans_of_spaced(piece, start)
         return spans
 
     def _spans_of_spaced(self, text: str, at: int) -> list[tuple[int, int, str]]:
-        """Return the spans of a text with spaces that begins at `at`; the tokenizer counts bytes."""
+        """Return the spans of a text with spaces that begins at `at`; the tokenizer counts
+        bytes."""
         encoded = _encoded(folded(text))
         spans = []
         byte = 0

@@ -15,10 +15,10 @@ from .ranking import idf
 WHOLE = 200_000  # items: up to this many, all parts count
 MOST_ITEMS = 400_000  # above that, only the rarest parts count; of two parts both
 MOST_VERBATIM = 64  # of the newest items that have all parts, checked for the verbatim query
-# Phrases are checked in the texts of items with all their words, the newest MOST_CHECKED: 1 to 40 ms a query.
-# Positions in the index would find them in 0.1 to 7 ms, but the store would grow by 0.25 (real texts) to 0.66 (invented
-# ones) bytes a byte of text, each store would have to be indexed again at 10 MB of text a second, and a team's posting
-# lists have no positions either.
+# Phrases are checked in the texts of items with all their words, the newest MOST_CHECKED: 1 to 40
+# ms a query. Positions in the index would find them in 0.1 to 7 ms, but the store would grow by
+# 0.25 (real texts) to 0.66 (invented ones) bytes a byte of text, each store would have to be
+# indexed again at 10 MB of text a second, and a team's posting lists have no positions either.
 MOST_CHECKED = 20_000  # short ones take half a second
 CHECKED_CHARACTERS = 100_000
 READ_FOR_ONE = 10  # texts that are read at once, for each that is looked for
@@ -27,8 +27,8 @@ _EVERYTHING = Scope([(0, (1 << 63) - 1)], None, 1.0)
 
 
 class QueryPostings(NamedTuple):
-    """The index's answer to a query: its parts, their items in order of id, their weights, the number of terms of each
-    text, and the items that may contain the query verbatim."""
+    """The index's answer to a query: its parts, their items in order of id, their weights, the
+    number of terms of each text, and the items that may contain the query verbatim."""
 
     parts: list[Part]
     postings: list[list[int]]
@@ -45,9 +45,11 @@ def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
     return Scope(_ranges(files), frozenset(files), len(files) / max(1, newest))
 
 
-def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE) -> QueryPostings:
-    """Return the items that have each part of a query. If none has all terms of a part, return those that have each
-    term. Above `whole` items, return only those of the rarest parts."""
+def postings_of(
+    index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE
+) -> QueryPostings:
+    """Return the items that have each part of a query. If none has all terms of a part, return
+    those that have each term. Above `whole` items, return only those of the rarest parts."""
     total, average_terms = index.size()
     within = max(1, round(total * scope.share))
 
@@ -57,7 +59,11 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
 
     def has_any(part: Part) -> bool:
         items = items_of(part)
-        return bool(in_sequence(index, items, [], asked.unwanted_phrases, 1)[0] if asked.unwanted_phrases else items)
+        return bool(
+            in_sequence(index, items, [], asked.unwanted_phrases, 1)[0]
+            if asked.unwanted_phrases
+            else items
+        )
 
     found: dict[Part, None] = {}
     for part in asked.parts:  # or one for each of its terms if no item has them together
@@ -65,7 +71,9 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
         found.update(dict.fromkeys(others if others and not has_any(part) else [part]))
     parts = list(found)
     counts = (
-        [index.count_with(Expression((part.words,))) for part in parts] if within > whole and len(parts) > 2 else []
+        [index.count_with(Expression((part.words,))) for part in parts]
+        if within > whole and len(parts) > 2
+        else []
     )
     looked_for = _rarest(counts) if counts else range(len(parts))
     postings = [items_of(part) if number in looked_for else [] for number, part in enumerate(parts)]
@@ -78,12 +86,17 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
     weights = [idf(max(within, count), count) if count else 0.0 for count in having]
     verbatim: list[int] = []
     if asked.verbatim:
-        verbatim = _fitting(index, index.items_with(asked.verbatim.expression, scope, MOST_VERBATIM), wanted)
+        verbatim = _fitting(
+            index, index.items_with(asked.verbatim.expression, scope, MOST_VERBATIM), wanted
+        )
     return QueryPostings(parts, postings, weights, average_terms, tuple(verbatim))
 
 
-def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Filter) -> QueryPostings:
-    """Return the newest items that contain a query without words (an emoji, an operator) verbatim."""
+def postings_of_literal(
+    index: SearchIndex, text: str, scope: Scope, wanted: Filter
+) -> QueryPostings:
+    """Return the newest items that contain a query without words (an emoji, an operator)
+    verbatim."""
     if not text or text.startswith("-"):
         return QueryPostings([], [], [])
     items = sorted(index.fitting(index.items_saying(text, scope), wanted))
@@ -91,17 +104,24 @@ def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Fil
 
 
 def in_sequence(
-    index: SearchIndex, items: list[int], phrases: Iterable[Phrase], unwanted: Iterable[Phrase], enough: int
+    index: SearchIndex,
+    items: list[int],
+    phrases: Iterable[Phrase],
+    unwanted: Iterable[Phrase],
+    enough: int,
 ) -> tuple[list[int], int]:
-    """Return the items whose texts have all `phrases` and none of the `unwanted`, and how many older ones were not
-    read. The newest are read first, and older ones until `enough` fit, of MOST_CHECKED in all."""
+    """Return the items whose texts have all `phrases` and none of the `unwanted`, and how many
+    older ones were not read. The newest are read first, and older ones until `enough` fit, of
+    MOST_CHECKED in all."""
     kept: list[int] = []
     newest = items[: -MOST_CHECKED - 1 : -1]
     at_once = READ_FOR_ONE * enough
     for at in range(0, len(newest), at_once):
         for item, head in index.text_starts(newest[at : at + at_once], CHECKED_CHARACTERS).items():
             terms = index.terms.of(head.text)
-            if all(contains(terms, one) for one in phrases) and not any(contains(terms, one) for one in unwanted):
+            if all(contains(terms, one) for one in phrases) and not any(
+                contains(terms, one) for one in unwanted
+            ):
                 kept.append(item)
         if len(kept) >= enough:
             return sorted(kept), 0
@@ -109,7 +129,8 @@ def in_sequence(
 
 
 def _rarest(counts: list[int]) -> set[int]:
-    """Return the numbers of the rarest parts, at least two, that have at most MOST_ITEMS items together."""
+    """Return the numbers of the rarest parts, at least two, that have at most MOST_ITEMS items
+    together."""
     chosen: set[int] = set()
     left = MOST_ITEMS
     for number in sorted(range(len(counts)), key=counts.__getitem__):
@@ -141,7 +162,8 @@ def _ranges(files: list[int]) -> list[tuple[int, int]]:
     return ranges
 
 
-# If one list is so many times longer, look items up in it by bisection, which takes ten times as long as in a set.
+# If one list is so many times longer, look items up in it by bisection, which takes ten times as
+# long as in a set.
 _FEW = 10
 
 

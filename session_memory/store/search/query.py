@@ -16,17 +16,40 @@ LEAST_VERBATIM = 4
 _QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _COMMIT = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,39}")  # shortened, as git shows it
-_SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")  # separates words, unlike what joins them, as in `package.json`
+# separates words, unlike what joins them, as in `package.json`
+_SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")
 
 STOP_WORDS = word_lists()["stop words"]
-_ASKS_FOR_LAST = {"last", "latest", "previous", "recent", "recently", "leave", "left", "stop", "stopped", "working"}
-_OF_SESSIONS = {"session", "sessions", "conversation", "conversations", "time", "work", "yesterday", "today", "week"}
+_ASKS_FOR_LAST = {
+    "last",
+    "latest",
+    "previous",
+    "recent",
+    "recently",
+    "leave",
+    "left",
+    "stop",
+    "stopped",
+    "working",
+}
+_OF_SESSIONS = {
+    "session",
+    "sessions",
+    "conversation",
+    "conversations",
+    "time",
+    "work",
+    "yesterday",
+    "today",
+    "week",
+}
 
 
 class Part(NamedTuple):
-    """One part of a query: its words for the index and its terms. A single character of a script without spaces is a
-    prefix, and so is the shortened id of a commit; a text without terms is searched for verbatim, and has no words.
-    `is_phrase`: the terms must be in sequence. `is_required`: every hit must have the part."""
+    """One part of a query: its words for the index and its terms. A single character of a script
+    without spaces is a prefix, and so is the shortened id of a commit; a text without terms is
+    searched for verbatim, and has no words. `is_phrase`: the terms must be in sequence.
+    `is_required`: every hit must have the part."""
 
     words: Words
     terms: tuple[str, ...]
@@ -35,7 +58,8 @@ class Part(NamedTuple):
 
 
 class Verbatim(NamedTuple):
-    """A query verbatim: the expression for candidates, its text as `verbatim_form` has it, its terms."""
+    """A query verbatim: the expression for candidates, its text as `verbatim_form` has it, its
+    terms."""
 
     expression: Expression
     text: str
@@ -43,8 +67,9 @@ class Verbatim(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A parsed query. No hit may have any of the words `unwanted`, nor the terms of `unwanted_phrases` in sequence.
-    `verbatim` is set if the query is long enough to be a remembered sentence."""
+    """A parsed query. No hit may have any of the words `unwanted`, nor the terms of
+    `unwanted_phrases` in sequence. `verbatim` is set if the query is long enough to be a remembered
+    sentence."""
 
     parts: tuple[Part, ...]
     unwanted: tuple[Words, ...]
@@ -53,19 +78,25 @@ class Query(NamedTuple):
 
 
 def verbatim_form(text: str) -> str:
-    """Return `text` as it is compared with another: without differences in case, forms of letters and white space."""
+    """Return `text` as it is compared with another: without differences in case, forms of letters
+    and white space."""
     return " ".join(compatible(text).casefold().split())
 
 
 def asks_for_last_work(text: str) -> bool:
-    """Return whether a query names nothing to look for, but asks what was done last, as "what were we working on in the
-    last session?"."""
+    """Return whether a query names nothing to look for, but asks what was done last, as "what were
+    we working on in the last session?"."""
     words = set(_SEPARATORS.sub(" ", text.casefold()).replace(".", " ").split()) - STOP_WORDS
-    return bool(words & _ASKS_FOR_LAST) and len(text.split()) > 2 and words <= _ASKS_FOR_LAST | _OF_SESSIONS
+    return (
+        bool(words & _ASKS_FOR_LAST)
+        and len(text.split()) > 2
+        and words <= _ASKS_FOR_LAST | _OF_SESSIONS
+    )
 
 
 def parse(text: str, terms: Terms) -> Query:
-    """Parse `text`, without stop words unless it has no others. `package.json` is one part with two terms."""
+    """Parse `text`, without stop words unless it has no others. `package.json` is one part with two
+    terms."""
     words: list[str] = []
     parts: list[Part] = []
     unwanted: list[Words] = []
@@ -87,20 +118,34 @@ def parse(text: str, terms: Terms) -> Query:
         found = _parts_of_words(words, terms, frozenset())
     unique = {part.terms: part for part in (*found, *parts)}
     chosen = tuple(unique.values())[-MOST_PARTS:]
-    return Query(chosen, tuple(unwanted), tuple(unwanted_phrases), _verbatim(compatible(text[:LONGEST]), terms))
+    return Query(
+        chosen,
+        tuple(unwanted),
+        tuple(unwanted_phrases),
+        _verbatim(compatible(text[:LONGEST]), terms),
+    )
 
 
 def whole_expression(query: Query) -> Expression | None:
     """Return the whole query as one expression of the index; None if it has nothing to look up."""
     parts = [part for part in query.parts if part.words.each]
     required = tuple([part.words for part in parts if part.is_required])
-    return Expression(tuple([part.words for part in parts]), required, query.unwanted) if parts else None
+    return (
+        Expression(tuple([part.words for part in parts]), required, query.unwanted)
+        if parts
+        else None
+    )
 
 
 def alternatives(part: Part) -> list[Part]:
-    """Return a part for each term of a part with several, to be tried if nothing has all of them."""
+    """Return a part for each term of a part with several, to be tried if nothing has all of
+    them."""
     words = part.words.each
-    return [Part(Words((word,)), (term,)) for word, term in zip(words, dict.fromkeys(part.terms))] if words[1:] else []
+    return (
+        [Part(Words((word,)), (term,)) for word, term in zip(words, dict.fromkeys(part.terms))]
+        if words[1:]
+        else []
+    )
 
 
 def relaxed(query: Query) -> Query:
@@ -119,7 +164,8 @@ def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
 
 
 def occurrences(part: Part, text: str, terms: list[str]) -> float:
-    """Count a part in a text of which `terms` are the beginning. Terms out of sequence there count half."""
+    """Count a part in a text of which `terms` are the beginning. Terms out of sequence there count
+    half."""
     if not part.words.each:
         return text.count(part.terms[0])
     if part.words.is_prefix:
@@ -168,7 +214,8 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
 
 
 def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
-    """Return a part for each pair of characters; for a single character, one for all terms that begin with it."""
+    """Return a part for each pair of characters; for a single character, one for all terms that
+    begin with it."""
     if len(run) == 1:
         return [Part(Words((run,), is_prefix=True), tuple(terms.of(run)))] if terms.of(run) else []
     parts = []
@@ -181,14 +228,16 @@ def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
 
 
 def _phrase(text: str, terms: Terms) -> Part | None:
-    """Return a quoted text, all of whose words count; None if there are none. The last character of a run without
-    spaces is no term of its own there, since the run may continue."""
+    """Return a quoted text, all of whose words count; None if there are none. The last character of
+    a run without spaces is no term of its own there, since the run may continue."""
     text = text.strip()
     pieces = split_unspaced(text)
     spans = terms.spans(text)
     if pieces and pieces[-1][0]:
         if len(text) == 1:
-            return next((part._replace(is_required=True) for part in _parts_of_unspaced(text, terms)), None)
+            return next(
+                (part._replace(is_required=True) for part in _parts_of_unspaced(text, terms)), None
+            )
         spans = [span for span in spans if span[0] < len(text) - 1]
     if not spans:
         return None

@@ -1,7 +1,8 @@
 """Search: from a query to the entries that fit it best, each in its conversation, with a snippet.
 
-The index tells which items have a term, nothing else. From that follows how well each conversation fits; the texts of
-the best items of the best conversations are read, which tells how often a term is in them and whether a phrase is."""
+The index tells which items have a term, nothing else. From that follows how well each conversation
+fits; the texts of the best items of the best conversations are read, which tells how often a term
+is in them and whether a phrase is."""
 
 from __future__ import annotations
 
@@ -31,7 +32,16 @@ from .postings import (
     postings_of_literal,
     scope_of,
 )
-from .query import LONGEST, Query, contains, literal_spans, occurrences, parse, relaxed, verbatim_form
+from .query import (
+    LONGEST,
+    Query,
+    contains,
+    literal_spans,
+    occurrences,
+    parse,
+    relaxed,
+    verbatim_form,
+)
 from .time_words import words_of_times
 
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
@@ -50,9 +60,11 @@ Span = tuple[int, int, str]
 Spans = Callable[[str], list[Span]]
 
 
-def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE) -> Hits:
-    """Return the entries that fit `query`, asked at `now` (seconds since the epoch), best first. Nothing is omitted up
-    to `whole` items. Raises the errors of the engine's driver."""
+def search(
+    index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE
+) -> Hits:
+    """Return the entries that fit `query`, asked at `now` (seconds since the epoch), best first.
+    Nothing is omitted up to `whole` items. Raises the errors of the engine's driver."""
     text = plain(query[:LONGEST]).strip()
     asked = parse(text, index.terms)
     times = _times_in(text, time.time() if now is None else now)
@@ -65,7 +77,9 @@ def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None 
         hits = Candidates(index, asked, found, wanted, times).hits()
         if not hits and any(part.is_required for part in asked.parts):
             asked, unchecked = relaxed(asked), hits.unchecked
-            hits = Candidates(index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times).hits()
+            hits = Candidates(
+                index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times
+            ).hits()
             hits.unchecked = max(hits.unchecked, unchecked)
     return hits
 
@@ -79,10 +93,16 @@ def _times_in(text: str, now: float) -> list[ranking.NamedTime]:
 
 
 class Candidates:
-    """The items found for a query; `hits` returns those to show. `times` are the times that the query names."""
+    """The items found for a query; `hits` returns those to show. `times` are the times that the
+    query names."""
 
     def __init__(
-        self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[ranking.NamedTime]
+        self,
+        index: SearchIndex,
+        asked: Query,
+        found: QueryPostings,
+        wanted: Filter,
+        times: Sequence[ranking.NamedTime],
     ) -> None:
         self._index = index
         self._terms = index.terms
@@ -98,14 +118,24 @@ class Candidates:
     def hits(self) -> Hits:
         """Return the best item of each of the best conversations; more of each if there are few."""
         scores = self._conversations()
-        found = {one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)}
+        found = {
+            one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)
+        }
         items = {one: best for one, best in found.items() if best}
-        self._read([item for one in sorted(items, key=attrgetter("order"), reverse=True) for item in items[one]])
+        self._read(
+            [
+                item
+                for one in sorted(items, key=attrgetter("order"), reverse=True)
+                for item in items[one]
+            ]
+        )
         for best in items.values():
             best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
         of_items = ranking.shares({one: self._scores[best[0]] for one, best in items.items()})
         totals = {one: scores[one.first_item] + share for one, share in of_items.items()}
-        ranked = sorted(totals, key=lambda one: (totals[one], one.order), reverse=True)[: self._wanted.limit]
+        ranked = sorted(totals, key=lambda one: (totals[one], one.order), reverse=True)[
+            : self._wanted.limit
+        ]
         chosen = [(one, items[one][0]) for one in ranked]
         if len(ranked) <= FEW:
             more = [(one, item) for one in ranked for item in items[one][1:]]
@@ -113,13 +143,15 @@ class Candidates:
         return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
 
     def _saying_it(self, items: Sequence[int]) -> set[int]:
-        """Return the items whose text contains the query as typed; if there are none and the query excludes nothing,
-        those that begin with a text that has the same terms in sequence."""
+        """Return the items whose text contains the query as typed; if there are none and the query
+        excludes nothing, those that begin with a text that has the same terms in sequence."""
         verbatim = self._asked.verbatim
         if not verbatim:
             return set()
         heads = self._index.text_starts(items, CHECKED_CHARACTERS)
-        literally = {item for item, head in heads.items() if verbatim.text in verbatim_form(head.text)}
+        literally = {
+            item for item, head in heads.items() if verbatim.text in verbatim_form(head.text)
+        }
         if literally or self._asked.unwanted or self._asked.unwanted_phrases:
             return literally
         return {
@@ -129,19 +161,27 @@ class Candidates:
         }
 
     def _those_allowed(self) -> list[int] | None:
-        """Return the items that have all required parts and no unwanted phrase; None if the query has neither."""
+        """Return the items that have all required parts and no unwanted phrase; None if the query
+        has neither."""
         found = self._found
         required = [having for part, having in zip(found.parts, found.postings) if part.is_required]
         if not required and not self._asked.unwanted_phrases:
             return None
-        allowed = reduce(both, sorted(required, key=len)) if required else reduce(either, [[], *found.postings])
+        allowed = (
+            reduce(both, sorted(required, key=len))
+            if required
+            else reduce(either, [[], *found.postings])
+        )
         phrases = [part.terms for part in found.parts if part.is_phrase]
         if phrases or self._asked.unwanted_phrases:
-            allowed, self._unchecked = in_sequence(self._index, allowed, phrases, self._asked.unwanted_phrases, ENOUGH)
+            allowed, self._unchecked = in_sequence(
+                self._index, allowed, phrases, self._asked.unwanted_phrases, ENOUGH
+            )
         return either(allowed, sorted(self._verbatim))
 
     def _conversations(self) -> dict[int, float]:
-        """Return the best conversations, by their first items, with the score that each adds to its best item."""
+        """Return the best conversations, by their first items, with the score that each adds to its
+        best item."""
         found, table = self._found, self._index.table()
         starts, ends = table.starts, table.ends
         scores = ranking.conversation_scores(table, found.postings, found.weights)
@@ -161,10 +201,14 @@ class Candidates:
                 scores[number] = every[number]
         chosen = ranking.best_of(scores, ends, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
         latest = max([ends[number] for number in chosen], default=0)
-        return {starts[number]: scores[number] / best + ranking.recency(latest - ends[number]) for number in chosen}
+        return {
+            starts[number]: scores[number] / best + ranking.recency(latest - ends[number])
+            for number in chosen
+        }
 
     def _items_of(self, one: ConversationRange) -> list[int]:
-        """Return the EACH items of a conversation that have the most telling parts, of those that may be shown."""
+        """Return the EACH items of a conversation that have the most telling parts, of those that
+        may be shown."""
         scores = {item: 0.0 for item in self._verbatim if one.first_item <= item <= one.last_item}
         for items, weight in zip(self._found.postings, self._found.weights):
             first = bisect_left(items, one.first_item)
@@ -172,11 +216,13 @@ class Candidates:
                 if self._allowed is None or has(self._allowed, item):
                     scores[item] = scores.get(item, 0.0) + weight
         self._scores.update(scores)
-        return nlargest(EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item))
+        return nlargest(
+            EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item)
+        )
 
     def _read(self, items: list[int]) -> None:
-        """Read the texts of the best items (of equals, those that come first), and score them by how often they have
-        each part and how much of the query is in sequence."""
+        """Read the texts of the best items (of equals, those that come first), and score them by
+        how often they have each part and how much of the query is in sequence."""
         found = self._found
         of_query = [term for part in found.parts for term in part.terms]
         neighbours = [f" {first} {second} " for first, second in pairwise(of_query)]
@@ -187,7 +233,9 @@ class Candidates:
                 occurrences(part, head.text, terms) if has(posting, item) else 0.0
                 for part, posting in zip(found.parts, found.postings)
             ]
-            score = ranking.entry_score(zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms)
+            score = ranking.entry_score(
+                zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms
+            )
             score *= 1 + ranking.standing_together(neighbours, f" {' '.join(terms)} ")
             self._scores[item] = score * TOOL_SHARE if head.is_tool else score
 
@@ -195,7 +243,11 @@ class Candidates:
         entries = self._index.items([item for _, item, _ in chosen])
         conversations = self._index.conversations({id for id, _, _ in chosen})
         chosen = [one for one in chosen if one[0] in conversations and one[1] in entries]
-        weights = {term: weight for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms}
+        weights = {
+            term: weight
+            for part, weight in zip(self._found.parts, self._found.weights)
+            for term in part.terms
+        }
         hits = []
         for id, item, score in chosen:
             shown = snippet(entries[item].text, weights, self._spans)
@@ -203,7 +255,8 @@ class Candidates:
         return Hits(hits, self._unchecked)
 
     def _spans(self, text: str) -> list[Span]:
-        """Return the terms of a text to highlight: of a prefix part only the prefix, and literal parts."""
+        """Return the terms of a text to highlight: of a prefix part only the prefix, and literal
+        parts."""
         spans = self._terms.spans(text)
         for part in self._found.parts:
             if part.words.is_prefix:
@@ -220,15 +273,20 @@ class Candidates:
         return spans
 
 
-def snippet(text: str, weights: Mapping[str, float], spans: Spans) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return about SNIPPET_CHARACTERS of a text, safe for prompts and on one line: the part with most of the terms in
-    `weights`; and the pairs of start and end of the terms in it. `spans` finds the terms of a text."""
+def snippet(
+    text: str, weights: Mapping[str, float], spans: Spans
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return about SNIPPET_CHARACTERS of a text, safe for prompts and on one line: the part with
+    most of the terms in `weights`; and the pairs of start and end of the terms in it. `spans` finds
+    the terms of a text."""
     begin = _best_start(text, weights, spans)
     if begin <= _BEFORE + 20:
         begin = 0
     else:  # at a word, some characters before
         begin = text.rfind(" ", begin - _BEFORE - 20, begin - _BEFORE) + 1 or begin - _BEFORE
-    shown = shorten(one_line(for_prompt(beginning(text[begin:], 2 * SNIPPET_CHARACTERS))), SNIPPET_CHARACTERS)
+    shown = shorten(
+        one_line(for_prompt(beginning(text[begin:], 2 * SNIPPET_CHARACTERS))), SNIPPET_CHARACTERS
+    )
     if len(text) > begin + 2 * SNIPPET_CHARACTERS and not shown.endswith("…"):
         shown += "…"
     if begin:
@@ -248,12 +306,17 @@ def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
-    """Return the start of the stretch with the heaviest terms, in the first step of a long text that has any; or 0."""
+    """Return the start of the stretch with the heaviest terms, in the first step of a long text
+    that has any; or 0."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
         best, best_start = -1.0, 0
         for number, (start, _, _) in enumerate(hits):  # each term counts once
-            terms = {term for at, _, term in hits[number : number + 40] if at < start + SNIPPET_CHARACTERS - _BEFORE}
+            terms = {
+                term
+                for at, _, term in hits[number : number + 40]
+                if at < start + SNIPPET_CHARACTERS - _BEFORE
+            }
             weight = sum([weights[term] for term in terms])
             if weight > best + 1e-9:
                 best, best_start = weight, start

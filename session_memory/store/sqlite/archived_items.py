@@ -1,8 +1,8 @@
 """Recognises the messages of an archive that the store has from a transcript, and stores each once.
 
-A session is archived under its id; its transcript may be renamed before it is ingested, and a damaged store may have
-lost some of its messages. An archive names only the ids of its first and last entry: messages are recognised by
-their role, second and first words."""
+A session is archived under its id; its transcript may be renamed before it is ingested, and a
+damaged store may have lost some of its messages. An archive names only the ids of its first and
+last entry: messages are recognised by their role, second and first words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _COPIED = """
 
 
 class KnownItem(NamedTuple):
-    """An item of a message: its key (None if that is lost), its text, its time in milliseconds (None: unknown)."""
+    """An item of a message: its key (None if that is lost), its text, its time in milliseconds
+    (None: unknown)."""
 
     key: int | None
     text: str
@@ -49,7 +50,8 @@ class KnownMessages:
             self._messages.setdefault((role, _second(items[0].at)), []).append(items)
 
     def take(self, role: str, text: str, at: int | None) -> list[KnownItem] | None:
-        """Return the items of the message that was archived so, at `at` milliseconds; None if there is none."""
+        """Return the items of the message that was archived so, at `at` milliseconds; None if there
+        is none."""
         there = self._messages.get((role, _second(at)), [])
         archived = _compared([_CUT.sub("", text)])
         for items in there:
@@ -59,9 +61,11 @@ class KnownMessages:
         return None
 
 
-def known_messages(store: SqliteStore, home: str, session_id: str, keys: Sequence[int]) -> KnownMessages | None:
-    """Return the messages of the transcripts of a session, and of those that have an item with one of these keys; None
-    if there are none. Raises DatabaseError."""
+def known_messages(
+    store: SqliteStore, home: str, session_id: str, keys: Sequence[int]
+) -> KnownMessages | None:
+    """Return the messages of the transcripts of a session, and of those that have an item with one
+    of these keys; None if there are none. Raises DatabaseError."""
     sql = f"""
         SELECT id FROM memory_file_states WHERE home = ?1 AND session_id = ?2 AND source != 'archive'
         UNION SELECT k.id >> {ITEM_BITS} FROM memory_item_keys AS k WHERE k.key IN carray(?3)
@@ -70,24 +74,37 @@ def known_messages(store: SqliteStore, home: str, session_id: str, keys: Sequenc
         LIMIT {_MOST_FILES}
     """
     with store.explained():
-        files = [file_id for (file_id,) in fetch(store.connection, sql, (home, session_id, ids_of(keys)))]
+        files = [
+            file_id for (file_id,) in fetch(store.connection, sql, (home, session_id, ids_of(keys)))
+        ]
         return KnownMessages(_messages(store, files)) if files else None
 
 
 def known_keys(store: SqliteStore, keys: Iterable[int]) -> set[int]:
     """Return the keys that an item of the store has. Raises DatabaseError."""
-    return {key for (key,) in store.rows("SELECT key FROM memory_item_keys WHERE key IN carray(?)", (ids_of(keys),))}
+    return {
+        key
+        for (key,) in store.rows(
+            "SELECT key FROM memory_item_keys WHERE key IN carray(?)", (ids_of(keys),)
+        )
+    }
 
 
 def _messages(store: SqliteStore, files: Iterable[int]) -> Iterator[tuple[str, list[KnownItem]]]:
-    rows = [row for file_id in files for row in fetch(store.connection, _OWN + _COPIED, items_of_file(file_id))]
+    rows = [
+        row
+        for file_id in files
+        for row in fetch(store.connection, _OWN + _COPIED, items_of_file(file_id))
+    ]
     items = {row[1]: row for row in rows}.values()  # what several of the files have counts once
     sql = "SELECT id, key FROM memory_item_keys WHERE id IN carray(?)"
     keys = dict(fetch(store.connection, sql, (ids_of(row[1] for row in items),)))
     last: tuple[int, str, int] | None = None
     message: list[KnownItem] = []
     for _, item, role, text, at, number, name in items:
-        known = KnownItem(keys.get(item), f"{name} {text}".strip() if role == TOOL_ROLE else text, at)
+        known = KnownItem(
+            keys.get(item), f"{name} {text}".strip() if role == TOOL_ROLE else text, at
+        )
         if role == TOOL_ROLE:
             yield role, [known]
         elif message and last == (item >> ITEM_BITS, role, number):

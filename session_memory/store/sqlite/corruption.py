@@ -1,7 +1,8 @@
-"""Decides if the store is corrupt (`fault_of`), and replaces it then (`quarantine_if_corrupt`): nothing else does.
+"""Decides if the store is corrupt (`fault_of`), and replaces it then (`quarantine_if_corrupt`):
+nothing else does.
 
-A newer schema, a concurrent writer, a full disk, missing permission or a read that the disk refuses is not corruption.
-"""
+A newer schema, a concurrent writer, a full disk, missing permission or a read that the disk refuses
+is not corruption."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _SALVAGED = f"all that could be read of it was kept; what that lacks is {REBUILT}"
-_UNDONE, _UNFINISHED = ".salvage", ".salvaging"  # behind its path: the mark, and the store that is made
+# behind its path: the mark, and the store that is made
+_UNDONE, _UNFINISHED = ".salvage", ".salvaging"
 _REASONS = {
     sqlite.CorruptDatabaseError.WHY: "was corrupt",
     sqlite.OutdatedDatabaseError.WHY: "was made by an earlier version",
@@ -31,8 +33,9 @@ _REASONS = {
 
 
 class StoreDatabase(sqlite.Database):
-    """The store's database at `path`, made if it is missing, replaced if it is corrupt: `quarantined` is where the
-    corrupt one is now, '' if there was none. Raises DatabaseError, OSError."""
+    """The store's database at `path`, made if it is missing, replaced if it is corrupt:
+    `quarantined` is where the corrupt one is now, '' if there was none. Raises DatabaseError,
+    OSError."""
 
     def __init__(self, path: str, patience: sqlite.Patience | None = None) -> None:
         self.quarantined = finish_salvage(path)
@@ -51,9 +54,10 @@ class StoreDatabase(sqlite.Database):
 
 
 def quarantine_if_corrupt(path: str) -> str:
-    """Move the store at `path` away if a connection of its own and a check of all that is in it confirm that it is
-    corrupt, and put one in its place that has all of its rows that can be read. Return its new path, '' if it stays.
-    Raises DatabaseError, also if it is the disk that cannot read the store."""
+    """Move the store at `path` away if a connection of its own and a check of all that is in it
+    confirm that it is corrupt, and put one in its place that has all of its rows that can be read.
+    Return its new path, '' if it stays. Raises DatabaseError, also if it is the disk that cannot
+    read the store."""
     with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
         if not os.path.lexists(path):
             return ""
@@ -62,7 +66,8 @@ def quarantine_if_corrupt(path: str) -> str:
 
 
 def _confirmed(path: str) -> str:
-    """Return the `WHY` of the error that a new connection to the store confirms; '' if it finds nothing wrong."""
+    """Return the `WHY` of the error that a new connection to the store confirms; '' if it finds
+    nothing wrong."""
     try:
         with closing(sqlite.Database(path, MIGRATIONS)) as database:
             if database.obstacle:
@@ -78,7 +83,9 @@ def _confirmed(path: str) -> str:
             try:
                 applied = sqlite.applied_migrations(connection, path, MIGRATIONS)
                 is_migrated = applied >= {migration.__name__ for migration in MIGRATIONS}
-                fault = _fault_of(connection, path, MIGRATIONS if is_migrated else ()) or _fault_inside(connection)
+                fault = _fault_of(
+                    connection, path, MIGRATIONS if is_migrated else ()
+                ) or _fault_inside(connection)
             finally:
                 if refused:
                     raise sqlite.DatabaseError(f"{path}: {refused[0]}", READ_ERROR)
@@ -88,8 +95,8 @@ def _confirmed(path: str) -> str:
 
 
 def _replace(path: str, why: str) -> str:
-    """Move the store away, and put its readable rows in its place. If this process is killed meanwhile, the
-    next one that opens the store finds the mark, and does it."""
+    """Move the store away, and put its readable rows in its place. If this process is killed
+    meanwhile, the next one that opens the store finds the mark, and does it."""
     if why != sqlite.CorruptDatabaseError.WHY or irregular(path):
         return sqlite.quarantine(path, why)
     write_atomically(f"{path}{_UNDONE}", b"")
@@ -99,12 +106,14 @@ def _replace(path: str, why: str) -> str:
 
 
 def finish_salvage(path: str) -> str:
-    """Do what a process left undone that was killed while it replaced the store; return where the corrupt one is, ''
-    if there is nothing to do. Raises DatabaseError, LockedError, OSError."""
+    """Do what a process left undone that was killed while it replaced the store; return where the
+    corrupt one is, '' if there is nothing to do. Raises DatabaseError, LockedError, OSError."""
     if not os.path.lexists(f"{path}{_UNDONE}"):
         return ""
     with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
-        moved = [aside for aside in set_aside(path) if f".{sqlite.CorruptDatabaseError.WHY}-" in aside]
+        moved = [
+            aside for aside in set_aside(path) if f".{sqlite.CorruptDatabaseError.WHY}-" in aside
+        ]
         if not moved or os.path.lexists(path):
             _remove(f"{path}{_UNDONE}")
             return ""
@@ -113,7 +122,8 @@ def finish_salvage(path: str) -> str:
 
 
 def _put_salvaged(path: str, moved: str) -> None:
-    """Make a store of the readable rows of the one that is at `moved`, if it has any, and remove the mark."""
+    """Make a store of the readable rows of the one that is at `moved`, if it has any, and remove
+    the mark."""
     from .salvage import salvage
 
     made = f"{path}{_UNFINISHED}"
@@ -135,13 +145,18 @@ def set_aside(path: str) -> list[str]:
     """Return the paths of the stores that were moved away from `path`, the oldest first."""
     directory, name = os.path.split(path)
     whys = tuple(f"{name}.{why}-" for why in _REASONS)
-    names = filter(lambda name: name.startswith(whys) and not name.endswith(DATABASE_SUFFIXES[:3]), names_in(directory))
-    return [f"{directory}/{name}" for name in sorted(names, key=lambda name: name.partition("-")[2])]
+    names = filter(
+        lambda name: name.startswith(whys) and not name.endswith(DATABASE_SUFFIXES[:3]),
+        names_in(directory),
+    )
+    return [
+        f"{directory}/{name}" for name in sorted(names, key=lambda name: name.partition("-")[2])
+    ]
 
 
 def aside_lines(store: sqlite.Database) -> list[str]:
-    """Return a line for each store that was moved away and is still there, with the numbers of kept and lost rows.
-    Raises DatabaseError."""
+    """Return a line for each store that was moved away and is still there, with the numbers of kept
+    and lost rows. Raises DatabaseError."""
     salvaged = _salvages(store)
     lines = []
     for path in set_aside(store.path):
@@ -149,18 +164,24 @@ def aside_lines(store: sqlite.Database) -> list[str]:
         counts = salvaged.get(os.path.basename(path))
         what = "nothing in it could be read"
         if counts:
-            kept = f"{counted(counts[0], 'message')} and {counted(counts[1], 'tool use')} of it were kept"
+            kept = (
+                f"{counted(counts[0], 'message')} and {counted(counts[1], 'tool use')} of it "
+                f"were kept"
+            )
             lost = (
-                f"{counted(counts[2], 'item')} could not be read, and came from transcripts and archives if these had"
+                f"{counted(counts[2], 'item')} could not be read, and came from transcripts "
+                f"and archives if these had"
             )
             what = f"{kept}, {lost} them" if counts[2] else f"{kept}: all that it had"
-        lines.append(f"the store {why} once: it is {path} now; {what}. Delete it if you miss nothing")
+        lines.append(
+            f"the store {why} once: it is {path} now; {what}. Delete it if you miss nothing"
+        )
     return lines
 
 
 def delete_set_aside(store: sqlite.Database) -> list[str]:
-    """Delete the stores that were moved away and of which `store` has all rows that could be read; return the paths of
-    the others that may have been ours. Raises DatabaseError, OSError."""
+    """Delete the stores that were moved away and of which `store` has all rows that could be read;
+    return the paths of the others that may have been ours. Raises DatabaseError, OSError."""
     salvaged = _salvages(store)
     left = []
     for path in set_aside(store.path):
@@ -172,9 +193,12 @@ def delete_set_aside(store: sqlite.Database) -> list[str]:
 
 
 def _salvages(store: sqlite.Database) -> dict[str, list[int]]:
-    """Return the numbers of kept messages and tool uses, and of lost items, by the names of corrupt stores."""
+    """Return the numbers of kept messages and tool uses, and of lost items, by the names of corrupt
+    stores."""
     with sqlite.explained(store.path):
-        rows = sqlite.fetch(store.connection, "SELECT moved, entries, tool_uses, lost FROM memory_salvages")
+        rows = sqlite.fetch(
+            store.connection, "SELECT moved, entries, tool_uses, lost FROM memory_salvages"
+        )
     return {os.path.basename(moved): counts for moved, *counts in rows}
 
 
@@ -192,8 +216,11 @@ def fault_of(store: sqlite.Database) -> str:
         return str(error)
 
 
-def _fault_of(connection: sqlite.Connection, path: str, migrations: Sequence[sqlite.Migration]) -> str:
-    """Return the first fault; without `migrations`, only SQLite looks for one. Raises CorruptDatabaseError."""
+def _fault_of(
+    connection: sqlite.Connection, path: str, migrations: Sequence[sqlite.Migration]
+) -> str:
+    """Return the first fault; without `migrations`, only SQLite looks for one. Raises
+    CorruptDatabaseError."""
     fault = fault_of_file(connection, path, migrations)
     if fault or not migrations:
         return fault
@@ -204,21 +231,23 @@ def _fault_of(connection: sqlite.Connection, path: str, migrations: Sequence[sql
 
 
 def _fault_inside(connection: sqlite.Connection) -> str:
-    """Return what a quick check does not find: in the indexes, or in a value. Raises the errors of apsw."""
+    """Return what a quick check does not find: in the indexes, or in a value. Raises the errors of
+    apsw."""
     [(fault,), *_] = sqlite.fetch(connection, "PRAGMA integrity_check(1)")
     if fault != "ok":
         return str(fault)
     sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     for (name,) in sqlite.fetch(connection, sql):
-        for _ in connection.execute(f'SELECT * FROM "{name}"'):  # raises UnicodeDecodeError for text that is none
+        # raises UnicodeDecodeError for text that is none
+        for _ in connection.execute(f'SELECT * FROM "{name}"'):
             pass
     return ""
 
 
 @contextmanager
 def damage_recognised(store: sqlite.Database) -> Iterator[None]:
-    """Raise CorruptDatabaseError for any failure within the block if the store is corrupt, for example because it has a
-    value of the wrong type or lacks a column."""
+    """Raise CorruptDatabaseError for any failure within the block if the store is corrupt, for
+    example because it has a value of the wrong type or lacks a column."""
     try:
         with sqlite.explained(store.path):
             yield
@@ -231,7 +260,8 @@ def damage_recognised(store: sqlite.Database) -> Iterator[None]:
 
 
 def quarantine_notice(moved: str) -> str:
-    """Return the notice for a person about a corrupt store, or what was in the place of its log: it is `moved` now."""
+    """Return the notice for a person about a corrupt store, or what was in the place of its log: it
+    is `moved` now."""
     if "-wal." in moved or "-shm." in moved or "-journal." in moved:
         return f"a file of the store was not a file of SQLite: it is {moved} now"
     why = next(reason for word, reason in _REASONS.items() if f".{word}-" in moved)

@@ -1,7 +1,8 @@
-"""The tables of what rules exclude, used by every query for people and agents: whole transcripts, single items.
+"""The tables of what rules exclude, used by every query for people and agents: whole transcripts,
+single items.
 
-A writer updates the tables in the database. If these are behind the rules, or a user may see more than others, the
-reader creates temporary tables of the same names, which SQLite then prefers."""
+A writer updates the tables in the database. If these are behind the rules, or a user may see more
+than others, the reader creates temporary tables of the same names, which SQLite then prefers."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ FILES_WITH_EXCLUDED = f"""
     WHERE original IN (SELECT item FROM items)
         OR original >> {ITEM_BITS} IN (SELECT file_id FROM memory_excluded_files WHERE NOT is_told)
 """
-# The number of hidden messages of `memory_conversations AS c`. The records of one message share its number.
+# The number of hidden messages of `memory_conversations AS c`. The records of one message share its
+# number.
 HIDDEN_MESSAGES = """(
     SELECT count(DISTINCT coalesce(nullif(coalesce(e.message, t.message), 0), -x.item))
     FROM memory_excluded_items AS x
@@ -72,8 +74,8 @@ HIDDEN_MESSAGES = """(
 
 
 class VisibilityOverrides(NamedTuple):
-    """Exceptions from exclusion for one user: the sessions that they are in, and, for a person who asked for it, the
-    text of sessions that others see only as metadata."""
+    """Exceptions from exclusion for one user: the sessions that they are in, and, for a person who
+    asked for it, the text of sessions that others see only as metadata."""
 
     own_sessions: tuple[str, ...] = ()
     with_private: bool = False
@@ -83,7 +85,10 @@ class Exclusions:
     """The exclusions of a connection. Without `rules`, those of the last write."""
 
     def __init__(
-        self, connection: Connection, rules: StoreRules | None, overrides: VisibilityOverrides | None = None
+        self,
+        connection: Connection,
+        rules: StoreRules | None,
+        overrides: VisibilityOverrides | None = None,
     ) -> None:
         self._connection = connection
         self._rules = rules
@@ -93,7 +98,8 @@ class Exclusions:
         self._places: list[str] = []  # if the tables in the database are outdated
 
     def ready(self) -> bool:
-        """Check if anything is excluded, and bring the tables up to date with the rules. Raises the errors of apsw."""
+        """Check if anything is excluded, and bring the tables up to date with the rules. Raises the
+        errors of apsw."""
         places = _known_places(self._connection)
         stamps = {place: stamp(place) for place in places}
         is_current = self._rules is None or (bool(places) and stamps == places)
@@ -110,7 +116,8 @@ class Exclusions:
         return self._has_any
 
     def settings(self) -> dict[str, Stamp]:
-        """Return the files with the rules that count, by path, each with its stamp. Raises the errors of apsw."""
+        """Return the files with the rules that count, by path, each with its stamp. Raises the
+        errors of apsw."""
         self.ready()
         places = self._places or list(_known_places(self._connection))
         return {place: stamp(place) for place in sorted(places) if place.endswith(".yaml")}
@@ -127,7 +134,10 @@ class Exclusions:
             _judge(connection, "temp", read, _files(connection))
             self._places = list(read.places)
         if own := self._overrides.own_sessions:
-            sql = f"SELECT id FROM memory_file_states WHERE session_id IN ({', '.join('?' * len(own))})"
+            sql = (
+                f"SELECT id FROM memory_file_states WHERE session_id IN "
+                f"({', '.join('?' * len(own))})"
+            )
             ids = fetch(connection, sql, own)
             connection.executemany("DELETE FROM temp.memory_excluded_files WHERE file_id = ?", ids)
             connection.executemany("DELETE FROM temp.memory_excluded_items WHERE because = ?", ids)
@@ -144,14 +154,20 @@ class Exclusions:
             self._places = []
 
     def _state(self, stamps: dict[str, Stamp]) -> object:
-        """Return a value that changes with the rules and with every write, over this connection or another."""
+        """Return a value that changes with the rules and with every write, over this connection or
+        another."""
         looked_at = {place: stamp(place) for place in self._places}
-        return stamps, looked_at, self._connection.pragma("data_version"), self._connection.total_changes()
+        return (
+            stamps,
+            looked_at,
+            self._connection.pragma("data_version"),
+            self._connection.total_changes(),
+        )
 
 
 def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int] = ()) -> None:
-    """Update the tables within the caller's transaction: all if the rules have changed, else those of these `files`,
-    which were written. Without `rules` the next reader must check."""
+    """Update the tables within the caller's transaction: all if the rules have changed, else those
+    of these `files`, which were written. Without `rules` the next reader must check."""
     if rules is None:
         connection.execute("DELETE FROM main.memory_rules")
         return
@@ -188,17 +204,25 @@ def item_shown(item: str) -> str:
 
 
 def unless_private(expression: str, instead: str = "''") -> str:
-    """Return an expression about `memory_file_states AS f`, or `instead` if only metadata may be shown."""
-    return f"iif(EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id), {instead}, {expression})"
+    """Return an expression about `memory_file_states AS f`, or `instead` if only metadata may be
+    shown."""
+    return (
+        f"iif(EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id), {instead}, "
+        f"{expression})"
+    )
 
 
 def title_shown() -> str:
-    """Return the title of `memory_file_states AS f`; if its text is private, only one that a person gave it."""
+    """Return the title of `memory_file_states AS f`; if its text is private, only one that a person
+    gave it."""
     return unless_private("f.title", f"iif(f.title_rank >= {GIVEN_TITLE}, f.title, '')")
 
 
-def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequence[RuleSubject]) -> None:
-    """Write what is excluded of these files. An item of several files is excluded with any of them."""
+def _judge(
+    connection: Connection, schema: str, rules: ReadRules, files: Sequence[RuleSubject]
+) -> None:
+    """Write what is excluded of these files. An item of several files is excluded with any of
+    them."""
     excluded: list[tuple[int, bool]] = []
     items: list[tuple[int, int, bool]] = []
     for file in files:
@@ -206,7 +230,8 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
         if rule.is_private:
             excluded.append((file.id, not rule.ignore))
             items += [
-                (item, file.id, not rule.ignore) for (item,) in fetch(connection, _SHARED, items_of_file(file.id))
+                (item, file.id, not rule.ignore)
+                for (item,) in fetch(connection, _SHARED, items_of_file(file.id))
             ]
         if not rule.ignore and rules.has_projects(file):
             items += _said_elsewhere(connection, rules, file)
@@ -224,8 +249,11 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
     connection.executemany(sql, items)
 
 
-def _said_elsewhere(connection: Connection, rules: ReadRules, file: RuleSubject) -> list[tuple[int, int, bool]]:
-    """Return the items of a file that belong to an excluded directory other than its session's first."""
+def _said_elsewhere(
+    connection: Connection, rules: ReadRules, file: RuleSubject
+) -> list[tuple[int, int, bool]]:
+    """Return the items of a file that belong to an excluded directory other than its session's
+    first."""
     first, last = items_of_file(file.id)
     tables = ("memory_transcript_entries", "memory_tool_uses")
     found = []
@@ -235,35 +263,51 @@ def _said_elsewhere(connection: Connection, rules: ReadRules, file: RuleSubject)
             rule = rules.rule_for_directory(file, cwd)
             if rule.is_private:
                 own = fetch(
-                    connection, f"SELECT id FROM {table} WHERE id BETWEEN ? AND ? AND cwd = ?", (first, last, cwd)
+                    connection,
+                    f"SELECT id FROM {table} WHERE id BETWEEN ? AND ? AND cwd = ?",
+                    (first, last, cwd),
                 )
                 found += [(item, file.id, not rule.ignore) for (item,) in own]
     return found
 
 
-def _of_other_sessions(connection: Connection, rules: ReadRules, file: RuleSubject) -> list[tuple[int, int, bool]]:
+def _of_other_sessions(
+    connection: Connection, rules: ReadRules, file: RuleSubject
+) -> list[tuple[int, int, bool]]:
     """Return the items of a file whose records name another session that a rule excludes."""
     items = items_of_file(file.id)
     found = []
     sql = "SELECT DISTINCT session_id FROM memory_foreign_items WHERE id BETWEEN ? AND ?"
     for (session_id,) in fetch(connection, sql, items):
         known = [one for one in _files(connection, session_id=session_id) if one.home == file.home]
-        judged = [rules.rule(one) for one in known or [file._replace(session_id=session_id, title="", file_path="")]]
+        judged = [
+            rules.rule(one)
+            for one in known or [file._replace(session_id=session_id, title="", file_path="")]
+        ]
         rule = reduce(stricter, judged)
         if rule.is_private:
             own = "SELECT id FROM memory_foreign_items WHERE id BETWEEN ? AND ? AND session_id = ?"
-            found += [(item, file.id, not rule.ignore) for (item,) in fetch(connection, own, (*items, session_id))]
+            found += [
+                (item, file.id, not rule.ignore)
+                for (item,) in fetch(connection, own, (*items, session_id))
+            ]
     return found
 
 
-def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[RuleSubject]:
+def _files(
+    connection: Connection, ids: Sequence[int] | None = None, session_id: str = ""
+) -> list[RuleSubject]:
     sql = f"SELECT id, home, session_id, title, {SAID}, cwd, file_path FROM memory_file_states AS f"
     if session_id:
         rows = list(fetch(connection, f"{sql} WHERE session_id = ?", (session_id,)))
     elif ids is None:
         rows = list(fetch(connection, sql))
     else:
-        rows = [row for id in dict.fromkeys(ids) for row in fetch(connection, f"{sql} WHERE id = ?", (id,))]
+        rows = [
+            row
+            for id in dict.fromkeys(ids)
+            for row in fetch(connection, f"{sql} WHERE id = ?", (id,))
+        ]
     return [
         RuleSubject(id, home, session, title or title_by(said), cwd, path)
         for id, home, session, title, said, cwd, path in rows
@@ -271,7 +315,8 @@ def _files(connection: Connection, ids: Sequence[int] | None = None, session_id:
 
 
 def title_by(said: str | None) -> str:
-    """Return the title of a session without one, by its first words, as `sessions` shows it and rules name it."""
+    """Return the title of a session without one, by its first words, as `sessions` shows it and
+    rules name it."""
     return for_title(title_of(said)) if said else ""
 
 

@@ -1,5 +1,5 @@
-"""The marks of the messages in conversations that are being forgotten, and the copies that other files, such as forks,
-have of these messages."""
+"""The marks of the messages in conversations that are being forgotten, and the copies that other
+files, such as forks, have of these messages."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,8 +40,8 @@ _DROP_TITLE = f"""
 
 
 class Copies(NamedTuple):
-    """The items of conversations, wherever the store has them: the `shared` rows of files that have copies of them, and
-    the `originals` in such files."""
+    """The items of conversations, wherever the store has them: the `shared` rows of files that have
+    copies of them, and the `originals` in such files."""
 
     shared: list[int]
     originals: list[int]
@@ -52,15 +52,16 @@ class Copies(NamedTuple):
 
 
 def marks_of_conversations(connection: Connection, ids: Sequence[int]) -> Iterator[str]:
-    """Yield the marks of all messages of conversations, and of the titles of sessions of which no other conversation is
-    left (see transcripts.marks)."""
+    """Yield the marks of all messages of conversations, and of the titles of sessions of which no
+    other conversation is left (see transcripts.marks)."""
     items = _items(connection, _spans(connection, ids))
     sql = "SELECT key FROM memory_item_keys WHERE id IN carray(?)"
     for (key,) in fetch(connection, sql, (ids_of(items),)):
         yield key_mark(key)
         yield key_mark(tool_key(key, -1))  # of the entry whose first tool use this may be
     sql = (
-        "SELECT role, timestamp, content FROM memory_transcript_entries WHERE timestamp IS NOT NULL AND id IN carray(?)"
+        "SELECT role, timestamp, content FROM memory_transcript_entries WHERE timestamp IS NOT "
+        "NULL AND id IN carray(?)"
     )
     for role, when, text in fetch(connection, sql, (ids_of(items),)):
         yield content_mark(role, when, text)
@@ -84,19 +85,25 @@ def copies_of(connection: Connection, ids: Sequence[int]) -> Copies:
 
 
 def conversations_with(connection: Connection, copies: Copies) -> dict[int, int]:
-    """Return the ids of the conversations that have copies, each with the time of the latest copy, in milliseconds."""
+    """Return the ids of the conversations that have copies, each with the time of the latest copy,
+    in milliseconds."""
     copied_at: dict[int, int] = {}
     for item, when in fetch(connection, _TIMES, (ids_of(copies.shared), ids_of(copies.originals))):
-        sql = "SELECT id FROM memory_conversations WHERE file_id = ? AND ? BETWEEN first_item AND last_item"
+        sql = (
+            "SELECT id FROM memory_conversations WHERE file_id = ? AND ? BETWEEN first_item "
+            "AND last_item"
+        )
         for (id,) in fetch(connection, sql, (item >> ITEM_BITS, item)):
             copied_at[id] = max(copied_at.get(id, 0), when or 0)
     return copied_at
 
 
 def remove_copies(connection: Connection, ids: Sequence[int], copies: Copies, gap: int) -> None:
-    """Remove the copies that other files have of the conversations `ids`, and titles that may quote them, and cut these
-    files into conversations again. `gap` is in milliseconds."""
-    connection.execute("DELETE FROM memory_shared_items WHERE id IN carray(?)", (ids_of(copies.shared),))
+    """Remove the copies that other files have of the conversations `ids`, and titles that may quote
+    them, and cut these files into conversations again. `gap` is in milliseconds."""
+    connection.execute(
+        "DELETE FROM memory_shared_items WHERE id IN carray(?)", (ids_of(copies.shared),)
+    )
     for first, last in _runs(copies.originals):
         remove_items(connection, first, last)
     removed: dict[int, list[int]] = {}
@@ -113,7 +120,9 @@ def _spans(connection: Connection, ids: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _items(connection: Connection, spans: Iterable[tuple[int, int]]) -> list[int]:
-    return list(dict.fromkeys([item for span in spans for (item,) in fetch(connection, _OWN, span)]))
+    return list(
+        dict.fromkeys([item for span in spans for (item,) in fetch(connection, _OWN, span)])
+    )
 
 
 def _runs(items: Iterable[int]) -> Iterator[tuple[int, int]]:

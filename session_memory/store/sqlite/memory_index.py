@@ -1,7 +1,7 @@
 """The index of memories on pages of Markdown, for searches. It can be rebuilt from the pages.
 
-`home` is the group that has the memories, '' without groups. `path` is a page's path below the group's directory; the
-path of memories of excluded sessions begins with PRIVATE."""
+`home` is the group that has the memories, '' without groups. `path` is a page's path below the
+group's directory; the path of memories of excluded sessions begins with PRIVATE."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,8 @@ Changed = tuple[str, Sequence["IndexedMemory"]]
 
 PRIVATE = ".private/"
 _COLUMNS = (
-    "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, i.superseded, i.is_untrusted, "
+    "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, "
+    "i.superseded, i.is_untrusted, "
     "i.is_marked"
 )
 # Memories whose conversations no rule excludes.
@@ -38,7 +39,8 @@ _OF_NOTHING_EXCLUDED = """
         )
     )
 """
-# The sessions of a group's memories that the store does not know, each with the directory that its page names.
+# The sessions of a group's memories that the store does not know, each with the directory that its
+# page names.
 _UNKNOWN = """
     SELECT DISTINCT i.home, json_extract(origin.value, '$[1]') AS session,
         coalesce(json_extract(origin.value, '$[5]'), '')
@@ -52,9 +54,10 @@ _RANK = f"bm25(memories_search, {', '.join(map(str, WEIGHTS))})"
 
 
 class Origin(NamedTuple):
-    """The source of a memory: the conversation; `message`, the number in its transcript of the message that proves it
-    (0 for none); the time of that message, else of the last one, in milliseconds since the epoch; the strategy; the
-    directory in which the session started ('' if unknown)."""
+    """The source of a memory: the conversation; `message`, the number in its transcript of the
+    message that proves it (0 for none); the time of that message, else of the last one, in
+    milliseconds since the epoch; the strategy; the directory in which the session started ('' if
+    unknown)."""
 
     at: int | None
     session: str
@@ -65,9 +68,10 @@ class Origin(NamedTuple):
 
 
 class IndexedMemory(NamedTuple):
-    """A memory on its page and in the index. `superseded` is the id of its replacement ('' while it is current, '-' if
-    the id is unknown). `is_marked`: it has an id on the page, so a strategy made it. `doubts` are reasons to doubt it;
-    nothing stores them. `who` is the member and the machine, as in ann@laptop, in a team's store."""
+    """A memory on its page and in the index. `superseded` is the id of its replacement ('' while it
+    is current, '-' if the id is unknown). `is_marked`: it has an id on the page, so a strategy made
+    it. `doubts` are reasons to doubt it; nothing stores them. `who` is the member and the machine,
+    as in ann@laptop, in a team's store."""
 
     home: str
     path: str
@@ -100,7 +104,8 @@ class IndexedMemory(NamedTuple):
 
 
 class PlacedMemory(NamedTuple):
-    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it. `version`: a checksum."""
+    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it. `version`: a
+    checksum."""
 
     id: str
     path: str
@@ -115,9 +120,10 @@ class PlacedMemory(NamedTuple):
 
 
 class MemoryFilter(NamedTuple):
-    """The limits of a listing or a search of memories. `homes` None means all groups, `is_untrusted` None both kinds.
-    Superseded memories are omitted unless `with_superseded`, those of excluded conversations unless `with_excluded`,
-    which keeping the memories needs. `ids` and `paths` () mean all."""
+    """The limits of a listing or a search of memories. `homes` None means all groups,
+    `is_untrusted` None both kinds. Superseded memories are omitted unless `with_superseded`, those
+    of excluded conversations unless `with_excluded`, which keeping the memories needs. `ids` and
+    `paths` () mean all."""
 
     homes: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
@@ -130,17 +136,23 @@ class MemoryFilter(NamedTuple):
 
 
 class MemoryIndex(StoreDatabase):
-    """The index, safe for several processes. `rules` exclude conversations; `with_private`: a person asks for those
-    whose text is private. Methods raise DatabaseError."""
+    """The index, safe for several processes. `rules` exclude conversations; `with_private`: a
+    person asks for those whose text is private. Methods raise DatabaseError."""
 
     def __init__(
-        self, database: str, rules: StoreRules | None = None, patience: Patience | None = None, *,
+        self,
+        database: str,
+        rules: StoreRules | None = None,
+        patience: Patience | None = None,
+        *,
         with_private: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(database, patience)
         self._rules = rules
         self._with_private = with_private
-        self._exclusions = Exclusions(self.connection, rules, VisibilityOverrides(with_private=with_private))
+        self._exclusions = Exclusions(
+            self.connection, rules, VisibilityOverrides(with_private=with_private)
+        )
 
     def pages(self, home: str) -> dict[str, str]:
         """Return the stamps that the pages of a group had when they were read, by path."""
@@ -148,11 +160,15 @@ class MemoryIndex(StoreDatabase):
 
     def places(self, home: str) -> list[tuple[str, str]]:
         """Return the id of each memory of a group with the path of its page."""
-        return [(id, path) for id, path in self.rows("SELECT id, path FROM memories WHERE home = ?", (home,))]
+        return [
+            (id, path)
+            for id, path in self.rows("SELECT id, path FROM memories WHERE home = ?", (home,))
+        ]
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
-        """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is gone. Delete
-        memories that are on no page any more; note those with an id in `kept` as missing. Writes only what differs."""
+        """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is
+        gone. Delete memories that are on no page any more; note those with an id in `kept` as
+        missing. Writes only what differs."""
         remembered = set(kept)
         with self.transaction() as connection:
             now = {memory.id for _, memories in pages.values() for memory in memories}
@@ -160,11 +176,16 @@ class MemoryIndex(StoreDatabase):
                 new: dict[str, list[IndexedMemory]] = {}
                 for memory in memories:
                     new.setdefault(memory.id, []).append(memory)
-                sql = f"SELECT i.number, i.is_missing, {_COLUMNS} FROM memories AS i WHERE home = ? AND path = ?"
+                sql = (
+                    f"SELECT i.number, i.is_missing, {_COLUMNS} FROM memories AS i WHERE home "
+                    f"= ? AND path = ?"
+                )
                 for number, is_missing, *row in fetch(connection, sql, (home, path)):
                     known = _memory(row)
                     if known.id in remembered and known.id not in now:
-                        connection.execute("UPDATE memories SET is_missing = 1 WHERE number = ?", (number,))
+                        connection.execute(
+                            "UPDATE memories SET is_missing = 1 WHERE number = ?", (number,)
+                        )
                         continue
                     there = new[known.id].pop(0) if new.get(known.id) else None
                     if is_missing or known != there:
@@ -176,7 +197,8 @@ class MemoryIndex(StoreDatabase):
                     _insert(connection, memory)
 
     def put(self, home: str, stamps: Mapping[str, str], changed: Iterable[IndexedMemory]) -> None:
-        """Add or replace memories on pages that are otherwise as they were, given by their new stamps."""
+        """Add or replace memories on pages that are otherwise as they were, given by their new
+        stamps."""
         with self.transaction() as connection:
             for memory in changed:
                 sql = "SELECT max(number) FROM memories WHERE home = ? AND path = ? AND id = ?"
@@ -200,17 +222,20 @@ class MemoryIndex(StoreDatabase):
             return self._exclusions.settings()
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that fit: decisions and preferences first, episodes last, of each the latest first."""
+        """Return the memories that fit: decisions and preferences first, episodes last, of each the
+        latest first."""
         condition, values = self._where(wanted)
         sql = (
             f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} "
-            "ORDER BY CASE WHEN i.kind IN ('decision', 'preference') THEN 0 WHEN i.kind = 'episode' THEN 2 ELSE 1 END, "
+            "ORDER BY CASE WHEN i.kind IN ('decision', 'preference') THEN 0 WHEN i.kind = "
+            "'episode' THEN 2 ELSE 1 END, "
             "i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
         )
         return self._shown(sql, values, wanted)
 
     def placed(self, home: str) -> list[PlacedMemory]:
-        """Return the page of each memory of a group, and who may see it, without the texts (see `memories`)."""
+        """Return the page of each memory of a group, and who may see it, without the texts (see
+        `memories`)."""
         with self.explained():
             shown = _OF_NOTHING_EXCLUDED if self._exclusions.ready() else "true"
         sql = (
@@ -230,7 +255,11 @@ class MemoryIndex(StoreDatabase):
                     (home, origin.session, origin.directory) in unknown
                     for origin in [Origin(*one) for one in decode(origins)]
                 )
-            placed.append(PlacedMemory(id, path, is_hidden, is_told and not is_hidden, _version(*content, origins)))
+            placed.append(
+                PlacedMemory(
+                    id, path, is_hidden, is_told and not is_hidden, _version(*content, origins)
+                )
+            )
         return placed
 
     def missing(self, home: str) -> list[IndexedMemory]:
@@ -240,7 +269,10 @@ class MemoryIndex(StoreDatabase):
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
         condition, values = self._where(MemoryFilter(homes, with_superseded=True))
-        sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
+        sql = (
+            f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, "
+            f"length(?)) = ?"
+        )
         return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
@@ -249,16 +281,20 @@ class MemoryIndex(StoreDatabase):
             return []
         condition, values = self._where(wanted)
         sql = (
-            f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i ON i.number = memories_search.rowid "
+            f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i ON i.number = "
+            f"memories_search.rowid "
             f"WHERE memories_search MATCH ? AND {condition} ORDER BY {_RANK}, i.at DESC LIMIT ?"
         )
         return self._shown(sql, (match_of(expression), *values), wanted)
 
     def excluded_sessions(self, home: str, sessions: Iterable[str]) -> set[str]:
-        """Return the sessions of a group of which rules exclude anything. For one that the store does not know, because
-        its transcript is gone, its id and its former names are checked."""
+        """Return the sessions of a group of which rules exclude anything. For one that the store
+        does not know, because its transcript is gone, its id and its former names are checked."""
         asked = set(sessions)
-        hidden = {session for _, session, _ in self._hidden_unknown({(home, session, "") for session in asked})}
+        hidden = {
+            session
+            for _, session, _ in self._hidden_unknown({(home, session, "") for session in asked})
+        }
         with self.explained():
             if not self._exclusions.ready():
                 return hidden
@@ -270,8 +306,8 @@ class MemoryIndex(StoreDatabase):
         return hidden | {one for one in asked if self.rows(sql, (home, one))}
 
     def _shown(self, sql: str, values: Sequence[Any], wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that a query finds; its last value is the limit. Sessions that the store does not know
-        are checked here, since no table has them."""
+        """Return the memories that a query finds; its last value is the limit. Sessions that the
+        store does not know are checked here, since no table has them."""
         found = [_memory(row) for row in self.rows(sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
             return found
@@ -283,14 +319,21 @@ class MemoryIndex(StoreDatabase):
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
 
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
-        """Return the sessions that the store does not know, and that rules hide by id, former names or directory."""
+        """Return the sessions that the store does not know, and that rules hide by id, former names
+        or directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
         unknown = [one for one in sessions if not self.rows(sql, one[:2])]
         if not unknown or self._rules is None:
             return set()
         rules = self._rules()
-        found = [(one, rules.rule(RuleSubject(0, one[0], one[1], "", one[2], ""))) for one in unknown]
-        return {one for one, rule in found if rule.ignore or (rule.is_private and not self._with_private)}
+        found = [
+            (one, rules.rule(RuleSubject(0, one[0], one[1], "", one[2], ""))) for one in unknown
+        ]
+        return {
+            one
+            for one, rule in found
+            if rule.ignore or (rule.is_private and not self._with_private)
+        }
 
     def _where(self, wanted: MemoryFilter) -> tuple[str, list[Any]]:
         with self.explained():
@@ -303,7 +346,11 @@ class MemoryIndex(StoreDatabase):
             (wanted.paths, _is_one_of("i.path", wanted.paths), wanted.paths),
             (wanted.is_untrusted is not None, "i.is_untrusted = ?", (wanted.is_untrusted,)),
             (not wanted.with_superseded, "i.superseded = ''", ()),
-            (not wanted.with_excluded and not self._with_private, f"i.path NOT GLOB '{PRIVATE}*'", ()),
+            (
+                not wanted.with_excluded and not self._with_private,
+                f"i.path NOT GLOB '{PRIVATE}*'",
+                (),
+            ),
             (is_excluding, _OF_NOTHING_EXCLUDED, ()),
         )
 
@@ -313,19 +360,24 @@ def _is_one_of(column: str, allowed: Sequence[str] | None) -> str:
 
 
 def _sessions_of(memories: Iterable[IndexedMemory]) -> set[UnknownSession]:
-    return {(one.home, origin.session, origin.directory) for one in memories for origin in one.origins}
+    return {
+        (one.home, origin.session, origin.directory) for one in memories for origin in one.origins
+    }
 
 
 def _insert(connection: Connection, memory: IndexedMemory, number: int | None = None) -> None:
     connection.execute(
-        "INSERT INTO memories (number, home, path, id, kind, title, content, subject, quote, origins, superseded, "
+        "INSERT INTO memories (number, home, path, id, kind, title, content, subject, quote, "
+        "origins, superseded, "
         "is_untrusted, is_marked, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (number, *memory[:8], json.dumps(memory.origins), *memory[9:12], memory.at),
     )
     number = connection.last_insert_rowid()
     texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]
     connection.execute(
-        "INSERT INTO memories_search (rowid, title, subject, content, quote) VALUES (?, ?, ?, ?, ?)", (number, *texts)
+        "INSERT INTO memories_search (rowid, title, subject, content, quote) "
+        "VALUES (?, ?, ?, ?, ?)",
+        (number, *texts),
     )
 
 
@@ -345,8 +397,32 @@ def _version(*content: str) -> int:
 
 
 def _memory(row: Sequence[Any]) -> IndexedMemory:
-    home, path, id, kind, title, text, subject, quote, origins, superseded, is_untrusted, is_marked = row
+    (
+        home,
+        path,
+        id,
+        kind,
+        title,
+        text,
+        subject,
+        quote,
+        origins,
+        superseded,
+        is_untrusted,
+        is_marked,
+    ) = row
     found = tuple([Origin(*origin) for origin in decode(origins)])
     return IndexedMemory(
-        home, path, id, kind, title, text, subject, quote, found, superseded, bool(is_untrusted), bool(is_marked)
+        home,
+        path,
+        id,
+        kind,
+        title,
+        text,
+        subject,
+        quote,
+        found,
+        superseded,
+        bool(is_untrusted),
+        bool(is_marked),
     )

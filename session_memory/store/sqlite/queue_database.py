@@ -11,23 +11,37 @@ from ...system import sqlite
 from ...system.sqlite import Connection
 from ..values import ITEM_BITS, Conversation, Usage
 from .corruption import StoreDatabase
-from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
+from .queue_file import (
+    MIGRATIONS,
+    UnreadableQueueError,
+    create_queue,
+    open_queue,
+    path_of,
+    unreadable,
+)
 from .schema import fault_of_file
 
 
 class QueueDatabase(StoreDatabase):
-    """A connection to the store at `path` with its queue attached; both are made if they are missing. Methods raise
-    DatabaseError, and UnreadableQueueError if the queue is what is damaged."""
+    """A connection to the store at `path` with its queue attached; both are made if they are
+    missing. Methods raise DatabaseError, and UnreadableQueueError if the queue is what is
+    damaged."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         try:
             self.obstacle = _attach_queue(self.connection, path) or self.obstacle
-            sql = "SELECT q.id, s.id FROM memory_queue_store AS q, memory_store AS s WHERE q.id != s.id"
-            if not self.obstacle and self.rows(sql):  # a store that was rebuilt, whose items have other ids
+            sql = (
+                "SELECT q.id, s.id FROM memory_queue_store AS q, memory_store AS s "
+                "WHERE q.id != s.id"
+            )
+            # a store that was rebuilt, whose items have other ids
+            if not self.obstacle and self.rows(sql):
                 with self.transaction() as connection:
                     forget_item_ids(connection, of_all=True)
-                    connection.execute("UPDATE memory_queue_store SET id = (SELECT id FROM memory_store)")
+                    connection.execute(
+                        "UPDATE memory_queue_store SET id = (SELECT id FROM memory_store)"
+                    )
         except BaseException:
             self.close()
             raise
@@ -40,7 +54,8 @@ class QueueDatabase(StoreDatabase):
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise DatabaseError for whatever SQLite or a value in the database makes fail within the block."""
+        """Raise DatabaseError for whatever SQLite or a value in the database makes fail within the
+        block."""
         import apsw
 
         try:
@@ -69,7 +84,8 @@ def forget_conversations(database: str, conversations: Iterable[Conversation]) -
         for one in conversations:
             key = (one.home, one.source_file, one.first_message_at or 0, one.id)
             connection.execute(
-                "DELETE FROM memory_work WHERE home = ?1 AND source_file = ?2 AND (first_message_at = ?3 "
+                "DELETE FROM memory_work WHERE home = ?1 AND source_file = ?2 AND "
+                "(first_message_at = ?3 "
                 "OR EXISTS (SELECT 1 FROM memory_conversations AS c WHERE c.id = ?4 "
                 "AND memory_work.first_item BETWEEN c.first_item AND c.last_item))",
                 key,
@@ -88,11 +104,14 @@ def drop_free_pages(database: str) -> None:
             queue.connection.execute(f"VACUUM {schema}")
             [(is_busy, *_)] = queue.connection.execute(f"PRAGMA {schema}.wal_checkpoint(truncate)")
             if is_busy:
-                raise sqlite.LockedDatabaseError(f"{database}: another program reads what was deleted", "close it")
+                raise sqlite.LockedDatabaseError(
+                    f"{database}: another program reads what was deleted", "close it"
+                )
 
 
 def _attach_queue(connection: Connection, database: str) -> sqlite.DatabaseError | None:
-    """Attach the queue, made if it is missing. If it can only be read, attach a copy in memory and return why."""
+    """Attach the queue, made if it is missing. If it can only be read, attach a copy in memory and
+    return why."""
     path = path_of(database)
     obstacle: sqlite.DatabaseError | None
     try:
@@ -122,7 +141,8 @@ def _attach_queue(connection: Connection, database: str) -> sqlite.DatabaseError
 
 
 def damage(database: str) -> UnreadableQueueError | None:
-    """Return what is wrong with the queue of the store at `database`; None if nothing is, or if there is none."""
+    """Return what is wrong with the queue of the store at `database`; None if nothing is, or if
+    there is none."""
     import apsw
 
     path = path_of(database)
@@ -149,22 +169,28 @@ class TokenAccounts:
         self._database = database
 
     def of_day(self, now: int) -> int:
-        """Return the tokens that count against the day (UTC) of `now`, in milliseconds since the epoch."""
+        """Return the tokens that count against the day (UTC) of `now`, in milliseconds since the
+        epoch."""
         sql = f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ?"
         [(total,)] = self._database.rows(sql, (day_of(now),))
         return int(total)
 
     def by_model(self, since: str, until: str = "9") -> list[Usage]:
-        """Return the tokens of each model in the days (UTC) from one to another; reserved ones count as input."""
+        """Return the tokens of each model in the days (UTC) from one to another; reserved ones
+        count as input."""
         sql = (
-            f"SELECT sum(input_tokens + max(0, {_COUNTED} - input_tokens - output_tokens - cached_tokens)), "
+            f"SELECT sum(input_tokens + max(0, {_COUNTED} - input_tokens - output_tokens - "
+            f"cached_tokens)), "
             "sum(output_tokens), sum(cached_tokens), model FROM memory_spending "
             "WHERE day BETWEEN ? AND ? GROUP BY model"
         )
         return [Usage(*row) for row in self._database.rows(sql, (since, until))]
 
-    def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
-        """Open an account with `estimate` reserved. Return its id, or None if that exceeds what is left of the day."""
+    def open(
+        self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int
+    ) -> int | None:
+        """Open an account with `estimate` reserved. Return its id, or None if that exceeds what is
+        left of the day."""
         with self._database.transaction() as connection:
             if estimate.tokens and self.of_day(now) + estimate.tokens > day_limit:
                 return None
@@ -175,20 +201,25 @@ class TokenAccounts:
             )
             return connection.last_insert_rowid()
 
-    def begin_call(self, account: int, estimate: Usage, day_limit: int, account_limit: int) -> tuple[int, int] | None:
-        """Add a call that will spend at most `estimate`, and return None. If that does not fit, add nothing, and return
-        the tokens left of the day and of the account."""
+    def begin_call(
+        self, account: int, estimate: Usage, day_limit: int, account_limit: int
+    ) -> tuple[int, int] | None:
+        """Add a call that will spend at most `estimate`, and return None. If that does not fit, add
+        nothing, and return the tokens left of the day and of the account."""
         with self._database.transaction() as connection:
             sql = f"SELECT {_SPENT}, reserved, day FROM memory_spending WHERE id = ?"
             spent, reserved, day = connection.execute(sql, (account,)).get
             others = connection.execute(
-                f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ? AND id != ?", (day, account)
+                f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE "
+                f"day = ? AND id != ?",
+                (day, account),
             ).get
             wanted = spent + estimate.tokens
             if wanted > account_limit or wanted > max(reserved, day_limit - others):
                 return day_limit - others - spent, account_limit - spent
             connection.execute(
-                "UPDATE memory_spending SET pending = pending + ?, calls = calls + 1, model = ? WHERE id = ?",
+                "UPDATE memory_spending SET pending = pending + ?, calls = calls + 1, model = ? "
+                "WHERE id = ?",
                 (estimate.tokens, estimate.model, account),
             )
             return None
@@ -197,25 +228,34 @@ class TokenAccounts:
         """Replace the estimate of a call with its real usage."""
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE memory_spending SET pending = pending - ?, input_tokens = input_tokens + ?, "
+                "UPDATE memory_spending SET pending = pending - ?, input_tokens = "
+                "input_tokens + ?, "
                 "output_tokens = output_tokens + ?, cached_tokens = cached_tokens + ?, "
                 "model = coalesce(nullif(?, ''), model) WHERE id = ?",
                 (
-                    estimate.tokens, usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account,
+                    estimate.tokens,
+                    usage.input_tokens,
+                    usage.output_tokens,
+                    usage.cached_tokens,
+                    usage.model,
+                    account,
                 ),
-            )  # fmt: skip
+            )
 
     def settle(self, account: int, usage: Usage) -> None:
-        """Close an account. `usage` counts if no call was recorded; unreported calls as estimated."""
+        """Close an account. `usage` counts if no call was recorded; unreported calls as
+        estimated."""
         with self._database.transaction() as connection:
             settle(connection, account, usage)
 
 
 def settle(connection: Connection, account: int, usage: Usage) -> None:
-    """See `TokenAccounts.settle`; within the caller's transaction. An account with nothing spent is deleted."""
+    """See `TokenAccounts.settle`; within the caller's transaction. An account with nothing spent is
+    deleted."""
     connection.execute(
         "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, ?1), "
-        "output_tokens = iif(calls, output_tokens, ?2), cached_tokens = iif(calls, cached_tokens, ?3), "
+        "output_tokens = iif(calls, output_tokens, ?2), cached_tokens = iif(calls, "
+        "cached_tokens, ?3), "
         "model = iif(calls OR ?4 = '', model, ?4) WHERE id = ?5",
         (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account),
     )

@@ -1,6 +1,7 @@
 """Redacts texts that were stored under earlier rules for secrets, a few items at a time.
 
-The database records how far that is, with a checksum of the rules. If the rules change, it starts again."""
+The database records how far that is, with a checksum of the rules. If the rules change, it starts
+again."""
 
 from __future__ import annotations
 
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 BATCH_ITEMS = 2000
 HIGHEST_ITEM = (1 << 63) - 1
 # The columns of each table with text from elsewhere, the indexed one first.
-_COLUMNS = {"memory_transcript_entries": ("content", "cwd"), "memory_tool_uses": ("argument", "name", "error", "cwd")}
+_COLUMNS = {
+    "memory_transcript_entries": ("content", "cwd"),
+    "memory_tool_uses": ("argument", "name", "error", "cwd"),
+}
 
 
 class Redaction(NamedTuple):
-    """The progress: items up to `until` are done by `rules`. `is_changed`: some text was redacted."""
+    """The progress: items up to `until` are done by `rules`. `is_changed`: some text was
+    redacted."""
 
     rules: str
     until: int
@@ -45,8 +50,15 @@ def rule_set() -> str:
 
 def state(connection: Connection) -> Redaction:
     rules = rule_set()
-    rows = fetch(connection, "SELECT rules, until, is_changed, is_done FROM memory_redaction WHERE rules = ?", (rules,))
-    return next((Redaction(*row[:2], *map(bool, row[2:])) for row in rows), Redaction(rules, 0, False, False))
+    rows = fetch(
+        connection,
+        "SELECT rules, until, is_changed, is_done FROM memory_redaction WHERE rules = ?",
+        (rules,),
+    )
+    return next(
+        (Redaction(*row[:2], *map(bool, row[2:])) for row in rows),
+        Redaction(rules, 0, False, False),
+    )
 
 
 def keep(connection: Connection, known: Redaction) -> None:
@@ -61,21 +73,27 @@ def share_done(connection: Connection) -> float:
     if known.is_done:
         return 1.0
     counts = [
-        fetch(connection, f"SELECT count(*), coalesce(sum(id <= ?), 0) FROM {table}", (known.until,))[0]
+        fetch(
+            connection, f"SELECT count(*), coalesce(sum(id <= ?), 0) FROM {table}", (known.until,)
+        )[0]
         for table in _COLUMNS
     ]
     return float(sum(done for _, done in counts) / max(1, sum(items for items, _ in counts)))
 
 
 def redact_some(connection: Connection, known: Redaction) -> Redaction:
-    """Redact the next items or, in the end, the files, within the caller's transaction; return the new progress."""
+    """Redact the next items or, in the end, the files, within the caller's transaction; return the
+    new progress."""
     rows = {}
     for table, columns in _COLUMNS.items():
         sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
         rows[table] = fetch(connection, sql, (known.until, BATCH_ITEMS))
     ends = [found[-1][0] for found in rows.values() if len(found) == BATCH_ITEMS]
     until = min(ends) if ends else HIGHEST_ITEM
-    changed = [_redact(connection, table, [row for row in found if row[0] <= until]) for table, found in rows.items()]
+    changed = [
+        _redact(connection, table, [row for row in found if row[0] <= until])
+        for table, found in rows.items()
+    ]
     is_done = not ends
     if is_done:
         from ...text.sanitize import for_storage
@@ -84,9 +102,12 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
         files = fetch(connection, "SELECT title, cwd, id FROM memory_file_states")
         redacted = [(for_storage(title), for_storage(cwd), id) for title, cwd, id in files]
         differing = [after for before, after in zip(files, redacted) if before != after]
-        connection.executemany("UPDATE memory_file_states SET title = ?, cwd = ? WHERE id = ?", differing)
+        connection.executemany(
+            "UPDATE memory_file_states SET title = ?, cwd = ? WHERE id = ?", differing
+        )
         changed += [bool(differing), sub_agent_calls.redact(connection)]
-        connection.execute("UPDATE memory_pages SET stamp = 'unsettled'")  # these are reloaded, and redacted
+        # these are reloaded, and redacted
+        connection.execute("UPDATE memory_pages SET stamp = 'unsettled'")
     after = Redaction(known.rules, until, known.is_changed or any(changed), is_done)
     keep(connection, after)
     return after
@@ -115,7 +136,9 @@ def reindex(connection: Connection, item: int, before: str, after: str) -> None:
     sql = "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)"
     if before:
         connection.execute(sql, (item, indexable(before)))
-    connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, indexable(after)))
+    connection.execute(
+        "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, indexable(after))
+    )
     copies = fetch(connection, "SELECT id FROM memory_shared_items WHERE original = ?", (item,))
     longer = len(after.encode("utf-8", "replace")) - len(before.encode("utf-8", "replace"))
     connection.executemany(

@@ -8,7 +8,15 @@ from itertools import islice
 
 from ...system.sqlite import Connection, fetch
 from ...text.marks import folded
-from ..search.index import ConversationRange, ConversationTable, Expression, Scope, Terms, TextStart, Words
+from ..search.index import (
+    ConversationRange,
+    ConversationTable,
+    Expression,
+    Scope,
+    Terms,
+    TextStart,
+    Words,
+)
 from ..search.ranking import length_norms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .exclusions import item_shown
@@ -24,7 +32,8 @@ LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
 
 
 class KnownTables:
-    """Cache of the table of conversations: with a million entries, reading it takes as long as the search."""
+    """Cache of the table of conversations: with a million entries, reading it takes as long as the
+    search."""
 
     def __init__(self) -> None:
         self._version: tuple[int, int] | None = None
@@ -46,9 +55,12 @@ class KnownTables:
 
 
 class SqliteSearchIndex:
-    """The index (see SearchIndex). `tables` belongs to the connection; `excluding` omits what rules exclude."""
+    """The index (see SearchIndex). `tables` belongs to the connection; `excluding` omits what rules
+    exclude."""
 
-    def __init__(self, connection: Connection, tables: KnownTables, *, excluding: bool = False) -> None:
+    def __init__(
+        self, connection: Connection, tables: KnownTables, *, excluding: bool = False
+    ) -> None:
         self._connection = connection
         self._tables = tables
         self._excluding = excluding
@@ -59,7 +71,10 @@ class SqliteSearchIndex:
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
         if wanted.homes is not None:  # of several groups it is not noticed that one has all files
-            sql = "SELECT (SELECT min(home) FROM memory_file_states), (SELECT max(home) FROM memory_file_states)"
+            sql = (
+                "SELECT (SELECT min(home) FROM memory_file_states), (SELECT max(home) FROM "
+                "memory_file_states)"
+            )
             first, last = self._connection.execute(sql).get
             if first == last and first in wanted.homes:
                 wanted = wanted._replace(homes=None)
@@ -76,7 +91,8 @@ class SqliteSearchIndex:
         shown = f" AND {item_shown('memory_search.rowid')}" if self._excluding else ""
         sql = "SELECT rowid FROM memory_search WHERE memory_search MATCH ?"
         execute = self._connection.execute
-        if scope.files is None and not newest:  # all of them: a range, though it holds all, makes it 1.4 times as long
+        # all of them: a range, though it holds all, makes it 1.4 times as long
+        if scope.files is None and not newest:
             return _column(execute(sql + shown, (match,)))
         sql += f" AND rowid BETWEEN ? AND ?{shown}"
         if newest:
@@ -114,7 +130,9 @@ class SqliteSearchIndex:
         ranges = scope.ranges[:MOST_RANGES]
         each = LITERAL_ITEMS // max(1, len(ranges))
         return [
-            item for first, last in ranges for item in _column(self._connection.execute(sql, (first, last, each, text)))
+            item
+            for first, last in ranges
+            for item in _column(self._connection.execute(sql, (first, last, each, text)))
         ]
 
     def fitting(self, items: list[int], wanted: Filter) -> list[int]:
@@ -145,7 +163,10 @@ class SqliteSearchIndex:
             "FROM memory_conversations AS c CROSS JOIN memory_file_states AS f ON f.id = c.file_id "
             f"WHERE {condition} AND c.first_item IN carray(?)"
         )
-        return [ConversationRange._make(row) for row in fetch(self._connection, sql, (*values, ids_of(starts)))]
+        return [
+            ConversationRange._make(row)
+            for row in fetch(self._connection, sql, (*values, ids_of(starts)))
+        ]
 
     def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
         sql = """
@@ -161,15 +182,23 @@ class SqliteSearchIndex:
         return items_of(self._connection, ids)
 
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
-        sql = f"SELECT {conversation_columns(self._excluding)} FROM {CONVERSATIONS} WHERE c.id IN carray(?)"
-        return {row[0]: conversation_of(row) for row in fetch(self._connection, sql, (ids_of(ids),))}
+        sql = (
+            f"SELECT {conversation_columns(self._excluding)} FROM {CONVERSATIONS} WHERE c.id "
+            f"IN carray(?)"
+        )
+        return {
+            row[0]: conversation_of(row) for row in fetch(self._connection, sql, (ids_of(ids),))
+        }
 
 
 def match_of(expression: Expression) -> str:
     """Return an expression as FTS5 writes it, with all precedence in parentheses."""
 
     def any_of(some: Iterable[Words]) -> str:
-        every = [" AND ".join([f'"{folded(word)}"' for word in one.each]) + " *" * one.is_prefix for one in some]
+        every = [
+            " AND ".join([f'"{folded(word)}"' for word in one.each]) + " *" * one.is_prefix
+            for one in some
+        ]
         return f"({' OR '.join(every)})"
 
     groups = [[*expression.parts]] if expression.parts else []
@@ -185,7 +214,8 @@ def terms_of(connection: Connection) -> Terms:
     tokenize: Any = partial(connection.fts5_tokenizer(name, arguments), include_colocated=False)
     reason = apsw.FTS5_TOKENIZE_DOCUMENT
     return Terms(
-        lambda utf8: tokenize(utf8, reason, None, include_offsets=False), lambda utf8: tokenize(utf8, reason, None)
+        lambda utf8: tokenize(utf8, reason, None, include_offsets=False),
+        lambda utf8: tokenize(utf8, reason, None),
     )
 
 

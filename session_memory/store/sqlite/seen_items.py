@@ -1,5 +1,5 @@
-"""Finds the items of a conversation that a strategy has seen: in this conversation, in former ones with the same items,
-before the file was ingested again, or in the session that was forked."""
+"""Finds the items of a conversation that a strategy has seen: in this conversation, in former ones
+with the same items, before the file was ingested again, or in the session that was forked."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,8 @@ _MOVED = """
     JOIN memory_conversations AS c ON c.file_id = f.id AND coalesce(c.first_message_at, 0) = w.first_message_at
     WHERE w.first_item = 0
 """
-# A transcript that is gone may have left an archive, which has the time of its last message only, to the second.
+# A transcript that is gone may have left an archive, which has the time of its last message only,
+# to the second.
 _MOVED_TO_ARCHIVES = """
     INSERT OR IGNORE INTO memory_work (
         home, source_file, first_message_at, strategy, conversation_id, first_item, seen_item, seen_until, outcome
@@ -30,14 +31,15 @@ _MOVED_TO_ARCHIVES = """
     WHERE f.source = 'archive' AND w.seen_until + 1000 > c.last_message_at
 """
 _USED = (
-    "SELECT 1 FROM memory_work WHERE strategy = ? AND first_item BETWEEN ? AND ? AND seen_item >= ? "
+    "SELECT 1 FROM memory_work WHERE strategy = ? AND first_item BETWEEN ? AND "
+    "? AND seen_item >= ? "
     "AND home = ? AND outcome = 'archived' LIMIT 1"
 )
 
 
 class SeenItems(NamedTuple):
-    """The items of a file that a strategy has seen: ranges of ids and, from before the file was ingested again, ranges
-    of time. `is_archived`: memories were made of some of it."""
+    """The items of a file that a strategy has seen: ranges of ids and, from before the file was
+    ingested again, ranges of time. `is_archived`: memories were made of some of it."""
 
     items: tuple[tuple[int, int], ...]
     times: tuple[tuple[int, int], ...]
@@ -45,18 +47,35 @@ class SeenItems(NamedTuple):
 
 
 def seen_of(
-    connection: Connection, strategy: str, conversation: Conversation, first: int, last: int, *, with_own: bool = True
+    connection: Connection,
+    strategy: str,
+    conversation: Conversation,
+    first: int,
+    last: int,
+    *,
+    with_own: bool = True,
 ) -> SeenItems:
-    """Return the items that `strategy` has seen of a conversation from `first` to `last`; without `with_own` only those
-    it saw as part of another conversation."""
+    """Return the items that `strategy` has seen of a conversation from `first` to `last`; without
+    `with_own` only those it saw as part of another conversation."""
     began, ended = conversation.first_message_at, conversation.last_message_at
     rows = fetch(
         connection,
         "SELECT first_item, seen_item, first_message_at, seen_until, outcome FROM memory_work "
         "WHERE source_file = ?1 AND home = ?2 AND strategy = ?3 AND outcome != '' AND ("
         "first_item AND first_item <= ?5 AND seen_item >= ?4 OR "
-        "NOT first_item AND first_message_at <= ?7 AND seen_until >= ?6) AND (?8 OR first_message_at != ?9)",
-        (conversation.source_file, conversation.home, strategy, first, last, began, ended, with_own, began or 0),
+        "NOT first_item AND first_message_at <= ?7 AND seen_until >= ?6) AND (?8 OR "
+        "first_message_at != ?9)",
+        (
+            conversation.source_file,
+            conversation.home,
+            strategy,
+            first,
+            last,
+            began,
+            ended,
+            with_own,
+            began or 0,
+        ),
     )
     items = tuple((row[0], row[1]) for row in rows if row[0])
     times = tuple((row[2], row[3]) for row in rows if not row[0])
@@ -64,13 +83,15 @@ def seen_of(
 
 
 def find_again(connection: Connection) -> None:
-    """Give the rows whose file was read again, perhaps into a new store, the items of their conversation: what was seen
-    of it, and what a result that is not among the memories yet was made of."""
+    """Give the rows whose file was read again, perhaps into a new store, the items of their
+    conversation: what was seen of it, and what a result that is not among the memories yet was made
+    of."""
     for *key, outcome, seen_until, until_at, number, first, last in fetch(connection, _MOVED):
         items = items_between(connection, first, last)
         seen = _last_until(items, seen_until) if outcome else 0
         connection.execute(
-            "UPDATE memory_work SET conversation_id = ?, first_item = ?, seen_item = ?, until_item = ? "
+            "UPDATE memory_work SET conversation_id = ?, first_item = ?, seen_item "
+            "= ?, until_item = ? "
             "WHERE home = ? AND source_file = ? AND first_message_at = ? AND strategy = ?",
             (number, first, seen, _last_until(items, until_at), *key),
         )
@@ -88,7 +109,8 @@ def _last_until(items: list[StoredEntry], time: int | None) -> int:
 
 
 def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
-    """Return the items that were not seen. If times decide, an item without a time has that of the one before it."""
+    """Return the items that were not seen. If times decide, an item without a time has that of the
+    one before it."""
     found = []
     was_seen = False
     for item in items:
@@ -102,8 +124,8 @@ def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
 def seen_elsewhere(
     connection: Connection, strategy: str, conversation: Conversation, first: int, last: int
 ) -> set[int]:
-    """Return the items from `first` to `last` that the strategy made memories of in another file of the same group: the
-    session that this one was forked from, or a fork of it."""
+    """Return the items from `first` to `last` that the strategy made memories of in another file of
+    the same group: the session that this one was forked from, or a fork of it."""
     pairs = fetch(
         connection,
         "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ?1 AND ?2 "
@@ -115,5 +137,6 @@ def seen_elsewhere(
         item
         for item, original in pairs
         for (copy,) in fetch(connection, copies_sql, (original,))
-        if copy != item and fetch(connection, _USED, (strategy, copy & ~NUMBERS, copy, copy, conversation.home))
+        if copy != item
+        and fetch(connection, _USED, (strategy, copy & ~NUMBERS, copy, copy, conversation.home))
     }

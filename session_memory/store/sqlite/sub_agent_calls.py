@@ -1,4 +1,5 @@
-"""The calls of sub-agents that write files or run git, each with its session's call that started the sub-agent.
+"""The calls of sub-agents that write files or run git, each with its session's call that started
+the sub-agent.
 
 unread_lines.py reads them from the sub-agents' transcripts. They are excluded,
 redacted and forgotten with that call."""
@@ -21,8 +22,8 @@ _TABLE = "memory_sub_agent_calls"
 
 
 class SubAgentCall(NamedTuple):
-    """A call: the `item` of its session, a hash of its own id, when it was made (milliseconds), and the rest as of a
-    tool use."""
+    """A call: the `item` of its session, a hash of its own id, when it was made (milliseconds), and
+    the rest as of a tool use."""
 
     item: int
     call: int
@@ -42,12 +43,15 @@ def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int
     """Remove the calls of the items from `first` to `last`. Items with new ids keep theirs."""
     rows = _calls(connection, "WHERE item BETWEEN ? AND ?", (first, last))
     connection.execute(f"DELETE FROM {_TABLE} WHERE item BETWEEN ? AND ?", (first, last))
-    insert(connection, [call._replace(item=new_ids[call.item]) for call in rows if call.item in new_ids])
+    insert(
+        connection,
+        [call._replace(item=new_ids[call.item]) for call in rows if call.item in new_ids],
+    )
 
 
 def of_conversation(store: SqliteStore, conversation_id: int) -> list[StoredEntry]:
-    """Return the calls of a conversation's sub-agents, the earliest first, without excluded ones; the id of each is of
-    its session's call. Raises DatabaseError."""
+    """Return the calls of a conversation's sub-agents, the earliest first, without excluded ones;
+    the id of each is of its session's call. Raises DatabaseError."""
     with store.explained():
         shown = f"AND {item_shown('item')}" if store.is_excluding() else ""
         condition = f"WHERE item BETWEEN ? AND ? {shown} ORDER BY timestamp"
@@ -60,9 +64,11 @@ def of_conversation(store: SqliteStore, conversation_id: int) -> list[StoredEntr
     ]
 
 
-def between(store: SqliteStore, times: tuple[int, int], of_home: Sequence[str] | None) -> list[TimedCall]:
-    """Return the calls made between two times, without excluded ones, of all homes if none are given. Raises
-    DatabaseError."""
+def between(
+    store: SqliteStore, times: tuple[int, int], of_home: Sequence[str] | None
+) -> list[TimedCall]:
+    """Return the calls made between two times, without excluded ones, of all homes if none are
+    given. Raises DatabaseError."""
     shown = f"AND {item_shown('c.item')}" if store.is_excluding() else ""
     among = f"AND f.home IN ({', '.join('?' * len(of_home))})" if of_home is not None else ""
     sql = f"""
@@ -70,7 +76,10 @@ def between(store: SqliteStore, times: tuple[int, int], of_home: Sequence[str] |
         FROM {_TABLE} AS c JOIN memory_file_states AS f ON f.id = c.item >> {ITEM_BITS}
         WHERE c.timestamp BETWEEN ? AND ? {shown} {among}
     """
-    return [TimedCall(WrittenLine(0, *row[:6]), row[6], row[7]) for row in store.rows(sql, (*times, *(of_home or ())))]
+    return [
+        TimedCall(WrittenLine(0, *row[:6]), row[6], row[7])
+        for row in store.rows(sql, (*times, *(of_home or ())))
+    ]
 
 
 def redact(connection: Connection) -> bool:
@@ -78,11 +87,19 @@ def redact(connection: Connection) -> bool:
     from ...text.sanitize import for_storage
 
     before = _calls(connection)
-    after = [call._replace(argument=for_storage(call.argument), cwd=for_storage(call.cwd)) for call in before]
+    after = [
+        call._replace(argument=for_storage(call.argument), cwd=for_storage(call.cwd))
+        for call in before
+    ]
     changed = [new for old, new in zip(before, after) if old != new]
     insert(connection, changed)
     return bool(changed)
 
 
-def _calls(connection: Connection, condition: str = "", values: tuple[int, ...] = ()) -> list[SubAgentCall]:
-    return [SubAgentCall._make(row) for row in fetch(connection, f"SELECT * FROM {_TABLE} {condition}", values)]
+def _calls(
+    connection: Connection, condition: str = "", values: tuple[int, ...] = ()
+) -> list[SubAgentCall]:
+    return [
+        SubAgentCall._make(row)
+        for row in fetch(connection, f"SELECT * FROM {_TABLE} {condition}", values)
+    ]

@@ -1,5 +1,5 @@
-"""Whole listings of the store: the tool uses of each conversation, from which patterns are found; hours and places of
-work; and the transcripts that a team may share, without what rules exclude."""
+"""Whole listings of the store: the tool uses of each conversation, from which patterns are found;
+hours and places of work; and the transcripts that a team may share, without what rules exclude."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
@@ -18,12 +18,16 @@ _STEPS = """
     UNION ALL SELECT id, 'user', '', timestamp, '', byte_offset, message, '', '', '', '', NULL, NULL
     FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 AND role = 'user' {shown} ORDER BY 1
 """
-_HAS_ITEM = " AND EXISTS (SELECT 1 FROM carray(?) AS item WHERE item.value BETWEEN c.first_item AND c.last_item)"
+_HAS_ITEM = (
+    " AND EXISTS (SELECT 1 FROM carray(?) AS item WHERE item.value BETWEEN c.first_item "
+    "AND c.last_item)"
+)
 
 
 class ConversationSteps(NamedTuple):
-    """A conversation and its steps in file order: its tool uses and, without text, its user entries. Items that a fork
-    copied (they count in the original) and items that rules exclude are omitted."""
+    """A conversation and its steps in file order: its tool uses and, without text, its user
+    entries. Items that a fork copied (they count in the original) and items that rules exclude are
+    omitted."""
 
     conversation: Conversation
     steps: list[StoredEntry]
@@ -32,29 +36,37 @@ class ConversationSteps(NamedTuple):
 def conversation_steps(
     store: SqliteStore, wanted: Filter, *, failing: Callable[[str], object] | None = None
 ) -> Iterator[ConversationSteps]:
-    """Yield the conversations that fit, the latest first, at most `wanted.limit`; `failing`: only those in which a tool
-    use failed with an error of which it returns something true. Raises DatabaseError."""
+    """Yield the conversations that fit, the latest first, at most `wanted.limit`; `failing`: only
+    those in which a tool use failed with an error of which it returns something true. Raises
+    DatabaseError."""
     excluding = store.is_excluding()
     condition, values = listed(wanted, excluding)
     if failing:
         with explained(store.path):
-            errors = store.connection.execute("SELECT id, error FROM memory_tool_uses WHERE outcome = 'error'")
+            errors = store.connection.execute(
+                "SELECT id, error FROM memory_tool_uses WHERE outcome = 'error'"
+            )
             condition += _HAS_ITEM
             values.append(ids_of([id for id, error in errors if failing(error or "")]))
     condition += " AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)" if excluding else ""
     steps_sql = _STEPS.format(shown=f"AND {item_shown('id')}" if excluding else "")
     sql = (
-        f"SELECT c.first_item, c.last_item, {conversation_columns(excluding)} FROM {CONVERSATIONS} WHERE {condition} "
+        f"SELECT c.first_item, c.last_item, {conversation_columns(excluding)} FROM "
+        f"{CONVERSATIONS} WHERE {condition} "
         "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
     )
     with explained(store.path):
         for first, last, *row in store.connection.execute(sql, (*values, wanted.limit)).fetchall():
-            steps = [StoredEntry._make(step) for step in store.connection.execute(steps_sql, (first, last))]
+            steps = [
+                StoredEntry._make(step)
+                for step in store.connection.execute(steps_sql, (first, last))
+            ]
             yield ConversationSteps(conversation_of(row), steps)
 
 
 class WorkHour(NamedTuple):
-    """An hour of a day (`2026-02-21`, local time): the conversations that began in it, and their messages."""
+    """An hour of a day (`2026-02-21`, local time): the conversations that began in it, and their
+    messages."""
 
     day: str
     hour: int
@@ -63,7 +75,8 @@ class WorkHour(NamedTuple):
 
 
 class WorkPlace(NamedTuple):
-    """A directory in which sessions of a runtime were started, and the end of the last in milliseconds (or None)."""
+    """A directory in which sessions of a runtime were started, and the end of the last in
+    milliseconds (or None)."""
 
     directory: str
     runtime: str
@@ -72,7 +85,8 @@ class WorkPlace(NamedTuple):
 
 
 def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
-    """Return the hours in which conversations that fit began, the earliest first. Raises DatabaseError."""
+    """Return the hours in which conversations that fit began, the earliest first. Raises
+    DatabaseError."""
     excluding = store.is_excluding()
     condition, values = listed(wanted, excluding)
     messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})" if excluding else "c.entry_count"
@@ -89,8 +103,8 @@ def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
 
 
 def work_places(store: SqliteStore, homes: tuple[str, ...] | None = None) -> list[WorkPlace]:
-    """Return the directories of these groups that have conversations, each with its runtimes, the latest first; ''
-    stands for an unknown or private one. Raises DatabaseError."""
+    """Return the directories of these groups that have conversations, each with its runtimes, the
+    latest first; '' stands for an unknown or private one. Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = listed(Filter(homes=homes), excluding)
     directory = unless_private("f.cwd") if excluding else "f.cwd"
@@ -104,9 +118,10 @@ def work_places(store: SqliteStore, homes: tuple[str, ...] | None = None) -> lis
 
 
 class StoredFile(NamedTuple):
-    """A transcript in the store, as FileState has it; `given_title` is a title that a person gave it,
-    `known_title` the one by which rules may name it. The next item gets `next_number`; `ranges` are the first and last
-    numbers of existing items, and `hidden` those that rules exclude: all, if `is_excluded`."""
+    """A transcript in the store, as FileState has it; `given_title` is a title that a person gave
+    it, `known_title` the one by which rules may name it. The next item gets `next_number`; `ranges`
+    are the first and last numbers of existing items, and `hidden` those that rules exclude: all, if
+    `is_excluded`."""
 
     id: int
     home: str
@@ -139,7 +154,8 @@ def store_id(store: SqliteStore) -> int:
 
 
 def stored_files(store: SqliteStore) -> list[StoredFile]:
-    """Return the transcripts of this machine, in the order in which they were first stored. Raises DatabaseError."""
+    """Return the transcripts of this machine, in the order in which they were first stored. Raises
+    DatabaseError."""
     sql = f"""
         SELECT id, home, file_path, session_id, source, title, iif(title_rank >= {GIVEN_TITLE}, title, ''), {SAID},
             cwd, first_entry_timestamp, last_entry_timestamp, next_ordinal
@@ -154,13 +170,21 @@ def stored_files(store: SqliteStore) -> list[StoredFile]:
             hidden[item >> ITEM_BITS].add(item & NUMBERS)
     for first, last in store.rows(spans):
         of_file = ranges[first >> ITEM_BITS]
-        start = of_file.pop()[0] if of_file and of_file[-1][1] + 1 == first & NUMBERS else first & NUMBERS
+        start = (
+            of_file.pop()[0]
+            if of_file and of_file[-1][1] + 1 == first & NUMBERS
+            else first & NUMBERS
+        )
         of_file.append((start, last & NUMBERS))
     found = []
     for *of, title, given, said, cwd, first, last, number in store.rows(sql):
         id = of[0]
         own = tuple(ranges[id]), frozenset(hidden[id]), id in excluded
-        found.append(StoredFile._make((*of, title, given, title or title_by(said), cwd, first, last, number, *own)))
+        found.append(
+            StoredFile._make(
+                (*of, title, given, title or title_by(said), cwd, first, last, number, *own)
+            )
+        )
     return found
 
 
@@ -170,7 +194,8 @@ def common_items(store: SqliteStore) -> list[tuple[int, int]]:
 
 
 def spans_from(store: SqliteStore, file_id: int, first: int) -> list[StoredSpan]:
-    """Return the conversations of a file that have items from the number `first` on, in order. Raises DatabaseError."""
+    """Return the conversations of a file that have items from the number `first` on, in order.
+    Raises DatabaseError."""
     sql = (
         "SELECT first_item, last_item, first_message_at, last_message_at, entry_count, text_bytes "
         "FROM memory_conversations WHERE file_id = ? AND last_item >= ? ORDER BY first_item"

@@ -1,8 +1,10 @@
-"""Finds transcripts with words of a person that an earlier version left out, and has them ingested again.
+"""Finds transcripts with words of a person that an earlier version left out, and has them ingested
+again.
 
-A row of `memory_unread_words` is a file that an earlier version ingested. Each transcript is read once. If it has a
-message of a person that the store lacks, its file is forgotten, and the next ingestion takes it in as a whole. The same
-goes for a message that the store has with a program's block. Sessions whose transcript is gone stay as they are."""
+A row of `memory_unread_words` is a file that an earlier version ingested. Each transcript is read
+once. If it has a message of a person that the store lacks, its file is forgotten, and the next
+ingestion takes it in as a whole. The same goes for a message that the store has with a program's
+block. Sessions whose transcript is gone stay as they are."""
 
 from __future__ import annotations
 
@@ -38,11 +40,16 @@ _BATCH = 1000  # messages
 _BEFORE_WORDS = ("<", "[[ ##", '"<')  # how messages begin that may have a program's block
 
 
-def forget_incomplete(store: SqliteStore, directories: Iterable[SourceDirectory], seconds: float) -> int:
-    """Forget the files that lack words of a person, as far as so many seconds allow; return their number. To be called
-    before an ingestion of `directories`: only their files are forgotten. Raises DatabaseError."""
+def forget_incomplete(
+    store: SqliteStore, directories: Iterable[SourceDirectory], seconds: float
+) -> int:
+    """Forget the files that lack words of a person, as far as so many seconds allow; return their
+    number. To be called before an ingestion of `directories`: only their files are forgotten.
+    Raises DatabaseError."""
     deadline = time.monotonic() + seconds
-    places = {(directory.home, directory.root) for directory in directories if directory.is_expected()}
+    places = {
+        (directory.home, directory.root) for directory in directories if directory.is_expected()
+    }
     incomplete: dict[str, list[str]] = {}
     read: list[int] = []
     for file_id, home, root, file_path, end in store.rows(_WAITING):
@@ -56,7 +63,8 @@ def forget_incomplete(store: SqliteStore, directories: Iterable[SourceDirectory]
     if read:
         with store.transaction() as connection:
             connection.executemany(
-                "DELETE FROM memory_unread_words WHERE file_id = ?", [(file_id,) for file_id in read]
+                "DELETE FROM memory_unread_words WHERE file_id = ?",
+                [(file_id,) for file_id in read],
             )
     for home, keys in incomplete.items():
         store.forget(home, *keys)
@@ -64,13 +72,17 @@ def forget_incomplete(store: SqliteStore, directories: Iterable[SourceDirectory]
 
 
 def _lacks_words(store: SqliteStore, path: str, home: str, end: int) -> bool:
-    """Check if the first `end` bytes of a transcript have words that the store lacks; False if it cannot be read."""
+    """Check if the first `end` bytes of a transcript have words that the store lacks; False if it
+    cannot be read."""
     try:
         with Opened(path) as descriptor:
             said = _said(descriptor, home, end)
             while batch := dict(islice(said, _BATCH)):
                 stored = dict(fetch(store.connection, _STORED, (ids_of(batch),)))
-                if any(key not in stored or _has_block(stored[key], text) for key, text in batch.items()):
+                if any(
+                    key not in stored or _has_block(stored[key], text)
+                    for key, text in batch.items()
+                ):
                     return True
     except Exception:  # ingesting it reports the reason
         return False
@@ -84,7 +96,9 @@ def _said(descriptor: int, home: str, end: int) -> Iterator[tuple[int, str]]:
         return
     reader = TranscriptReader(runtime, first_line(descriptor), decode_line)
     size = min(end, os.fstat(descriptor).st_size)
-    left_out = TranscriptReader(runtime, first_line(descriptor)).offsets_off_branch(descriptor, size)
+    left_out = TranscriptReader(runtime, first_line(descriptor)).offsets_off_branch(
+        descriptor, size
+    )
     for entry in reader.forward(lines_forward(descriptor, 0, size), left_out=left_out):
         if isinstance(entry, Entry) and entry.role == "user":
             key = entry_key(home, entry)
@@ -96,4 +110,8 @@ def _said(descriptor: int, home: str, end: int) -> Iterator[tuple[int, str]]:
 
 def _has_block(stored: str | None, text: str) -> bool:
     """Check if a stored message has a block that is not part of the person's words."""
-    return stored is not None and stored.startswith(_BEFORE_WORDS) and stored not in (EXCLUDED, for_people(text))
+    return (
+        stored is not None
+        and stored.startswith(_BEFORE_WORDS)
+        and stored not in (EXCLUDED, for_people(text))
+    )

@@ -1,8 +1,9 @@
-"""The lines that items wrote, as keyed hashes, found by `why`. unread_lines.py hashes those that ingest did not.
+"""The lines that items wrote, as keyed hashes, found by `why`. unread_lines.py hashes those that
+ingest did not.
 
-The key lies outside the store's directory, so that a copy of that does not tell which lines were written. It never goes
-to a team. A store whose key is lost gets another, and its lines are read again from the transcripts.
-"""
+The key lies outside the store's directory, so that a copy of that does not tell which lines were
+written. It never goes to a team. A store whose key is lost gets another, and its lines are read
+again from the transcripts."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ MOST_ITEMS = 64  # with one line: more say nothing of who wrote it
 
 
 class WrittenLine(NamedTuple):
-    """An item that wrote a line: `hash` of the line, when (milliseconds or None), the argument of its call (a path or
-    a command), and the file that has the item."""
+    """An item that wrote a line: `hash` of the line, when (milliseconds or None), the argument of
+    its call (a path or a command), and the file that has the item."""
 
     hash: int
     item: int
@@ -40,7 +41,8 @@ class WrittenLine(NamedTuple):
 
 
 class TimedCall(NamedTuple):
-    """An edit or a command: the item, the directory that it was made in, and its outcome ('' if unknown)."""
+    """An edit or a command: the item, the directory that it was made in, and its outcome ('' if
+    unknown)."""
 
     item: WrittenLine
     directory: str
@@ -53,16 +55,20 @@ def key_path(database: str) -> str:
 
 
 def key_for(store: SqliteStore) -> bytes:
-    """Return the key of a store that is written to; make one if there is none. Raises DatabaseError, OSError."""
+    """Return the key of a store that is written to; make one if there is none. Raises
+    DatabaseError, OSError."""
     known = known_key(store.path)
     if known:
-        if os.path.lexists(before := _key_of_0_3(store.path)):  # it is written first, so that none is lost
+        # it is written first, so that none is lost
+        if os.path.lexists(before := _key_of_0_3(store.path)):
             write_private(key_path(store.path), known)
             os.unlink(before)
         return known
     with store.transaction() as connection:
         connection.execute("DELETE FROM memory_written_lines")
-        connection.execute("INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM memory_file_states")
+        connection.execute(
+            "INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM memory_file_states"
+        )
         known = known_key(store.path)  # another process may have been quicker
         if not known:
             known = secrets.token_bytes(KEY_BYTES)
@@ -84,9 +90,11 @@ def _key_of_0_3(database: str) -> str:
     return f"{os.path.dirname(database)}/{KEY_FILE}"
 
 
-def writers(store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | None = None) -> list[WrittenLine]:
-    """Return the items that wrote these lines, the earliest first, without what failed or rules exclude; none of a line
-    that more than MOST_ITEMS wrote. Raises DatabaseError."""
+def writers(
+    store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | None = None
+) -> list[WrittenLine]:
+    """Return the items that wrote these lines, the earliest first, without what failed or rules
+    exclude; none of a line that more than MOST_ITEMS wrote. Raises DatabaseError."""
     shown = f"AND {item_shown('t.id')}" if store.is_excluding() else ""
     group = f"AND f.home IN ({', '.join('?' * len(homes))})" if homes is not None else ""
     sql = f"""
@@ -101,9 +109,11 @@ def writers(store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | 
     return found
 
 
-def calls_between(store: SqliteStore, since: int, until: int, homes: tuple[str, ...] | None) -> list[TimedCall]:
-    """Return the edits and commands made between two times, the earliest first, without excluded ones: at most
-    MOST_CALLS, the latest. Raises DatabaseError."""
+def calls_between(
+    store: SqliteStore, since: int, until: int, homes: tuple[str, ...] | None
+) -> list[TimedCall]:
+    """Return the edits and commands made between two times, the earliest first, without excluded
+    ones: at most MOST_CALLS, the latest. Raises DatabaseError."""
     shown = f"AND {item_shown('t.id')}" if store.is_excluding() else ""
     group = f"AND f.home IN ({', '.join('?' * len(homes))})" if homes is not None else ""
     sql = f"""
@@ -128,12 +138,14 @@ def is_without_lines(connection: Connection, file_id: int) -> bool:
 
 def insert(connection: Connection, lines: Sequence[tuple[int, int]]) -> None:
     """Write lines, as (hash, item), within the caller's transaction."""
-    connection.executemany("INSERT OR IGNORE INTO memory_written_lines VALUES (?, ?)", sorted(lines))
+    connection.executemany(
+        "INSERT OR IGNORE INTO memory_written_lines VALUES (?, ?)", sorted(lines)
+    )
 
 
 def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:
-    """Remove the lines of the items from `first` to `last`; those of items with new ids move. A scan without the index
-    that forgetting makes."""
+    """Remove the lines of the items from `first` to `last`; those of items with new ids move. A
+    scan without the index that forgetting makes."""
     sql = "SELECT line, item FROM memory_written_lines WHERE item BETWEEN ? AND ?"
     rows = fetch(connection, sql, (first, last))
     connection.executemany("DELETE FROM memory_written_lines WHERE line = ? AND item = ?", rows)

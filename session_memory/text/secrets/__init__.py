@@ -1,8 +1,8 @@
 """Finds secrets in text and redacts them: `find_secrets`, `redact`. rules.tsv says what is one.
 
-The first look is here, with plain string methods: it finds the keywords of rules, and the signs of assignments to names
-like PASSWORD. Few texts have one. Only for these, scan.py loads `re`, the regexes and the judge: prompts wait for this.
-"""
+The first look is here, with plain string methods: it finds the keywords of rules, and the signs of
+assignments to names like PASSWORD. Few texts have one. Only for these, scan.py loads `re`, the
+regexes and the judge: prompts wait for this."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ LEAST_RUN = 14  # as long as the shortest of tokens and of the values that rules
 LONG_RUN = b"\xff" * LEAST_RUN
 TIME = b"0000 00 00T00:00"  # as it is among the shapes
 LONGEST_TIME = 32
-# In bytes: a text is searched as ASCII, one byte a character, so that the places are those in the text.
+# In bytes: a text is searched as ASCII, one byte a character, so that the places are those in the
+# text.
 DIGITS = b"0123456789"
 RUN_CHARACTERS = (ALPHANUMERIC + "_+/=-.~:%$@!&#?*^|{}").encode()
 IN_RUNS = bytes(255 if code in RUN_CHARACTERS else 0 for code in range(256))
@@ -60,7 +61,8 @@ FLAG_ENDS = ("=", " ", "\t", "\\")
 
 
 class Secret:
-    """A secret is `text[start:end]`; `kind` says what it is in a few words, as in `[redacted: kind]`."""
+    """A secret is `text[start:end]`; `kind` says what it is in a few words, as in `[redacted:
+    kind]`."""
 
     def __init__(self, kind: str, start: int, end: int) -> None:
         self.kind = kind
@@ -78,8 +80,8 @@ class Secret:
 
 
 class Spots:
-    """Places for the second look: numbers of rules with the places of their keywords; values of names like PASSWORD;
-    (start, end) of long runs that may be the value of a name of a rule."""
+    """Places for the second look: numbers of rules with the places of their keywords; values of
+    names like PASSWORD; (start, end) of long runs that may be the value of a name of a rule."""
 
     def __init__(self) -> None:
         self.rules: list[tuple[int, int]] = []
@@ -91,8 +93,9 @@ class Spots:
 
 
 def redact(text: str) -> str:
-    """Return `text` with `[redacted: kind]` in place of every secret. Never raise for a string. Search until nothing is
-    found: a secret next to another one may be found only when that is gone."""
+    """Return `text` with `[redacted: kind]` in place of every secret. Never raise for a string.
+    Search until nothing is found: a secret next to another one may be found only when that is
+    gone."""
     while secrets := find_secrets(text):
         parts = []
         end = 0
@@ -115,7 +118,8 @@ def find_secrets(text: str) -> list[Secret]:
 
 def spots(text: str) -> Spots:
     """Return where secrets may be."""
-    shadow = text.encode("ascii", "replace")  # one byte a character: a place in it is that in the text
+    # one byte a character: a place in it is that in the text
+    shadow = text.encode("ascii", "replace")
     small = shadow.lower()
     if b"\\" in shadow:  # the letter of an escape is no part of the word behind it
         shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
@@ -123,10 +127,14 @@ def spots(text: str) -> Spots:
     found = Spots()
     _find_in_runs(found, shadow, shape)
     if signs := _find_places(found, text, small):
-        found.values = [value for value in assigned_values(text, signs) if may_be_secret(text, value)]
+        found.values = [
+            value for value in assigned_values(text, signs) if may_be_secret(text, value)
+        ]
     for number, keyword in TABLES.digits:
         if keyword in shape:
-            found.rules += [(number, at) for at in places(shape, keyword) if begins_number(shape, at)]
+            found.rules += [
+                (number, at) for at in places(shape, keyword) if begins_number(shape, at)
+            ]
     return found
 
 
@@ -136,7 +144,8 @@ def begins_number(shape: bytes, at: int) -> bool:
 
 
 def _find_in_runs(found: Spots, shadow: bytes, shape: bytes) -> None:
-    """Add what stands in long runs without blanks and brackets: in those with a digit, as tokens have, or very long."""
+    """Add what stands in long runs without blanks and brackets: in those with a digit, as tokens
+    have, or very long."""
     inside = shadow.translate(IN_RUNS) + b"\0"
     find = inside.find
     runs = []
@@ -159,7 +168,9 @@ def _find_in_runs(found: Spots, shadow: bytes, shape: bytes) -> None:
                 opening = before[len(before.rstrip(OPENS_RUN)) :]
                 if opening.strip(NO_SIGNS):
                     first -= len(opening)
-            if (first < start and names_rule(shadow, first)) or names_rule_within(shadow, start, end - SHORTEST_VALUE):
+            if (first < start and names_rule(shadow, first)) or names_rule_within(
+                shadow, start, end - SHORTEST_VALUE
+            ):
                 found.named.append((first, end))
         start = find(LONG_RUN, end)
     if runs:
@@ -167,7 +178,8 @@ def _find_in_runs(found: Spots, shadow: bytes, shape: bytes) -> None:
 
 
 def names_rule_within(shadow: bytes, start: int, end: int) -> bool:
-    """Check that the first or the last one of a sign within `shadow[start:end]` is behind the name of a rule."""
+    """Check that the first or the last one of a sign within `shadow[start:end]` is behind the name
+    of a rule."""
     for sign in SIGNS_WITHIN:
         at = shadow.find(sign, start, end)
         if at >= 0 and (names_rule(shadow, at) or names_rule(shadow, shadow.rfind(sign, at, end))):
@@ -176,9 +188,12 @@ def names_rule_within(shadow: bytes, start: int, end: int) -> bool:
 
 
 def _find_tokens(found: Spots, shadow: bytes, runs: list[bytes]) -> None:
-    """Add the keywords of tokens in the runs, looked up by their first word, or by what their only one begins with."""
+    """Add the keywords of tokens in the runs, looked up by their first word, or by what their only
+    one begins with."""
     # A run may begin with the end of an escape of JSON or of a terminal
-    rests = [run.lstrip(b"0123456789")[1:LONG_BEGINNING] for run in runs if run[0] in ENDS_OF_ESCAPES]
+    rests = [
+        run.lstrip(b"0123456789")[1:LONG_BEGINNING] for run in runs if run[0] in ENDS_OF_ESCAPES
+    ]
     joined = b" ".join(runs + rests)
     if b"%" in joined:  # or a URL's be in it
         joined = b" ".join([joined, *[part[2:LONG_BEGINNING] for part in joined.split(b"%")[1:]]])
@@ -193,17 +208,23 @@ def _find_tokens(found: Spots, shadow: bytes, runs: list[bytes]) -> None:
     for number, keyword in rows:
         if keyword in joined:
             is_inside = rule(number).form == "inside"
-            found.rules += [(number, at) for at in places(shadow, keyword) if is_inside or begins_word(shadow, at)]
+            found.rules += [
+                (number, at)
+                for at in places(shadow, keyword)
+                if is_inside or begins_word(shadow, at)
+            ]
 
 
 def begins_word(shadow: bytes, at: int) -> bool:
-    """Check that no letter or digit stands before `at`, except the end of an escape of JSON, a URL or a terminal."""
+    """Check that no letter or digit stands before `at`, except the end of an escape of JSON, a URL
+    or a terminal."""
     before = shadow[max(0, at - 3) : at]
     return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
 
 
 def names_rule(shadow: bytes, sign: int) -> bool:
-    """Check that the name before a sign is one of a rule, or holds one; its words may be parted by signs or by case."""
+    """Check that the name before a sign is one of a rule, or holds one; its words may be parted by
+    signs or by case."""
     if shadow[sign + 1 : sign + 3] == b"//":
         return False
     before = shadow[max(0, sign - NAME_WITHIN) : sign].rstrip(BEHIND_NAME)
@@ -220,7 +241,9 @@ def is_of_rule(name: bytes) -> bool:
     words = name.lower().translate(AS_WORDS).split()
     if not words:
         return False
-    if words[-1].endswith(ENDINGS) or not TABLES.names.isdisjoint([*words, *map(bytes.__add__, words, words[1:])]):
+    if words[-1].endswith(ENDINGS) or not TABLES.names.isdisjoint(
+        [*words, *map(bytes.__add__, words, words[1:])]
+    ):
         return True
     last = name.rsplit(b" ", 1)[-1]  # its words may be parted by case
     is_parted = last[1:] != last[1:].lower() and last != last.upper()
@@ -229,13 +252,16 @@ def is_of_rule(name: bytes) -> bool:
 
 
 def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
-    """Add the keywords of rules for places. Return the signs behind what may be names, see `_look_behind_name`."""
+    """Add the keywords of rules for places. Return the signs behind what may be names, see
+    `_look_behind_name`."""
     signs: dict[int, bool] = {}
     roots = TABLES.roots
     marks = root_marks(small)
     root = marks.find(1)
     while root >= 0:
-        for number, keyword, offset in roots.get(small[root : root + 3]) or roots.get(small[root : root + 2]) or ():
+        for number, keyword, offset in (
+            roots.get(small[root : root + 3]) or roots.get(small[root : root + 2]) or ()
+        ):
             at = root - offset
             if at < 0 or not small.startswith(keyword, at):
                 continue
@@ -253,25 +279,37 @@ def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
         root = marks.find(1, root + 1)
     for gate, others in TABLES.gates.items():
         if gate in small:
-            found.rules += [(number, at) for number, keyword in others for at in places(small, keyword)]
+            found.rules += [
+                (number, at) for number, keyword in others for at in places(small, keyword)
+            ]
     if not text.isascii():
-        for letter in FOREIGN_WORDS.keys() & set(text.encode("utf-8", "ignore").translate(None, ASCII).decode()):
+        for letter in FOREIGN_WORDS.keys() & set(
+            text.encode("utf-8", "ignore").translate(None, ASCII).decode()
+        ):
             spots = [at for word in FOREIGN_WORDS[letter] for at in places(text, word)]
             found.rules += [(number, at) for number in TABLES.foreign for at in spots]
     return signs
 
 
 def root_marks(text: bytes) -> bytes:
-    """Return a 1 where a root of keywords may stand: its first three characters have the bit of its group."""
-    first, second, third = [int.from_bytes(text.translate(column), "little") for column in TABLES.columns]
+    """Return a 1 where a root of keywords may stand: its first three characters have the bit of its
+    group."""
+    first, second, third = [
+        int.from_bytes(text.translate(column), "little") for column in TABLES.columns
+    ]
     return (first & second >> 8 & third >> 16).to_bytes(len(text), "little").translate(ANY_BIT)
 
 
 def holds_password(small: bytes, at: int) -> bool:
-    """Check that near behind `at` a word has digits or signs among its letters, as what a sentence calls a password."""
+    """Check that near behind `at` a word has digits or signs among its letters, as what a sentence
+    calls a password."""
     for word in small[at : at + PASSWORD_WITHIN].split():
         rest = word.translate(None, LETTERS_AND_ENDS)
-        if len(word) >= 4 and rest and (rest.translate(None, DIGITS) or len(rest) < len(word.strip(ENDS_OF_WORDS))):
+        if (
+            len(word) >= 4
+            and rest
+            and (rest.translate(None, DIGITS) or len(rest) < len(word.strip(ENDS_OF_WORDS)))
+        ):
             return True
     return False
 
@@ -280,7 +318,12 @@ def stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
     """Check that the option at `option` is one of a command that has one of these names."""
     for name in names:
         start = small.rfind(name, max(0, option - COMMAND_WITHIN), option + 1)
-        between = small[start:option].replace(b"\\\n", b" ").replace(b"\\\\n", b" ").replace(b"\\\r\n", b" ")
+        between = (
+            small[start:option]
+            .replace(b"\\\n", b" ")
+            .replace(b"\\\\n", b" ")
+            .replace(b"\\\r\n", b" ")
+        )
         if start >= 0 and not any(end in between for end in ENDS_OF_COMMANDS):
             return True
     return False
@@ -296,11 +339,13 @@ def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue
         if value is not None:
             yield value
             if value.end - value.start > LONG_VALUE:
-                end = value.end  # no other one is looked for within it, lest time grows faster than the text
+                # no other one is looked for within it, lest time grows faster than the text
+                end = value.end
 
 
 def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) -> None:
-    """Add the sign of an assignment (False), or the end of an option (True), behind what may be the name at `at`."""
+    """Add the sign of an assignment (False), or the end of an option (True), behind what may be the
+    name at `at`."""
     rest = small[at : at + LONGEST_REST].lstrip(REST_OF_NAME)
     end = at + min(LONGEST_REST, len(small) - at) - len(rest)
     behind = rest.lstrip(BEHIND_NAME)
@@ -311,7 +356,8 @@ def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) 
 
 
 def may_be_secret(text: str, value: AssignedValue) -> bool:
-    """Check, before `re` is loaded, that a value is no mere word where a secret, token or key is none."""
+    """Check, before `re` is loaded, that a value is no mere word where a secret, token or key is
+    none."""
     is_sure = value.word == "password" or value.form == "env"
     return is_sure or not text[value.start : value.end].isalpha()
 

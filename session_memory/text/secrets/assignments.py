@@ -1,6 +1,8 @@
-"""The value that is assigned to a name like DB_PASSWORD or apiKey: where it begins and ends. Pure, and without `re`.
+"""The value that is assigned to a name like DB_PASSWORD or apiKey: where it begins and ends. Pure,
+and without `re`.
 
-In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand as a string within another file."""
+In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand as a string within
+another file."""
 
 from __future__ import annotations
 
@@ -9,19 +11,34 @@ from . import AFTER_WORDS, ALPHANUMERIC, BETWEEN, NAME_WITHIN
 QUOTES = "\"'`"
 # By the word that a name ends in; words are parted by `_`, `-`, `.` and by case.
 WORDS = {
-    **dict.fromkeys(("password", "passwd", "passwort", "passphrase", "passcode", "passe", "pw", "pwd"), "password"),
+    **dict.fromkeys(
+        ("password", "passwd", "passwort", "passphrase", "passcode", "passe", "pw", "pwd"),
+        "password",
+    ),
     "pass": "pass",
-    **{"kennwort": "password", "secret": "secret", "seed": "seed", "token": "token", "key": "key", "apikey": "key"},
+    **{
+        "kennwort": "password",
+        "secret": "secret",
+        "seed": "seed",
+        "token": "token",
+        "key": "key",
+        "apikey": "key",
+    },
 }
 GLUED = {
-    **dict.fromkeys(("password", "passwd", "passphrase", "dbpass", "userpass", "smtppass", "dbpw", "pwd"), "password"),
+    **dict.fromkeys(
+        ("password", "passwd", "passphrase", "dbpass", "userpass", "smtppass", "dbpw", "pwd"),
+        "password",
+    ),
     **dict.fromkeys(("clientsecret", "appsecret", "apisecret", "jwtsecret"), "secret"),
     **dict.fromkeys(("authtoken", "accesstoken", "apitoken", "bottoken", "refreshtoken"), "token"),
     **dict.fromkeys(("apikey", "accesskey", "secretkey", "privatekey", "authkey"), "key"),
 }
-SEEDS = ("mfa", "otp", "totp", "hotp", "2fa", "authenticator", "wallet")  # of what a seed is a secret
+# of what a seed is a secret
+SEEDS = ("mfa", "otp", "totp", "hotp", "2fa", "authenticator", "wallet")
 DIRECTORIES = ("PWD", "OLDPWD")  # of a shell
-MOST_BETWEEN = 4  # characters of both from the word to the sign, where these are not blanks before the sign
+# characters of both from the word to the sign, where these are not blanks before the sign
+MOST_BETWEEN = 4
 NAME_CHARACTERS = ALPHANUMERIC + "_.-"
 AS_BLANKS = {ord(sign): " " for sign in "_.-"}  # what parts the words of a name
 NO_DIGITS = NAME_CHARACTERS[10:] + " \t\r\"'`()[]{}<>,:;=+*/\\&|?!@#$%^~"
@@ -29,21 +46,38 @@ VALUE_WITHIN = 4096
 BLANKS = " \t"
 MOST_BLANKS = 40
 MARK = "[redacted"
-# What may stand before the name where an assignment is all of its line: prompts of a shell, diffs, lists, listings.
+# What may stand before the name where an assignment is all of its line: prompts of a shell, diffs,
+# lists, listings.
 BEFORE_NAMES = "$#>+-→|0123456789 \t\"'`*"
-KEYWORDS = ("export", "set", "setx", "env", "arg", "declare", "local", "readonly", "let", "const", "var")
+KEYWORDS = (
+    "export",
+    "set",
+    "setx",
+    "env",
+    "arg",
+    "declare",
+    "local",
+    "readonly",
+    "let",
+    "const",
+    "var",
+)
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 _ENDS = ".,:;"
 
 
 class AssignedValue:
-    """`text[start:end]` is what the name is given. `word` is the word that the name ends in (password, pass, secret,
-    seed, token or key) and `qualifier` the one before it, both in lower case.
+    """`text[start:end]` is what the name is given. `word` is the word that the name ends in
+    (password, pass, secret, seed, token or key) and `qualifier` the one before it, both in lower
+    case.
 
-    `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for name=value, `flag` for
-    --name value, else ''. `quote` is the quotation mark that the value stands in, else ''."""
+    `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for
+    name=value, `flag` for --name value, else ''. `quote` is the quotation mark that the value
+    stands in, else ''."""
 
-    def __init__(self, word: str, qualifier: str, form: str, quote: str, start: int, end: int) -> None:
+    def __init__(
+        self, word: str, qualifier: str, form: str, quote: str, start: int, end: int
+    ) -> None:
         self.word = word
         self.qualifier = qualifier
         self.form = form
@@ -53,8 +87,8 @@ class AssignedValue:
 
 
 def assigned_value(text: str, sign: int) -> AssignedValue | None:
-    """Return the value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a name that ends in one
-    of the WORDS is before it; else None."""
+    """Return the value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a
+    name that ends in one of the WORDS is before it; else None."""
     name_start, name_end = _name_before(text, sign)
     if name_start < 0:
         return None
@@ -78,7 +112,11 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
             return None  # as most of them: nothing else is a secret without a digit
     line_start, is_first = _line_before(text, name_start)
     if ends_line:
-        start = _next_line_value(text, start, name_start - line_start) if is_first and text[sign] == ":" else -1
+        start = (
+            _next_line_value(text, start, name_start - line_start)
+            if is_first and text[sign] == ":"
+            else -1
+        )
         if start < 0:
             return None
         if text[sign + 1 : start].strip().startswith((">", "|")):
@@ -112,17 +150,21 @@ def flag_value(text: str, end: int) -> AssignedValue | None:
 
 
 def word_of(name: str) -> tuple[str, str]:
-    """Return the word that a name ends in, as the WORDS call it, and the word before it; '' for none."""
+    """Return the word that a name ends in, as the WORDS call it, and the word before it; '' for
+    none."""
     words = words_of(name)
     last = words[-1] if words else ""
     qualifier = words[-2] if len(words) > 1 else ""
     if name in DIRECTORIES or (last == "seed" and qualifier not in SEEDS):
         return "", qualifier
-    return WORDS.get(last) or next((GLUED[end] for end in GLUED if last.endswith(end)), ""), qualifier
+    return WORDS.get(last) or next(
+        (GLUED[end] for end in GLUED if last.endswith(end)), ""
+    ), qualifier
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of an identifier in lower case, without digits at its end: dbPassword_2: db, password."""
+    """Return the words of an identifier in lower case, without digits at its end: dbPassword_2: db,
+    password."""
     words: list[str] = []
     word = ""
     name = name.rstrip(AFTER_WORDS)
@@ -130,7 +172,9 @@ def words_of(name: str) -> list[str]:
         return name.translate(AS_BLANKS).split()
     for at, character in enumerate(name):
         following = name[at + 1 : at + 2]
-        begins = character.isupper() and (not word.isupper() or (following.islower() and len(word) > 1))
+        begins = character.isupper() and (
+            not word.isupper() or (following.islower() and len(word) > 1)
+        )
         if word and (begins or not character.isalnum()):
             words.append(word.lower())
             word = ""
@@ -140,9 +184,10 @@ def words_of(name: str) -> list[str]:
 
 
 def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int, str]:
-    """Return where the value at `start` begins and ends, without its quotation marks, and the mark. One without a mark
-    ends at white space, or where what it is part of goes on or ends; with `is_line`, where it is all of its line, only
-    at white space and at the quotation mark or the escape that ends a string around it."""
+    """Return where the value at `start` begins and ends, without its quotation marks, and the mark.
+    One without a mark ends at white space, or where what it is part of goes on or ends; with
+    `is_line`, where it is all of its line, only at white space and at the quotation mark or the
+    escape that ends a string around it."""
     at = start
     while text[at : at + 1] == "\\":
         at += 1
@@ -157,8 +202,10 @@ def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int,
 
 
 def _name_before(text: str, sign: int) -> tuple[int, int]:
-    """Return where the name before a sign begins and ends; -1 where there is none, or the sign is no assignment."""
-    if text[sign + 1 : sign + 2] == ":" or (sign and text[sign - 1] in "!<>=:~"):  # a::b, a != b; `:=` is at its `:`
+    """Return where the name before a sign begins and ends; -1 where there is none, or the sign is
+    no assignment."""
+    # a::b, a != b; `:=` is at its `:`
+    if text[sign + 1 : sign + 2] == ":" or (sign and text[sign - 1] in "!<>=:~"):
         return -1, -1
     end = sign
     lowest = max(0, sign - MOST_BLANKS)
@@ -170,9 +217,12 @@ def _name_before(text: str, sign: int) -> tuple[int, int]:
     lowest = max(0, end - NAME_WITHIN)
     while start > lowest and text[start - 1] in NAME_CHARACTERS:
         start -= 1
-    if text[start - 1 : start] == "\\" and text[start : start + 1] in tuple("nrt"):  # the escape of a line feed
+    # the escape of a line feed
+    if text[start - 1 : start] == "\\" and text[start : start + 1] in tuple("nrt"):
         start += 1
-    if sign - start - len(text[start:end].rstrip(AFTER_WORDS)) > MOST_BETWEEN and text[sign - 2 : sign].strip(BLANKS):
+    if sign - start - len(text[start:end].rstrip(AFTER_WORDS)) > MOST_BETWEEN and text[
+        sign - 2 : sign
+    ].strip(BLANKS):
         return -1, -1
     return start, end
 
@@ -187,29 +237,36 @@ def _value_start(text: str, sign: int) -> int:
     at = _after_blanks(text, at)
     if text[sign] == ":":
         at = _after_type(text, at)
-    if text[at : at + 1] in tuple("rbfuLN@$") and text[at + 1 : at + 2] in ('"', "'"):  # the prefix of a string
+    # the prefix of a string
+    if text[at : at + 1] in tuple("rbfuLN@$") and text[at + 1 : at + 2] in ('"', "'"):
         at += 1
     return at
 
 
 def _after_blanks(text: str, at: int) -> int:
-    """Return the place behind the blanks at `at`, and behind a backslash that continues the line."""
+    """Return the place behind the blanks at `at`, and behind a backslash that continues the
+    line."""
     stop = at + MOST_BLANKS
     while at < stop and text[at : at + 1] in (" ", "\t"):
         at += 1
     end = at
     while text[end : end + 1] == "\\":
         end += 1
-    if end > at and (text[end : end + 1] in ("\n", "\r") or (end > at + 1 and text[end : end + 1] == "n")):
+    if end > at and (
+        text[end : end + 1] in ("\n", "\r") or (end > at + 1 and text[end : end + 1] == "n")
+    ):
         end += 2 if text[end] == "\r" else 1
         return _after_blanks(text, end) if at < stop else at
     return at
 
 
 def _after_type(text: str, at: int) -> int:
-    """Return the place behind a type and its sign, as of `password: str = "..."`; `at` where there is none."""
+    """Return the place behind a type and its sign, as of `password: str = "..."`; `at` where there
+    is none."""
     end = at
-    while end < at + MOST_BLANKS and (text[end : end + 1].isalnum() or text[end : end + 1] in tuple("_.&<>[]|? '")):
+    while end < at + MOST_BLANKS and (
+        text[end : end + 1].isalnum() or text[end : end + 1] in tuple("_.&<>[]|? '")
+    ):
         end += 1
     if end == at or text[end : end + 1] != "=":
         return at
@@ -218,14 +275,16 @@ def _after_type(text: str, at: int) -> int:
 
 
 def _is_line_end(text: str, at: int) -> bool:
-    """Check that the line ends at `at`, perhaps behind a sign of YAML for a text on the next lines."""
+    """Check that the line ends at `at`, perhaps behind a sign of YAML for a text on the next
+    lines."""
     while text[at : at + 1] in ("|", ">", "-", "+"):
         at += 1
     return at >= len(text) or text[at] in "\r\n" or text.startswith(("\\n", "\\r\\n"), at)
 
 
 def _next_line_value(text: str, at: int, indent: int) -> int:
-    """Return where the value on the next line begins, which is indented more than `indent`; -1 where there is none."""
+    """Return where the value on the next line begins, which is indented more than `indent`; -1
+    where there is none."""
     real, escaped = text.find("\n", at, at + 8), text.find("\\n", at, at + 8)
     if real < 0 and escaped < 0:
         return -1
@@ -251,10 +310,13 @@ def _end_of_line(text: str, start: int) -> int:
 
 
 def _line_before(text: str, name_start: int) -> tuple[int, bool]:
-    """Return where the line of a name begins, behind what listings put there, and whether nothing else is before it."""
+    """Return where the line of a name begins, behind what listings put there, and whether nothing
+    else is before it."""
     lowest = max(0, name_start - 80)
     escaped = text.rfind("\\n", lowest, name_start)
-    start = max(text.rfind("\n", lowest, name_start) + 1, escaped + 2 if escaped >= 0 else 0, lowest)
+    start = max(
+        text.rfind("\n", lowest, name_start) + 1, escaped + 2 if escaped >= 0 else 0, lowest
+    )
     before = text[start:name_start]
     if not before.strip(BEFORE_NAMES):
         return start + len(before.rpartition("→")[0]) + (1 if "→" in before else 0), True
@@ -263,8 +325,9 @@ def _line_before(text: str, name_start: int) -> tuple[int, bool]:
 
 
 def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int, str]:
-    """Return where a value ends that is the rest of its line, and its form; as it was, where something else follows it.
-    Of several words it is one only where all have digits, or where it is a phrase: YAML needs no quotation marks."""
+    """Return where a value ends that is the rest of its line, and its form; as it was, where
+    something else follows it. Of several words it is one only where all have digits, or where it is
+    a phrase: YAML needs no quotation marks."""
     if text[end : end + 1] in tuple(";&,") and _begins_another(text, end + 1):
         return end, ""
     stop = _end_of_unquoted(text, start, True)
@@ -277,13 +340,16 @@ def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int
     if len(words) == 1 and rest[-1] not in ",;{([":
         return start + len(rest), "line"
     has_digits = all(any(character.isdigit() for character in word) for word in words)
-    if 1 < len(words) <= 6 and (has_digits or (is_phrase and len(words) > 2 and rest.replace(" ", "").isalpha())):
+    if 1 < len(words) <= 6 and (
+        has_digits or (is_phrase and len(words) > 2 and rest.replace(" ", "").isalpha())
+    ):
         return start + len(rest), "line"
     return end, ""
 
 
 def _end_of_quoted(text: str, start: int, quote: str, backslashes: int) -> int:
-    """Return where the string ends begun by `quote` behind so many backslashes; -1 where the line ends before."""
+    """Return where the string ends begun by `quote` behind so many backslashes; -1 where the line
+    ends before."""
     at = start
     while (at := text.find(quote, at, start + VALUE_WITHIN)) >= 0:
         before = at
@@ -341,8 +407,11 @@ def _end_of_unquoted(text: str, start: int, is_line: bool) -> int:
 
 
 def _begins_another(text: str, at: int) -> bool:
-    """Check that another assignment begins at `at`, as in a query, a connection string or a list."""
+    """Check that another assignment begins at `at`, as in a query, a connection string or a
+    list."""
     end = at
-    while end < at + NAME_WITHIN and (text[end : end + 1] in tuple(NAME_CHARACTERS) or text[end : end + 1] == " "):
+    while end < at + NAME_WITHIN and (
+        text[end : end + 1] in tuple(NAME_CHARACTERS) or text[end : end + 1] == " "
+    ):
         end += 1
     return end > at and text[end : end + 1] == "="

@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The most common pairs of letters in English and code: three quarters of the pairs in words, a fifth by chance.
+# The most common pairs of letters in English and code: three quarters of the pairs in words, a
+# fifth by chance.
 PAIRS = frozenset(
     re.findall(
         "..",
@@ -21,11 +22,13 @@ PAIRS = frozenset(
         "aishirsuidosiviaamficivipligtuevldrympfeblabghtyopwosaayexkeuieypiapagodobbosp",
     )
 )
-_WORDS = word_lists(__file__.rpartition("judge.")[0] + "words.tsv")  # which says what each of them is
+# which says what each of them is
+_WORDS = word_lists(__file__.rpartition("judge.")[0] + "words.tsv")
 ABOUT, NO_PASSWORDS, OBJECTS, OTHER_KEYS, NO_PASS = _WORDS.values()
 COMMON = len(PAIRS) / 26**2
-# How many standard deviations above chance make words. STRICT, for values that only a name marks as a key, takes one
-# key in a thousand for words; LENIENT, for values that also have the shape of a key, takes hardly any.
+# How many standard deviations above chance make words. STRICT, for values that only a name marks as
+# a key, takes one key in a thousand for words; LENIENT, for values that also have the shape of a
+# key, takes hardly any.
 STRICT = 4.2
 LENIENT = 6.5
 WORDY = 2.0
@@ -33,7 +36,8 @@ ENOUGH = 120  # characters that are examined
 
 
 class _Pattern:
-    """A regex that is compiled when it is first used: most never are, and prompts wait for this module."""
+    """A regex that is compiled when it is first used: most never are, and prompts wait for this
+    module."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._asked = text, flags
@@ -76,13 +80,17 @@ STANDS_FOR = pattern(
 )
 # Words of a sentence about a password.
 PROSE = pattern(
-    r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at least|characters|forgot|reset|confirm|and|or|not"
+    r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at "
+    r"least|characters|forgot|reset|confirm|and|or|not"
     r"|be)\b"
 )
-SMALL_WORDS = pattern(r"(?i)\b(?:for|to|used|using|a|an|of|in|with|that|was|will|can|if|it|on|from|by)\b")
+SMALL_WORDS = pattern(
+    r"(?i)\b(?:for|to|used|using|a|an|of|in|with|that|was|will|can|if|it|on|from|by)\b"
+)
 # A number, a date or a time, perhaps with a unit; a short hexadecimal one.
 NUMBER = pattern(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
-# A name in code; and one, or a path of them, perhaps called or with a subscript: code, unless it is like no words.
+# A name in code; and one, or a path of them, perhaps called or with a subscript: code, unless it is
+# like no words.
 NAME = r"[A-Za-z_$][\w$]*"
 NAMES = pattern(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
 SEED = pattern("[A-Z2-7 =-]{10,200}|[a-z2-7]{16,200}")  # of one-time passwords, in base32
@@ -106,7 +114,8 @@ def entropy(text: str) -> float:
 
 
 def reads_like_words(text: str, deviations: float) -> bool:
-    """Check that `text` has more common pairs of letters than chance, by so many standard deviations."""
+    """Check that `text` has more common pairs of letters than chance, by so many standard
+    deviations."""
     pairs = [word[i : i + 2].lower() for word in WORD.findall(text) for i in range(len(word) - 1)]
     by_chance = len(pairs) * COMMON
     deviation = sqrt(by_chance * (1 - COMMON))
@@ -125,7 +134,8 @@ def looks_random(text: str, deviations: float) -> bool:
 
 
 def looks_like_password(text: str, quoted: bool) -> bool:
-    """Check that `text`, the value of something called a password, is one: neither code nor a mere word."""
+    """Check that `text`, the value of something called a password, is one: neither code nor a mere
+    word."""
     text = text[:ENOUGH]
     if PLACEHOLDER.search(text) or CODE.fullmatch(text) or IDENTIFIER.fullmatch(text):
         return False
@@ -140,10 +150,13 @@ def looks_like_password(text: str, quoted: bool) -> bool:
 
 
 def is_wordy(text: str) -> bool:
-    """Check that `text` is words and numbers: each part between its signs and cases reads like a word or is short."""
+    """Check that `text` is words and numbers: each part between its signs and cases reads like a
+    word or is short."""
     for part in re.split(r"[^A-Za-z0-9]+", text):
         chunks = CHUNK.findall(part)
-        if len(chunks) > 5 or (len(chunks) > 1 and not TECHNICAL.fullmatch(part) and not _is_numbered(chunks)):
+        if len(chunks) > 5 or (
+            len(chunks) > 1 and not TECHNICAL.fullmatch(part) and not _is_numbered(chunks)
+        ):
             return False
         if not all(_is_word(chunk) for chunk in chunks if chunk.isalpha()):
             return False
@@ -151,9 +164,13 @@ def is_wordy(text: str) -> bool:
 
 
 def _is_numbered(chunks: list[str]) -> bool:
-    """Check that the parts of a name are a word with a number of up to four digits, or words with up to two between."""
+    """Check that the parts of a name are a word with a number of up to four digits, or words with
+    up to two between."""
     longest = 4 if len(chunks) == 2 else 2
-    return all(len(chunk) > 2 if chunk.isalpha() else len(chunk) <= longest for chunk in chunks) and chunks[0].isalpha()
+    return (
+        all(len(chunk) > 2 if chunk.isalpha() else len(chunk) <= longest for chunk in chunks)
+        and chunks[0].isalpha()
+    )
 
 
 def _is_word(letters: str) -> bool:
@@ -165,15 +182,21 @@ def _is_word(letters: str) -> bool:
 
 
 def is_assigned_secret(text: str, value: AssignedValue) -> bool:
-    """Check that what a name is given is a secret: a password nearly always, what else is called a secret, token or key
-    where it is no number, no name and no words."""
+    """Check that what a name is given is a secret: a password nearly always, what else is called a
+    secret, token or key where it is no number, no name and no words."""
     content = text[value.start : value.end]
     if value.word == "seed":
         return SEED.fullmatch(content) is not None
     is_password = value.word in ("password", "pass")
-    if not is_password and (len(content) < 6 or (value.form != "env" and not DIGIT.search(content))):
+    if not is_password and (
+        len(content) < 6 or (value.form != "env" and not DIGIT.search(content))
+    ):
         return False  # most of them
-    if len(content) < 3 or STANDS_FOR.fullmatch(content) or content.lower().strip("'\"") in NO_PASSWORDS:
+    if (
+        len(content) < 3
+        or STANDS_FOR.fullmatch(content)
+        or content.lower().strip("'\"") in NO_PASSWORDS
+    ):
         return False
     if not is_password:
         return _is_key(content, value)
@@ -181,11 +204,13 @@ def is_assigned_secret(text: str, value: AssignedValue) -> bool:
 
 
 def _is_password(content: str, value: AssignedValue) -> bool:
-    """Check that what something called a password is given is one: anything in an env file, nearly anything in
-    quotation marks or on a line of its own, and elsewhere what is no code."""
+    """Check that what something called a password is given is one: anything in an env file, nearly
+    anything in quotation marks or on a line of its own, and elsewhere what is no code."""
     if value.form == "env":
         return True
-    if value.qualifier in NO_PASS or (not value.qualifier and NUMBER.fullmatch(content) and len(content) < 6):
+    if value.qualifier in NO_PASS or (
+        not value.qualifier and NUMBER.fullmatch(content) and len(content) < 6
+    ):
         return False
     if IDENTIFIER.search(content) and (content.isidentifier() or " " in content or "." in content):
         return False
@@ -202,7 +227,8 @@ def _is_password(content: str, value: AssignedValue) -> bool:
 
 
 def _is_pass(content: str, value: AssignedValue) -> bool:
-    """Check that `pass` is short for a password here: test runners print PASS:, the path of a test and its time."""
+    """Check that `pass` is short for a password here: test runners print PASS:, the path of a test
+    and its time."""
     if value.qualifier or value.form == "flag":
         return True
     if value.form == "env":
@@ -213,13 +239,15 @@ def _is_pass(content: str, value: AssignedValue) -> bool:
 
 
 def is_pair_of_words(content: str) -> bool:
-    """Check that `content` is like Maple.tunnel36: two words and a number, and no value within an object of code."""
+    """Check that `content` is like Maple.tunnel36: two words and a number, and no value within an
+    object of code."""
     pair = PAIR_OF_WORDS.fullmatch(content)
     return pair is not None and pair[1].lower() not in OBJECTS
 
 
 def is_call(content: str) -> bool:
-    """Check that `content` is code that calls something or takes a part of it: names that read like words."""
+    """Check that `content` is code that calls something or takes a part of it: names that read like
+    words."""
     names = NAMES.fullmatch(content)
     if names is None:
         return False
@@ -227,8 +255,9 @@ def is_call(content: str) -> bool:
 
 
 def _is_key(content: str, value: AssignedValue) -> bool:
-    """Check that what something called a secret, token or key is given is one: nearly anything in an env file,
-    elsewhere what has no words in it, and looks random where it is called just a key."""
+    """Check that what something called a secret, token or key is given is one: nearly anything in
+    an env file, elsewhere what has no words in it, and looks random where it is called just a
+    key."""
     is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
     is_just_key = value.word == "key" and not value.qualifier
     if is_just_key and UUID.fullmatch(content):
@@ -238,7 +267,11 @@ def _is_key(content: str, value: AssignedValue) -> bool:
     if value.word == "key" and value.qualifier in OTHER_KEYS:
         return False
     if value.form == "env" and not is_just_key:
-        return len(content) >= 6 and not is_placeholder and not (value.word == "key" and is_wordy(content))
+        return (
+            len(content) >= 6
+            and not is_placeholder
+            and not (value.word == "key" and is_wordy(content))
+        )
     if " " in content and not (value.quote and not any(map(is_wordy, content.split()))):
         return False
     if len(content) < 8 or is_placeholder or is_call(content):
@@ -253,7 +286,8 @@ def _is_key(content: str, value: AssignedValue) -> bool:
 
 
 def is_told(text: str, quoted: bool) -> bool:
-    """Check that what a sentence calls a password is one: letters with digits or signs, which are no words or terms."""
+    """Check that what a sentence calls a password is one: letters with digits or signs, which are
+    no words or terms."""
     if is_pair_of_words(text.rstrip("!?")):
         return True
     if (
@@ -286,7 +320,10 @@ JUDGES = {
     "password": looks_like_password,
     # What a command is given for its password is no variable, template or other option.
     "argument": lambda text, quoted: (
-        len(text) >= 3 and text[0] != "-" and not STANDS_FOR.fullmatch(text) and text.lower() not in NO_PASSWORDS
+        len(text) >= 3
+        and text[0] != "-"
+        and not STANDS_FOR.fullmatch(text)
+        and text.lower() not in NO_PASSWORDS
     ),
     "prose": is_told,
     "luhn": is_card_number,

@@ -1,20 +1,28 @@
-"""The rules by which secrets are found, read from rules.tsv, and the tables by which a text is searched for them.
+"""The rules by which secrets are found, read from rules.tsv, and the tables by which a text is
+searched for them.
 
-Every prompt with news pays for this: a row is read whole only if its keyword is found, and PREBUILT is computed by an
-install (see hooks/bundle.py), which makes such a prompt .05 x of a bare start shorter."""
+Every prompt with news pays for this: a row is read whole only if its keyword is found, and PREBUILT
+is computed by an install (see hooks/bundle.py), which makes such a prompt .05 x of a bare start
+shorter."""
 
 from __future__ import annotations
 
 # Words for a password that are looked for as they stand here, by a letter that only they have.
 FOREIGN_WORDS = {
-    "ñ": ("contraseña", "Contraseña"), "ь": ("пароль", "Пароль"), "码": ("密码",), "碼": ("密碼",),
-    "ド": ("パスワード",), "ł": ("hasło", "Hasło"), "ö": ("lösenord", "Lösenord"), "호": ("비밀번호",),
-}  # fmt: skip
+    "ñ": ("contraseña", "Contraseña"),
+    "ь": ("пароль", "Пароль"),
+    "码": ("密码",),
+    "碼": ("密碼",),
+    "ド": ("パスワード",),
+    "ł": ("hasło", "Hasło"),
+    "ö": ("lösenord", "Lösenord"),
+    "호": ("비밀번호",),
+}
 # And in ASCII, in any case. Both are what <foreign> and <passwords> stand for.
 FOREIGN = "mot de passe|senha|kennwort|wachtwoord"
 PASSWORDS = "password|passwort|passphrase|passcode|" + FOREIGN
-# Each keyword for a place holds one of these: a text is searched for all at once. Those with the same second character
-# are a group, of at most eight.
+# Each keyword for a place holds one of these: a text is searched for all at once. Those with the
+# same second character are a group, of at most eight.
 ROOTS = (
     *b"pas sec ken key pw see nwo beg e-l :// ne( kie zat bea ogi tif eds ede sen wac sda".split(),
     *(b"og ", b" -s", b" --", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
@@ -49,7 +57,8 @@ class Tables:
 
     def __init__(self, rows: list[bytes]) -> None:
         self.rows = rows
-        # Of tokens, by their first word, or the first three characters of one that goes on behind them; without a word
+        # Of tokens, by their first word, or the first three characters of one that goes on behind
+        # them; without a word
         self.words: dict[bytes, list[tuple[int, bytes]]] = {}
         self.heads: dict[bytes, list[tuple[int, bytes]]] = {}
         self.inside: list[tuple[int, bytes]] = []
@@ -113,14 +122,16 @@ class Tables:
 
     def _add_root(self, number: int, keyword: bytes) -> None:
         offset = 0
-        while (root := keyword[offset : offset + 3]) not in _ROOTS and (root := root[:2]) not in _ROOTS:
+        while (root := keyword[offset : offset + 3]) not in _ROOTS and (
+            root := root[:2]
+        ) not in _ROOTS:
             offset += 1
         self.roots.setdefault(root, []).append((number, keyword, offset))
 
 
 def columns() -> tuple[bytes, ...]:
-    """Return for each of three places the bits of the characters there: one of eight, by a root's second character.
-    Behind a root of two characters, anything may be."""
+    """Return for each of three places the bits of the characters there: one of eight, by a root's
+    second character. Behind a root of two characters, anything may be."""
     groups: dict[int, int] = {}
     found = (bytearray(256), bytearray(256), bytearray(256))
     for root in ROOTS:

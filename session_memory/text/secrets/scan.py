@@ -1,4 +1,5 @@
-"""The second look: at each place that the first one found, the regex of its rule, and what judge.py says of the find.
+"""The second look: at each place that the first one found, the regex of its rule, and what judge.py
+says of the find.
 
 Import `re`: so this is loaded only where there is such a place (see __init__.py)."""
 
@@ -22,41 +23,51 @@ CLASSES = {
     "<b64u>": r"[\w+/-]",
     "<url>": r"[\w-]",
     "<uuid>": "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
-    # Where a word begins; or behind the n of a JSON string's \n, a URL's percent escape, a terminal's colour.
+    # Where a word begins; or behind the n of a JSON string's \n, a URL's percent escape, a
+    # terminal's colour.
     "<begin>": r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9;\[]m))",
     "<token-end>": r"(?<!\.)(?![A-Za-z0-9])",
     "<value-end>": r"(?![\w+/-])",
-    # Between two lines of base64: white space, quotes, a string's escapes, a join, a listing's line number.
+    # Between two lines of base64: white space, quotes, a string's escapes, a join, a listing's line
+    # number.
     "<gap>": r"""(?:[\s"'`,|>→]|\\+[nrt"']|\+(?=[\s"'])|[0-9]{1,6}(?:[→|: \t]|\\+u2192))""",
-    # White space within a class, also beyond ASCII; quotation marks within a class, as one, and as one that may be
-    # escaped.
+    # White space within a class, also beyond ASCII; quotation marks within a class, as one, and as
+    # one that may be escaped.
     "<blank>": r"\s\x85\xa0\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
     "<marks>": "\"'`",
     "<mark>": "[\"'`]",
     "<quote>": r"""(?:\\{0,7}["'`])""",
-    # Between the arguments of a command: blanks, or the end of a line that a backslash continues; and some arguments.
+    # Between the arguments of a command: blanks, or the end of a line that a backslash continues;
+    # and some arguments.
     "<space>": r"(?:[ \t]{0,4}\\{1,8}(?:\r?\n|(?<=\\\\)n)[ \t]{0,16}|[ \t]{1,4})",
     "<args>": r"(?:[^\n|;&\\]|\\{1,8}[\nn\"']){0,160}?",
     "<value>": "(?P<value>)",
     "<passwords>": "|".join([PASSWORDS, *sum(FOREIGN_WORDS.values(), ())]),
     "<foreign>": "|".join([FOREIGN, *sum(FOREIGN_WORDS.values(), ())]),
 }
-# A sign and what may stand between it and a value of a named rule, which has a digit among its first 65 characters.
+# A sign and what may stand between it and a value of a named rule, which has a digit among its
+# first 65 characters.
 NAMED_SIGN = pattern(
     r"""(?a)[:=>|,][ \t"'`*>=|?\\]{0,12}(?:(?<=[>|])[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?"""
     r"(?=(?P<value>[\w.+/~%-])[\w.+/~%=:|-]{9})(?=[A-Za-z_.+/~%=:|-]{0,64}[0-9])"
 )
 # The name before a sign, and what may stand between them: all backwards.
-NAME = pattern(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
-KINDS = {rule(number).kind: number for number, row in enumerate(ROWS) if row.startswith(b"assigned\t")}
-KIND_OF_WORD = {"pass": "password", "seed": "secret", "key": "api key"}  # others are called as the word
+NAME = pattern(
+    r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)"""
+)
+KINDS = {
+    rule(number).kind: number for number, row in enumerate(ROWS) if row.startswith(b"assigned\t")
+}
+# others are called as the word
+KIND_OF_WORD = {"pass": "password", "seed": "secret", "key": "api key"}
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
 
 @cache
 def compiled(number: int) -> re.Pattern[str]:
-    """Return the regex of a rule, with its classes written out; compiled when it is first needed: most never are."""
+    """Return the regex of a rule, with its classes written out; compiled when it is first needed:
+    most never are."""
     row = rule(number)
     pattern = row.pattern
     if row.form == "token":
@@ -117,20 +128,23 @@ def rules_of(name: str) -> tuple[int, ...]:
         for ending, rules in endings.items():
             if word.endswith(ending):
                 numbers.update(rules)
-    return tuple(sorted(number for number in numbers if not (is_about and rule(number).judge == "random")))
+    return tuple(
+        sorted(number for number in numbers if not (is_about and rule(number).judge == "random"))
+    )
 
 
 def names(text: str) -> list[str]:
-    """Return the names by which rules may call an identifier: its words in lower case, and pairs of words as one. Of
-    `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey."""
+    """Return the names by which rules may call an identifier: its words in lower case, and pairs of
+    words as one. Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits
+    key, relickey."""
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*", text)]
     words += [*map(str.__add__, words, words[1:])]
     return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]
 
 
 class Search:
-    """The search in one text; remember where the last find of each rule ends, and up to where those were tried that may
-    begin before their keyword."""
+    """The search in one text; remember where the last find of each rule ends, and up to where those
+    were tried that may begin before their keyword."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -139,7 +153,8 @@ class Search:
         self.assigned_end = 0
 
     def matched(self, rule: SecretRule, start: int) -> list[Found]:
-        """Return the find of a rule whose keyword is at `start`, unless that is within its last find."""
+        """Return the find of a rule whose keyword is at `start`, unless that is within its last
+        find."""
         if start < self.ends.get(rule.number, 0):
             return []
         match = compiled(rule.number).match
@@ -166,7 +181,9 @@ class Search:
         """Return the secret in a match, unless the judge of the rule says that it is none."""
         groups = hit.re.groupindex
         start, end = hit.span("secret") if "secret" in groups else hit.span()
-        quote = self.text[start - 1 : start] if self.text[start - 1 : start] in ('"', "'", "`") else ""
+        quote = (
+            self.text[start - 1 : start] if self.text[start - 1 : start] in ('"', "'", "`") else ""
+        )
         if "value" in groups:
             start, end, quote = whole_value(self.text, end)
             if end - start > LONG_VALUE:
@@ -174,16 +191,23 @@ class Search:
         secret = self.text[start:end]
         if not secret or secret.startswith(MARK):
             return []
-        if rule.judge and not JUDGES[rule.judge](hit["body"] if "body" in groups else secret, bool(quote)):
+        if rule.judge and not JUDGES[rule.judge](
+            hit["body"] if "body" in groups else secret, bool(quote)
+        ):
             return []
         self.ends[rule.number] = end
         return [(start, end, rule.number)]
 
     def assigned(self, value: AssignedValue) -> list[Found]:
-        """Return the find of the value that is given to a name like API_KEY, unless it is within one before it."""
+        """Return the find of the value that is given to a name like API_KEY, unless it is within
+        one before it."""
         if value.start < self.assigned_end:
             return []
         is_secret = is_assigned_secret(self.text, value)
         if is_secret or value.end - value.start > LONG_VALUE:
             self.assigned_end = value.end
-        return [(value.start, value.end, KINDS[KIND_OF_WORD.get(value.word, value.word)])] if is_secret else []
+        return (
+            [(value.start, value.end, KINDS[KIND_OF_WORD.get(value.word, value.word)])]
+            if is_secret
+            else []
+        )

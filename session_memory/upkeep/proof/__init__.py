@@ -1,7 +1,8 @@
 """Proof of use: what sessions were told, what came of it, and the same moments without a report.
 
-All of it is counted from the store and the transcripts of the sessions that the store shows, so rules apply. A session
-counts as told if its transcript shows the text; without a transcript, its moments are not compared."""
+All of it is counted from the store and the transcripts of the sessions that the store shows, so
+rules apply. A session counts as told if its transcript shows the text; without a transcript, its
+moments are not compared."""
 
 import os
 from collections import Counter
@@ -62,11 +63,12 @@ Cases = dict[str, list[tuple[Hashable, bool]]]  # by arm: the cluster, and if it
 
 @dataclass
 class ToldSum:
-    """Counts of what was told: updates, and texts with `memories`; updates that `arrived`; characters of all; `!` lines
-    by kind. Of the lines about files, those that name an edit that is `known`, and those of a file that `both` sessions
-    edited; of those about conflicts, those in whose file a merge `conflicted` later. `paths` came with calls that found
-    no file; of these some arrived, and of these some were used in the same turn. `untold` are such calls without a
-    line, of which the same is counted. `runtimes` are those that show it."""
+    """Counts of what was told: updates, and texts with `memories`; updates that `arrived`;
+    characters of all; `!` lines by kind. Of the lines about files, those that name an edit that is
+    `known`, and those of a file that `both` sessions edited; of those about conflicts, those in
+    whose file a merge `conflicted` later. `paths` came with calls that found no file; of these some
+    arrived, and of these some were used in the same turn. `untold` are such calls without a line,
+    of which the same is counted. `runtimes` are those that show it."""
 
     updates: int = 0
     memories: int = 0
@@ -90,9 +92,10 @@ class ToldSum:
 
 @dataclass
 class Sums:
-    """Counts of tokens: all that the sessions with updates read and wrote, those of the updates, and the updates again
-    with each later answer, which reads them again (less after a compaction). `read` counts files that several sessions
-    read, `identical` the part that another session had got before, word for word."""
+    """Counts of tokens: all that the sessions with updates read and wrote, those of the updates,
+    and the updates again with each later answer, which reads them again (less after a compaction).
+    `read` counts files that several sessions read, `identical` the part that another session had
+    got before, word for word."""
 
     tokens: int = 0
     told: int = 0
@@ -103,10 +106,11 @@ class Sums:
 
 @dataclass
 class Proof:
-    """The result. `installed_at` is when the first update was told, in milliseconds since the epoch; `arms` are the
-    moments by kind, without those after which the session did nothing more with the file, which `left_alone` counts;
-    `left_out` counts moments that were not told for another reason, `missing` the sessions without a transcript,
-    `hooks_a_day` the prompts and edits since the first update on a day with any; `withheld` is the latest first."""
+    """The result. `installed_at` is when the first update was told, in milliseconds since the
+    epoch; `arms` are the moments by kind, without those after which the session did nothing more
+    with the file, which `left_alone` counts; `left_out` counts moments that were not told for
+    another reason, `missing` the sessions without a transcript, `hooks_a_day` the prompts and edits
+    since the first update on a day with any; `withheld` is the latest first."""
 
     sessions: int = 0
     missing: int = 0
@@ -120,18 +124,22 @@ class Proof:
     sums: Sums = field(default_factory=Sums)
 
     def difference(self, arm: str) -> Difference | None:
-        """Return how much more often a told session looked first than those of another arm; None for too few."""
+        """Return how much more often a told session looked first than those of another arm; None
+        for too few."""
         if arm in AS_TOLD:
             return None
         return difference(self.arms[DRAWN if arm == WITHHELD else TOLD], self.arms[arm])
 
 
 def prove(
-    location: StoreLocation, store: SqliteStore, wanted: Filter, drawn: Iterable[Drawn],
+    location: StoreLocation,
+    store: SqliteStore,
+    wanted: Filter,
+    drawn: Iterable[Drawn],
     advance: Callable[[str, int], None],
-) -> Proof:  # fmt: skip
-    """Return the proof of the sessions that fit; the coin has `drawn` for them, and others. Calls `advance` with each
-    transcript and its size. Raises DatabaseError."""
+) -> Proof:
+    """Return the proof of the sessions that fit; the coin has `drawn` for them, and others. Calls
+    `advance` with each transcript and its size. Raises DatabaseError."""
     talks: dict[Session, Conversation] = {}
     items: dict[Session, list[StoredEntry]] = {}
     for talk, steps in conversation_steps(store, wanted._replace(limit=EVERY)):
@@ -143,21 +151,27 @@ def prove(
     notes = dict(_notes(files, _shared_reads(every), advance))
     found = Proof(len(talks), len(talks) - len(notes))
     edits = Edits(every.items())
-    found.installed_at = min((one.at for note in notes.values() for one in note.told if one.at), default=None)
+    found.installed_at = min(
+        (one.at for note in notes.values() for one in note.told if one.at), default=None
+    )
     _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
     _add_paths(found.told, notes, every)
     cases = _cases(found, every, notes, edits)
     _add_drawn(found, cases, drawn, {talks[key].session_id: steps for key, steps in every.items()})
     found.arms = {arm: tally_of(one) for arm, one in cases.items()}
     found.hooks_a_day = _hooks_a_day(every.values(), found.installed_at)
-    told = [one for one in files.files if (note := notes.get((one[0].directory.home, one[0].key))) and note.told]
+    told = [
+        one
+        for one in files.files
+        if (note := notes.get((one[0].directory.home, one[0].key))) and note.told
+    ]
     found.sums = _sums(expenses(told, {}, lambda *_: None), files, notes)
     return found
 
 
 def _shared_reads(every: Mapping[Session, list[Step]]) -> dict[Session, set[int]]:
-    """Return the offsets of each session's reads of files that another session read too: no other read can be a second
-    one, and a transcript without any is not decoded for its reads."""
+    """Return the offsets of each session's reads of files that another session read too: no other
+    read can be a second one, and a transcript without any is not decoded for its reads."""
     readers: dict[str, set[Session]] = {}
     for key, steps in every.items():
         for step in steps:
@@ -184,11 +198,20 @@ def _notes(
 
 
 def _add_told(
-    told: ToldSum, notes: Mapping[Session, TranscriptNotes], talks: Mapping[Session, Conversation], edits: Edits, *,
+    told: ToldSum,
+    notes: Mapping[Session, TranscriptNotes],
+    talks: Mapping[Session, Conversation],
+    edits: Edits,
+    *,
     is_excluding: bool,
-) -> None:  # fmt: skip
-    """Count what was told. If rules hide anything, only lines about the edits of sessions that they show count."""
-    merges = [(at, name, _project(talks[key].cwd)) for key, one in notes.items() for at, name in one.merges]
+) -> None:
+    """Count what was told. If rules hide anything, only lines about the edits of sessions that they
+    show count."""
+    merges = [
+        (at, name, _project(talks[key].cwd))
+        for key, one in notes.items()
+        for at, name in one.merges
+    ]
     for key, note in notes.items():
         for text in note.told:
             told.characters += len(text.text)
@@ -209,13 +232,16 @@ def _add_told(
                 elif line.kind == CONFLICT:
                     where = _project(talks[key].cwd)
                     told.conflicted += any(
-                        at > (text.at or 0) and name in line.files and place == where for at, name, place in merges
+                        at > (text.at or 0) and name in line.files and place == where
+                        for at, name, place in merges
                     )
 
 
-def _add_paths(told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: Mapping[Session, list[Step]]) -> None:
-    """Count what was told with failed calls, and calls that failed alike without it, in runtimes whose transcripts show
-    such a line: others have it in the result of the call."""
+def _add_paths(
+    told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: Mapping[Session, list[Step]]
+) -> None:
+    """Count what was told with failed calls, and calls that failed alike without it, in runtimes
+    whose transcripts show such a line: others have it in the result of the call."""
     known = WorkedOnFiles(every.values())
     showing = {note.runtime.name for note in notes.values() if any(one.paths for one in note.told)}
     for key, note in notes.items():
@@ -234,7 +260,11 @@ def _add_paths(told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: M
 def _edited(edits: Edits, session: Session, name: str, text: ToldText) -> list[str]:
     """Return the paths of that name that another session had edited before it was told."""
     at = text.at or 0
-    return [path for path in edits.named(session, name) if edits.by_another(path, session, at - LONGEST, at)]
+    return [
+        path
+        for path in edits.named(session, name)
+        if edits.by_another(path, session, at - LONGEST, at)
+    ]
 
 
 @lru_cache(maxsize=500)
@@ -245,7 +275,10 @@ def _project(directory: str) -> str:
 
 
 def _cases(
-    found: Proof, every: Mapping[Session, list[Step]], notes: Mapping[Session, TranscriptNotes], edits: Edits
+    found: Proof,
+    every: Mapping[Session, list[Step]],
+    notes: Mapping[Session, TranscriptNotes],
+    edits: Edits,
 ) -> Cases:
     """Return the moments of each arm; count in `found` those that are in none."""
     cases: Cases = {arm: [] for arm in ARMS}
@@ -263,8 +296,11 @@ def _cases(
     return cases
 
 
-def _add_drawn(found: Proof, cases: Cases, drawn: Iterable[Drawn], every: Mapping[str, list[Step]]) -> None:
-    """Add what followed on each draw in a session of `every`, by its id: a case of its own, as the coin fell for it."""
+def _add_drawn(
+    found: Proof, cases: Cases, drawn: Iterable[Drawn], every: Mapping[str, list[Step]]
+) -> None:
+    """Add what followed on each draw in a session of `every`, by its id: a case of its own, as the
+    coin fell for it."""
     shown = sorted([one for one in drawn if one.own.id in every], key=lambda one: -one.at)
     for number, one in enumerate(shown):
         arm = WITHHELD if one.is_held else DRAWN
@@ -294,7 +330,9 @@ def _hooks_a_day(every: Iterable[list[Step]], since: int | None) -> float:
     return sum(days.values()) / len(days) if days else 0.0
 
 
-def _sums(found: Iterator[Expense], files: SessionFiles, notes: Mapping[Session, TranscriptNotes]) -> Sums:
+def _sums(
+    found: Iterator[Expense], files: SessionFiles, notes: Mapping[Session, TranscriptNotes]
+) -> Sums:
     sums = Sums()
     told = {key: [(one.at or 0, len(one.text)) for one in note.told] for key, note in notes.items()}
     sums.told = sum(size for one in told.values() for _, size in one) // CHARACTERS_PER_TOKEN
@@ -305,10 +343,15 @@ def _sums(found: Iterator[Expense], files: SessionFiles, notes: Mapping[Session,
         again += sum(size for at, size in before if one.at is not None and at <= one.at)
     sums.told_again = again // CHARACTERS_PER_TOKEN
     first: dict[tuple[str, bytes], Session] = {}
-    reads: list[tuple[Session, ReadFile]] = [(key, one) for key, note in notes.items() for one in note.reads]
+    reads: list[tuple[Session, ReadFile]] = [
+        (key, one) for key, note in notes.items() for one in note.reads
+    ]
     for key, read in sorted(reads, key=lambda pair: pair[1].at):
         sums.read += read.characters
         if first.setdefault((read.path, read.content), key) != key:
             sums.identical += read.characters
-    sums.read, sums.identical = sums.read // CHARACTERS_PER_TOKEN, sums.identical // CHARACTERS_PER_TOKEN
+    sums.read, sums.identical = (
+        sums.read // CHARACTERS_PER_TOKEN,
+        sums.identical // CHARACTERS_PER_TOKEN,
+    )
     return sums

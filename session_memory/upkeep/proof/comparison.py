@@ -1,8 +1,8 @@
 """Comparison of two shares: a difference, its interval, and a permutation test. Pure.
 
-What one session does at several moments is alike, so sessions are shuffled, not moments, and the interval is as wide as
-their agreement demands: Wilson's for each share, with the number of moments divided by the design effect, combined by
-Newcombe's method."""
+What one session does at several moments is alike, so sessions are shuffled, not moments, and the
+interval is as wide as their agreement demands: Wilson's for each share, with the number of moments
+divided by the design effect, combined by Newcombe's method."""
 
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
@@ -40,7 +40,8 @@ class Tally(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The difference of two shares, its interval of 95 %, and how often shuffled labels differ as much."""
+    """The difference of two shares, its interval of 95 %, and how often shuffled labels differ as
+    much."""
 
     value: float
     low: float
@@ -59,8 +60,8 @@ def tally_of(cases: Iterable[tuple[Hashable, bool]]) -> Tally:
 
 @lru_cache(maxsize=64)
 def difference(one: Tally, other: Tally) -> Difference | None:
-    """Return by how much the share of `one` is larger; None if a side has fewer than FEW cases. Cached: one proof shows
-    it in four places, and the shuffles take a tenth of its time."""
+    """Return by how much the share of `one` is larger; None if a side has fewer than FEW cases.
+    Cached: one proof shows it in four places, and the shuffles take a tenth of its time."""
     if min(one.cases, other.cases) < FEW:
         return None
     return Difference(one.share - other.share, *interval(one, other), permuted(one, other))
@@ -76,7 +77,8 @@ def interval(one: Tally, other: Tally) -> tuple[float, float]:
 
 
 def permuted(one: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = SEED) -> float:
-    """Return the share of shuffles of the clusters' labels that differ at least as much, two-sided."""
+    """Return the share of shuffles of the clusters' labels that differ at least as much,
+    two-sided."""
     clusters = [*one.clusters, *other.clusters]
     size, random = len(one.clusters), Random(seed)
     heeded, cases = one.heeded + other.heeded, one.cases + other.cases

@@ -1,9 +1,11 @@
-"""Moments at which a session could know that another one had edited a file in its hands, and what it did next.
+"""Moments at which a session could know that another one had edited a file in its hands, and what
+it did next.
 
-A moment begins with the first prompt, or the first edit of the file, after the other's edit, unless the session has
-read the file since. It ends with the session's next action on that file: it looked first (a read, `git diff`, a command
-that prints the file) or edited first, also in vain. The same rule finds moments with and without a report, from the
-store's tool uses alone, so that nothing but the report differs. The hook itself also asks the disk, which forgets."""
+A moment begins with the first prompt, or the first edit of the file, after the other's edit, unless
+the session has read the file since. It ends with the session's next action on that file: it looked
+first (a read, `git diff`, a command that prints the file) or edited first, also in vain. The same
+rule finds moments with and without a report, from the store's tool uses alone, so that nothing but
+the report differs. The hook itself also asks the disk, which forgets."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +26,8 @@ _SLACK = 1000  # milliseconds between a record and what it tells of
 
 
 class Step(NamedTuple):
-    """An action of a session: when (milliseconds since the epoch), at which byte of its transcript, on which `path`;
-    for a COMMAND its line. `is_done` says that it did not fail."""
+    """An action of a session: when (milliseconds since the epoch), at which byte of its transcript,
+    on which `path`; for a COMMAND its line. `is_done` says that it did not fail."""
 
     kind: str
     at: int
@@ -35,8 +37,9 @@ class Step(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A moment of a session: the file, when and at which byte it began and ended (`end` None: the session did nothing
-    more with the file), when the other edited, and if the session looked first, None if that is not known."""
+    """A moment of a session: the file, when and at which byte it began and ended (`end` None: the
+    session did nothing more with the file), when the other edited, and if the session looked first,
+    None if that is not known."""
 
     session: Session
     path: str
@@ -47,16 +50,20 @@ class Moment(NamedTuple):
     has_looked: bool | None = None
 
     def is_told_by(self, one: ToldText) -> bool:
-        """Check if a text that arrived named the file after the other's edit, before the session's next action."""
+        """Check if a text that arrived named the file after the other's edit, before the session's
+        next action."""
         is_in_time = one.at is not None and one.at >= self.edited_at - _SLACK
-        if not (one.has_arrived and is_in_time) or (self.end is not None and one.offset >= self.end):
+        if not (one.has_arrived and is_in_time) or (
+            self.end is not None and one.offset >= self.end
+        ):
             return False
         names = [name for line in one.lines if line.kind == FILE for name in line.files]
         return any(is_named(self.path, name) for name in names)
 
 
 class Edits:
-    """The edits of all sessions, by the path of the file: of the files that several have touched."""
+    """The edits of all sessions, by the path of the file: of the files that several have
+    touched."""
 
     def __init__(self, steps: Iterable[tuple[Session, Sequence[Step]]]) -> None:
         touched: dict[str, set[Session]] = {}
@@ -67,7 +74,9 @@ class Edits:
                     touched.setdefault(step.path, set()).add(session)
                     if step.kind == EDIT:
                         found.setdefault(step.path, []).append((step.at, session))
-        self._edits = {path: sorted(edits) for path, edits in found.items() if len(touched[path]) > 1}
+        self._edits = {
+            path: sorted(edits) for path, edits in found.items() if len(touched[path]) > 1
+        }
         self._by_name: dict[str, list[str]] = {}
         for path in self._edits:
             self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
@@ -85,7 +94,8 @@ class Edits:
         return any(who == session for _, who in self._edits.get(path, ()))
 
     def named(self, session: Session, name: str) -> list[str]:
-        """Return the paths that a line to a session may have meant: those that another session edited."""
+        """Return the paths that a line to a session may have meant: those that another session
+        edited."""
         possible = self._edits if "…" in name else self._by_name.get(name.rpartition("/")[2], ())
         return [path for path in possible if is_named(path, name) and self.by_others(path, session)]
 
@@ -98,12 +108,15 @@ class WorkedOnFiles:
 
     def __init__(self, every: Iterable[Sequence[Step]]) -> None:
         self._since: dict[str, dict[str, int]] = {}
-        for step in (step for steps in every for step in steps if step.kind in (EDIT, READ) and step.is_done):
+        for step in (
+            step for steps in every for step in steps if step.kind in (EDIT, READ) and step.is_done
+        ):
             since = self._since.setdefault(step.path.rpartition("/")[2], {})
             since[step.path] = min(step.at, since.get(step.path, step.at))
 
     def meant_by(self, step: Step) -> str:
-        """Return the one file known by then that a step which failed meant, by the rule of the hook; '' for none."""
+        """Return the one file known by then that a step which failed meant, by the rule of the
+        hook; '' for none."""
         if step.is_done or step.kind not in (EDIT, READ):
             return ""
         since = self._since.get(step.path.rpartition("/")[2], {})
@@ -112,23 +125,34 @@ class WorkedOnFiles:
 
 
 def is_used(steps: Iterable[Step], at: int, name: str) -> bool:
-    """Check if a session read or edited the file of this name after a time, before the next prompt."""
+    """Check if a session read or edited the file of this name after a time, before the next
+    prompt."""
     for step in steps:
         if step.at > at and step.kind == PROMPT:
             return False
-        if step.at > at and step.kind in (EDIT, READ) and step.is_done and is_named(step.path, name):
+        if (
+            step.at > at
+            and step.kind in (EDIT, READ)
+            and step.is_done
+            and is_named(step.path, name)
+        ):
             return True
     return False
 
 
 def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
-    """Return the steps of a session, whose items these are in order, started in `directory`. Without a time an item
-    cannot be compared with those of others."""
+    """Return the steps of a session, whose items these are in order, started in `directory`.
+    Without a time an item cannot be compared with those of others."""
     found = []
     for item in items:
         if item.timestamp is None:
             continue
-        at, offset, is_done, cwd = item.timestamp, item.offset, item.outcome != "error", item.cwd or directory
+        at, offset, is_done, cwd = (
+            item.timestamp,
+            item.offset,
+            item.outcome != "error",
+            item.cwd or directory,
+        )
         if item.role == "user":
             found.append(Step(PROMPT, at, offset))
         elif item.kind in (EDIT, READ):
@@ -160,16 +184,20 @@ def moments_of(session: Session, steps: Iterable[Step], edits: Edits) -> Iterato
                 known[path] = step.at
         elif step.path in edits:
             if step.path in open_ones:
-                yield open_ones.pop(step.path)._replace(end=step.offset, has_looked=step.kind == READ)
+                yield open_ones.pop(step.path)._replace(
+                    end=step.offset, has_looked=step.kind == READ
+                )
             if step.is_done:
-                if step.kind == EDIT and step.path in known:  # it learns of what came before with this call's result
+                # it learns of what came before with this call's result
+                if step.kind == EDIT and step.path in known:
                     begin(step.path, step)
                 known[step.path] = step.at
     yield from open_ones.values()
 
 
 def next_action(steps: Sequence[Step], path: str, since: int) -> bool | None:
-    """Return if a session looked at a file before it edited it again, after a time; None if it did neither."""
+    """Return if a session looked at a file before it edited it again, after a time; None if it did
+    neither."""
     for step in steps:
         if step.at > since:
             if step.kind in (EDIT, READ) and step.path == path:

@@ -33,7 +33,9 @@ _MARKS = (INTRODUCTION.partition(",")[0].encode(), REMEMBERED.partition(",")[0].
 _MERGE = re.compile(r"^CONFLICT \([^)]*\): Merge conflict in (.+)$", re.MULTILINE)
 _FILE = re.compile(r"! (.+?): (?:edited|removed or moved) .*, (?:after|before|and) you ")
 _CONFLICT = re.compile(r"! (.+?): .*(?:conflicts? with your|your branch begins before)")
-_BRANCH = re.compile(r"! (?:HEAD is at|branch is|.+, the branch you are on:|.+: .* while your edits? w)")
+_BRANCH = re.compile(
+    r"! (?:HEAD is at|branch is|.+, the branch you are on:|.+: .* while your edits? w)"
+)
 _PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)")
 
 
@@ -45,8 +47,8 @@ class ToldLine(NamedTuple):
 
 
 class ToldText(NamedTuple):
-    """One text of ours in a transcript, when (milliseconds since the epoch, None if unknown) and at which byte; and if
-    the conversation went on from it."""
+    """One text of ours in a transcript, when (milliseconds since the epoch, None if unknown) and at
+    which byte; and if the conversation went on from it."""
 
     text: str
     at: int | None
@@ -71,7 +73,8 @@ class ToldText(NamedTuple):
 
 
 class ReadFile(NamedTuple):
-    """A file that a session read: its path, a hash of what it got, the characters of that, and when."""
+    """A file that a session read: its path, a hash of what it got, the characters of that, and
+    when."""
 
     path: str
     content: bytes
@@ -80,7 +83,8 @@ class ReadFile(NamedTuple):
 
 
 class TranscriptNotes(NamedTuple):
-    """Notes on one transcript of `runtime`; `merges` are the files in which a merge conflicted, and when."""
+    """Notes on one transcript of `runtime`; `merges` are the files in which a merge conflicted, and
+    when."""
 
     runtime: Runtime
     told: list[ToldText]
@@ -95,7 +99,8 @@ def our_parts(event: Injected) -> list[str]:
 
 
 def told_in(event: Injected) -> list[str]:
-    """Return our texts among those that hooks gave to the agent, without the line that begins them all."""
+    """Return our texts among those that hooks gave to the agent, without the line that begins them
+    all."""
     return [part.partition(INTRODUCTION)[2] or part for part in our_parts(event)]
 
 
@@ -105,7 +110,9 @@ def line_of(line: str) -> ToldLine:
         found = pattern.match(line)
         if found:
             names = re.split(r", | and ", found[1])
-            return ToldLine(kind, tuple(name for name in names if not re.fullmatch(r"[\d,]+ more", name)))
+            return ToldLine(
+                kind, tuple(name for name in names if not re.fullmatch(r"[\d,]+ more", name))
+            )
     return ToldLine(BRANCH if _BRANCH.match(line) else OTHER, ())
 
 
@@ -116,8 +123,9 @@ def is_named(path: str, name: str) -> bool:
 
 
 def notes_of(file: SourceFile, reads: Collection[int] | None = None) -> TranscriptNotes | None:
-    """Return the notes on a transcript; None if it cannot be read. `reads` are the offsets of the records with reads
-    that count; without any, and without a mark of what is looked for in the file, nothing is decoded."""
+    """Return the notes on a transcript; None if it cannot be read. `reads` are the offsets of the
+    records with reads that count; without any, and without a mark of what is looked for in the
+    file, nothing is decoded."""
     try:
         with Closing(file.open()) as descriptor:
             runtime = runtime_of(descriptor)
@@ -186,18 +194,32 @@ class _Pass:
             self._found.reads.append(ReadFile(path, digest, len(text), at))
 
 
-def told_tokens(files: Iterable[SourceFile], since: int | None = None, until: int | None = None) -> int:
-    """Return about how many tokens the sessions with these transcripts were told, in a time in milliseconds since the
-    epoch."""
+def told_tokens(
+    files: Iterable[SourceFile], since: int | None = None, until: int | None = None
+) -> int:
+    """Return about how many tokens the sessions with these transcripts were told, in a time in
+    milliseconds since the epoch."""
     known: set[tuple[str, int | None]] = set()
-    texts = [one for file in files if (notes := notes_of(file)) for one in without_copies(notes.told, known)]
+    texts = [
+        one
+        for file in files
+        if (notes := notes_of(file))
+        for one in without_copies(notes.told, known)
+    ]
     is_limited = since is not None or until is not None
-    wanted = [one for one in texts if not is_limited or (since or 0) <= (one.at or 0) <= (until or one.at or 0)]
+    wanted = [
+        one
+        for one in texts
+        if not is_limited or (since or 0) <= (one.at or 0) <= (until or one.at or 0)
+    ]
     return sum(len(one.text) for one in wanted) // CHARACTERS_PER_TOKEN
 
 
 def without_copies(told: Iterable[ToldText], known: set[tuple[str, int | None]]) -> list[ToldText]:
-    """Return the texts that are not `known` yet, and add them: a fork and a resume repeat a text with its time."""
-    found = {(one.text, one.at): one for one in reversed(list(told)) if (one.text, one.at) not in known}
+    """Return the texts that are not `known` yet, and add them: a fork and a resume repeat a text
+    with its time."""
+    found = {
+        (one.text, one.at): one for one in reversed(list(told)) if (one.text, one.at) not in known
+    }
     known.update(found)
     return list(found.values())[::-1]

@@ -1,4 +1,5 @@
-"""Branches: those with live sessions, and what would not merge between them, with both sides of each hunk."""
+"""Branches: those with live sessions, and what would not merge between them, with both sides of
+each hunk."""
 
 from __future__ import annotations
 
@@ -19,18 +20,24 @@ _DETACHED = "(no branch)"
 
 
 def judged(request: PageRequest) -> dict[str, Any]:
-    """Return `repositories`: the name of each, its `branches`, the `files` that would not merge, each pair of
-    branches once, and lines about those `not_judged`."""
+    """Return `repositories`: the name of each, its `branches`, the `files` that would not merge,
+    each pair of branches once, and lines about those `not_judged`."""
     home = request.location.home
     sides = sides_of(live_sessions(home.root, request.environ, request.now), home.user_dir)
     found: dict[str, dict[str, Any]] = {}
     for side in sides:
         name = for_people(side.common_dir.removesuffix("/.git").rpartition("/")[2])
-        shown = found.setdefault(side.common_dir, {"name": name, "branches": [], "files": [], "not_judged": []})
+        shown = found.setdefault(
+            side.common_dir, {"name": name, "branches": [], "files": [], "not_judged": []}
+        )
         shown["branches"].append(_branch(side))
     seen, unjudged = set(), list[Unjudged]()
     for clash in request.while_wanted(find_conflicts(sides, unjudged=unjudged)):
-        pair = (clash.conflict.path, *sorted((id(clash.own), id(clash.other))), clash.team and clash.team.session)
+        pair = (
+            clash.conflict.path,
+            *sorted((id(clash.own), id(clash.other))),
+            clash.team and clash.team.session,
+        )
         if pair not in seen:
             seen.add(pair)
             found[clash.own.common_dir]["files"].append(_file(clash))
@@ -38,17 +45,24 @@ def judged(request: PageRequest) -> dict[str, Any]:
         found[pairs.own.common_dir]["not_judged"].append(pairs.line)
     for one in found.values():
         for branch in one["branches"]:
-            branch["files"] = sum(branch["label"] in (file["own"], file["other"]) for file in one["files"])
+            branch["files"] = sum(
+                branch["label"] in (file["own"], file["other"]) for file in one["files"]
+            )
         one["left_out"] = max(0, len(one["files"]) - SHOWN_FILES)
         one["files"] = one["files"][:SHOWN_FILES]
     return {"repositories": sorted(found.values(), key=lambda one: not one["files"])}
 
 
 def _branch(side: Side) -> dict[str, Any]:
-    sessions = [(one.id, for_people(one.name or "Untitled"), one.runtime.name) for one in side.sessions]
+    sessions = [
+        (one.id, for_people(one.name or "Untitled"), one.runtime.name) for one in side.sessions
+    ]
     return {
-        "label": _label(side), "root": for_people(side.root), "sessions": sessions, "at": side.sessions[0].modified,
-    }  # fmt: skip
+        "label": _label(side),
+        "root": for_people(side.root),
+        "sessions": sessions,
+        "at": side.sessions[0].modified,
+    }
 
 
 def _label(side: Side | None) -> str:
@@ -56,8 +70,13 @@ def _label(side: Side | None) -> str:
 
 
 def _file(clash: Clash) -> dict[str, Any]:
-    """Return a file that would not merge; of each hunk both sides, as pairs of the first line and the text."""
-    conflict, own, other = clash.conflict, _label(clash.own), _label(clash.other) or for_people(clash.other_branch)
+    """Return a file that would not merge; of each hunk both sides, as pairs of the first line and
+    the text."""
+    conflict, own, other = (
+        clash.conflict,
+        _label(clash.own),
+        _label(clash.other) or for_people(clash.other_branch),
+    )
     other = f"{other or _DETACHED} ({for_people(clash.team.who)})" if clash.team else other
     if clash.commits:
         said = f"{other} got {counted(clash.commits, 'commit')} that {own} does not have"
@@ -67,9 +86,13 @@ def _file(clash: Clash) -> dict[str, Any]:
     else:
         said = f"changed on {own} and on {other}"
     return {
-        "path": for_people(conflict.path), "own": own, "other": other, "said": said, "hunks": _hunks(clash, conflict),
+        "path": for_people(conflict.path),
+        "own": own,
+        "other": other,
+        "said": said,
+        "hunks": _hunks(clash, conflict),
         "left_out": max(0, len(conflict.hunks) - SHOWN_HUNKS),
-    }  # fmt: skip
+    }
 
 
 def _hunks(clash: Clash, conflict: Conflict) -> list[tuple[tuple[int, str], tuple[int, str]]]:

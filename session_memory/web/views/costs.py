@@ -1,4 +1,5 @@
-"""Costs: dollars over time by model, project or runtime, tokens, cache hits, and what memories cost."""
+"""Costs: dollars over time by model, project or runtime, tokens, cache hits, and what memories
+cost."""
 
 from __future__ import annotations
 
@@ -13,14 +14,25 @@ from ...memories.runner import settings_of
 from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Conversation, Filter
 from ...text.sanitize import for_people
-from ...upkeep.costs import BY, CostSum, Expense, KnownAnswers, SessionFiles, expenses, name_of, of_memories, sums_of
+from ...upkeep.costs import (
+    BY,
+    CostSum,
+    Expense,
+    KnownAnswers,
+    SessionFiles,
+    expenses,
+    name_of,
+    of_memories,
+    sums_of,
+)
 from ..choices import chosen_of, filters, period, places
 from ..labels import project_of, shown_runtime
 from ..page_request import PageRequest
 
 SHOWN = 12
 DEFAULT_PERIOD = "7d"
-UNITS = ((366, "day", 10), (3660, "month", 7), (10**9, "year", 4))  # for so many days, and the length of its name
+# for so many days, and the length of its name
+UNITS = ((366, "day", 10), (3660, "month", 7), (10**9, "year", 4))
 MOST_BARS = 400
 _ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
 
@@ -32,7 +44,8 @@ UNKNOWN = "(unknown)"
 
 
 class CostBar(NamedTuple):
-    """The dollars of a day, month or year, by the name of each part; `is_unknown` if some answers have no price."""
+    """The dollars of a day, month or year, by the name of each part; `is_unknown` if some answers
+    have no price."""
 
     name: str
     parts: dict[str, float]
@@ -51,8 +64,9 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
-    """Return the costs of the chosen period and project; `chart` has a CostBar for every day, `unit` its name; over
-    more than a year, for every month or year. `parts` are the names in it, the most expensive first."""
+    """Return the costs of the chosen period and project; `chart` has a CostBar for every day,
+    `unit` its name; over more than a year, for every month or year. `parts` are the names in it,
+    the most expensive first."""
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
@@ -92,7 +106,8 @@ def counted(request: PageRequest) -> dict[str, Any]:
 
 
 def _shown(one: Expense) -> Expense:
-    """Return an answer with the names that the page shows: a project's in place of a directory's."""
+    """Return an answer with the names that the page shows: a project's in place of a
+    directory's."""
     model = _shown_model(one.usage.model)
     return one._replace(session=_shown_session(one.session), usage=one.usage._replace(model=model))
 
@@ -108,7 +123,9 @@ def _shown_model(model: str) -> str:
     return for_people(model)
 
 
-def _noted(found: Iterable[Expense], split: str, spent: dict[str, dict[str, float]]) -> Iterator[Expense]:
+def _noted(
+    found: Iterable[Expense], split: str, spent: dict[str, dict[str, float]]
+) -> Iterator[Expense]:
     """Yield the expenses, and add the dollars of each to its day and part in `spent`."""
     for one in found:
         if one.dollars:
@@ -119,9 +136,9 @@ def _noted(found: Iterable[Expense], split: str, spent: dict[str, dict[str, floa
 
 def _chart(
     by_day: list[CostSum], spent: dict[str, dict[str, float]], now: float
-) -> tuple[str, list[CostBar], list[str]]:  # fmt: skip
-    """Return day, month or year, the dollars of each from the first one to today, at most the last MOST_BARS, and the
-    names of the parts."""
+) -> tuple[str, list[CostBar], list[str]]:
+    """Return day, month or year, the dollars of each from the first one to today, at most the last
+    MOST_BARS, and the names of the parts."""
     sums: Counter[str] = Counter()
     for parts in spent.values():
         sums.update(parts)
@@ -142,11 +159,16 @@ def _chart(
             shown = part if part in first else REST
             bar.parts[shown] = bar.parts.get(shown, 0.0) + dollars
         found[key] = bar._replace(is_unknown=bar.is_unknown or name in unknown)
-    return unit, list(found.values())[-MOST_BARS:], first + ([REST] if len(first) < len(sums) else [])
+    return (
+        unit,
+        list(found.values())[-MOST_BARS:],
+        first + ([REST] if len(first) < len(sums) else []),
+    )
 
 
 def _date_of(name: str) -> date | None:
-    """Return the date of a day; None for answers without a time, or of a year that has fewer than four digits."""
+    """Return the date of a day; None for answers without a time, or of a year that has fewer than
+    four digits."""
     try:
         return date.fromisoformat(name)
     except ValueError:

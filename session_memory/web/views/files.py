@@ -24,8 +24,8 @@ EDITS = 4  # of one session, each with its diff
 
 
 class EditedBy(NamedTuple):
-    """A session that edited a file: its conversation, title and runtime, the `numbers` of its edits, the latest first,
-    the time of that, and whether the file is in its working set."""
+    """A session that edited a file: its conversation, title and runtime, the `numbers` of its
+    edits, the latest first, the time of that, and whether the file is in its working set."""
 
     conversation: Conversation
     title: str
@@ -36,8 +36,9 @@ class EditedBy(NamedTuple):
 
 
 class EditedFile(NamedTuple):
-    """A file with those who edited it, the latest first, and the active sessions that only read it, each with the
-    time. It `is_shared` if it is in several working sets. `worktree` names the linked worktree that the file is in."""
+    """A file with those who edited it, the latest first, and the active sessions that only read it,
+    each with the time. It `is_shared` if it is in several working sets. `worktree` names the linked
+    worktree that the file is in."""
 
     path: str
     shown: str
@@ -53,10 +54,14 @@ def values(request: PageRequest) -> dict[str, Any]:
     """Return the `files` that were edited in the period, the latest first."""
     times, since = period(request, DEFAULT_PERIOD)
     chosen = places(request)
-    wanted = Filter(request.location.homes, directories=chosen.directories, since=since, limit=CONVERSATIONS)
+    wanted = Filter(
+        request.location.homes, directories=chosen.directories, since=since, limit=CONVERSATIONS
+    )
     edits: dict[str, dict[tuple[str, str], EditedBy]] = {}
     for conversation, steps in request.while_wanted(conversation_steps(request.store, wanted)):
-        for step, path in edits_in([*steps, *request.store.sub_agent_calls(conversation.id)], conversation.cwd):
+        for step, path in edits_in(
+            [*steps, *request.store.sub_agent_calls(conversation.id)], conversation.cwd
+        ):
             if (step.timestamp or 0) >= (since or 0):
                 _add(edits.setdefault(path, {}), conversation, step)
     latest = sorted(edits, key=lambda path: -max(one.at for one in edits[path].values()))
@@ -77,8 +82,11 @@ def values(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _add(by: dict[tuple[str, str], EditedBy], conversation: Conversation, step: StoredEntry) -> None:
-    """Add an edit of a file to the others of its session. The latest conversation of a session comes first."""
+def _add(
+    by: dict[tuple[str, str], EditedBy], conversation: Conversation, step: StoredEntry
+) -> None:
+    """Add an edit of a file to the others of its session. The latest conversation of a session
+    comes first."""
     key = conversation.home, conversation.session_id
     at = (step.timestamp or 0) / 1000
     if key not in by:
@@ -101,12 +109,21 @@ def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> Edited
     holders = {one.id: (one, at) for one in active for held, _, at in one.hands if held == path}
     named = [
         one._replace(
-            title=for_people(one.conversation.title) or "Untitled", is_in_hand=one.conversation.session_id in holders
+            title=for_people(one.conversation.title) or "Untitled",
+            is_in_hand=one.conversation.session_id in holders,
         )
         for one in by
     ]
     edited = {one.conversation.session_id for one in by}
-    readers = sorted((pair for id, pair in holders.items() if id not in edited), key=lambda pair: -pair[1])
+    readers = sorted(
+        (pair for id, pair in holders.items() if id not in edited), key=lambda pair: -pair[1]
+    )
     return EditedFile(
-        path, for_people(relative(path, cwd)), project_of(cwd), by[0].at, named, readers, len(holders) > 1
-    )  # fmt: skip
+        path,
+        for_people(relative(path, cwd)),
+        project_of(cwd),
+        by[0].at,
+        named,
+        readers,
+        len(holders) > 1,
+    )

@@ -30,12 +30,14 @@ TITLE_CHARACTERS = 120
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """Return `memories`, episodes last, or those that match `q` best; their number by kind; `notes` on problems with
-    updating the index; the `problem` with an unreachable team; `forgotten`, which can be restored. Evidence against
-    them is only included with `doubts`, since that starts git."""
+    """Return `memories`, episodes last, or those that match `q` best; their number by kind; `notes`
+    on problems with updating the index; the `problem` with an unreachable team; `forgotten`, which
+    can be restored. Evidence against them is only included with `doubts`, since that starts git."""
     query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
     notes: list[str] = []
-    wanted = MemoryFilter(request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST)
+    wanted = MemoryFilter(
+        request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST
+    )
     problem = ""
     try:
         found = _found(request, query, wanted, notes)
@@ -49,14 +51,18 @@ def values(request: PageRequest) -> dict[str, Any]:
     is_team = is_for_team(request)
     if request.one("doubts") and not is_team:
         shown = with_doubts(shown, user_dir(os.environ))
-    asked = {name: request.one(name) for name in ("q", "whose", "kind", "project", "superseded", "limit")}
+    asked = {
+        name: request.one(name) for name in ("q", "whose", "kind", "project", "superseded", "limit")
+    }
     return {
         "query": query,
         "whose": whose(request),
         "memories": _shown(request, shown),
         "count": len(found),
         "kinds": [
-            (Choice(one, one, one == kind), kinds[one]) for one in (*KINDS, EPISODE) if kinds[one] or one == kind
+            (Choice(one, one, one == kind), kinds[one])
+            for one in (*KINDS, EPISODE)
+            if kinds[one] or one == kind
         ],
         "all_kinds": sum(kinds.values()),
         "projects": chosen_of([("", "All projects"), *((one, one) for one in projects)], project),
@@ -69,8 +75,11 @@ def values(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _found(request: PageRequest, query: str, wanted: MemoryFilter, notes: list[str]) -> list[IndexedMemory]:
-    """Return the memories that match `query` best, or the latest if it is ''; the team's if chosen."""
+def _found(
+    request: PageRequest, query: str, wanted: MemoryFilter, notes: list[str]
+) -> list[IndexedMemory]:
+    """Return the memories that match `query` best, or the latest if it is ''; the team's if
+    chosen."""
     if is_for_team(request):
         from ...store.postgres.memories import TeamMemories
 
@@ -85,7 +94,9 @@ def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
     """Forget the memory `id`, which can be undone for a day. Raises NotFoundError."""
     wanted = fields.get("id", "")
     with open_index(request.location, lambda _: None) as index:
-        found = [one for one in index.beginning_with(wanted, request.location.homes) if one.id == wanted]
+        found = [
+            one for one in index.beginning_with(wanted, request.location.homes) if one.id == wanted
+        ]
     if not found:
         raise NotFoundError("there is no such memory", "it may have been forgotten already")
     forget_memories(request.location, found, lambda _: None)
@@ -102,12 +113,18 @@ def unforget(request: PageRequest, fields: Mapping[str, str]) -> str:
 
 def _project(memory: IndexedMemory) -> str:
     """Return the project of a memory's latest source session."""
-    return next((project_of(for_people(origin[5])) for origin in reversed(memory.origins) if origin[5]), "")
+    return next(
+        (project_of(for_people(origin[5])) for origin in reversed(memory.origins) if origin[5]), ""
+    )
 
 
 def _forgotten(request: PageRequest) -> list[tuple[str, str]]:
     """Return ids and titles of the memories that can be restored, the latest first."""
-    found = [one for group in groups_of(request.location) for one in read_undo(folder_of(request.location, group))]
+    found = [
+        one
+        for group in groups_of(request.location)
+        for one in read_undo(folder_of(request.location, group))
+    ]
     return [(one.id, _title(one.part)) for one in sorted(found, key=lambda one: -one.time)]
 
 
@@ -116,16 +133,22 @@ def _title(part: str) -> str:
     return shorten(first.rpartition(" ^")[0] or first, TITLE_CHARACTERS)
 
 
-def _shown(request: PageRequest, found: list[IndexedMemory]) -> list[tuple[IndexedMemory, str, str]]:
-    """Return the memories, redacted, each with its project and its page, which a person can edit."""
+def _shown(
+    request: PageRequest, found: list[IndexedMemory]
+) -> list[tuple[IndexedMemory, str, str]]:
+    """Return the memories, redacted, each with its project and its page, which a person can
+    edit."""
     return [
         (
             one._replace(
-                title=for_people(one.title), text=for_people(one.text), subject=for_people(one.subject),
-                quote=for_people(one.quote), who=for_people(one.who),
+                title=for_people(one.title),
+                text=for_people(one.text),
+                subject=for_people(one.subject),
+                quote=for_people(one.quote),
+                who=for_people(one.who),
             ),
             _project(one),
             file_of(folder_of(request.location, one.home), one.path),
         )
         for one in found
-    ]  # fmt: skip
+    ]

@@ -22,7 +22,12 @@ values = partial(filters, default=DEFAULT_PERIOD)  # counting is too slow for a 
 
 def counted(request: PageRequest) -> dict[str, Any]:
     _, since = period(request, DEFAULT_PERIOD)
-    wanted = Filter(request.location.homes, directories=places(request).directories, since=since, limit=EVERYTHING)
+    wanted = Filter(
+        request.location.homes,
+        directories=places(request).directories,
+        since=since,
+        limit=EVERYTHING,
+    )
     found = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
     names = short_names(found)
     return {
@@ -30,7 +35,10 @@ def counted(request: PageRequest) -> dict[str, Any]:
         "tool_uses": found.tool_uses,
         "commands": shown(found.commands[:SHOWN]),
         "together": shown(
-            [one._replace(first=names[one.first], second=names[one.second]) for one in found.together[:SHOWN]]
+            [
+                one._replace(first=names[one.first], second=names[one.second])
+                for one in found.together[:SHOWN]
+            ]
         ),
         "tools": shown(found.tools[:SHOWN]),
         "orders": shown(found.orders[:SHOWN]),

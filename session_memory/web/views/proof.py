@@ -1,4 +1,5 @@
-"""Proof: what was told, what came of it, and the same moments without a report; what the coin held back."""
+"""Proof: what was told, what came of it, and the same moments without a report; what the coin held
+back."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from ..page_request import PageRequest
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
-    """Return the sections as the command prints them, `rows` for the comparison, and what was held back."""
+    """Return the sections as the command prints them, `rows` for the comparison, and what was held
+    back."""
     location = request.location
     home = location.home.root if location.home.sessions_dir else None
 

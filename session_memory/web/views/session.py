@@ -52,13 +52,15 @@ class ChangedFile(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """Return the whole page with one chunk of the dialogue: the one with the entry `at`, or the first of the named
-    conversation, else the last one of a working session, else the first."""
+    """Return the whole page with one chunk of the dialogue: the one with the entry `at`, or the
+    first of the named conversation, else the last one of a working session, else the first."""
     conversations = _conversations(request)
     chunks = chunks_of(request.store, conversations)
     latest = conversations[-1]
     named = request.number("conversation", 0, 1 << 62)
-    at = request.number("at", 0, _HIGHEST) or next((one.first for one in chunks if one.conversation == named), 0)
+    at = request.number("at", 0, _HIGHEST) or next(
+        (one.first for one in chunks if one.conversation == named), 0
+    )
     last_at = request.last_at(latest)
     is_active = last_at >= active_since(request.now)
     shown = next((one for one in chunks if one.first <= at <= one.last), None)
@@ -78,19 +80,24 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def _notes(request: PageRequest, conversation: Conversation) -> AnnotatedSession:
-    starts, home = {*request.store.directories(), conversation.cwd}, request.location.home_for(conversation.home)
+    starts, home = (
+        {*request.store.directories(), conversation.cwd},
+        request.location.home_for(conversation.home),
+    )
     return AnnotatedSession(request.store, request.location, hidden_at(home, starts))
 
 
 def cost(request: PageRequest) -> dict[str, Any]:
-    """Return the tokens and dollars of the session's own answers, and those of each model. Answers that it copied
-    count where they were given."""
+    """Return the tokens and dollars of the session's own answers, and those of each model. Answers
+    that it copied count where they were given."""
     conversations = _conversations(request)
     latest = conversations[-1]
     file = request.location.transcript_of(latest)
     prices = all_prices(settings_of(request.location).prices)
     found = expenses([(file, latest)] if file else [], prices, lambda *_: None, _ANSWERS)
-    total, (models,) = sums_of((one for one in request.while_wanted(found) if not one.usage.is_copy), "model")
+    total, (models,) = sums_of(
+        (one for one in request.while_wanted(found) if not one.usage.is_copy), "model"
+    )
     shown = [replace(one, name=for_people(one.name) or "unknown") for one in models]
     return {**_facts(request, conversations), "total": total, "models": shown}
 
@@ -116,19 +123,21 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
 
 
 def items(request: PageRequest) -> dict[str, Any]:
-    """Return the `blocks` of one chunk: items `from` to `to` of the conversation `of`, without `to` all that follow."""
+    """Return the `blocks` of one chunk: items `from` to `to` of the conversation `of`, without `to`
+    all that follow."""
     conversation = _conversation(request)
     first, last = request.number("from", 1, _HIGHEST), request.number("to", 0, _HIGHEST)
     chunk = DialoguePart(conversation.id, max(first, 1), last, not last, 0)
     return {
-        "session_id": conversation.session_id, "shown": chunk,
+        "session_id": conversation.session_id,
+        "shown": chunk,
         "blocks": _notes(request, conversation).blocks(conversation, chunk),
-    }  # fmt: skip
+    }
 
 
 def outline(request: PageRequest) -> dict[str, Any]:
-    """Return the session's requests, changed files and memories. Of a long one, the latest requests and files; `part`
-    requests the `requests` or the `files` before these."""
+    """Return the session's requests, changed files and memories. Of a long one, the latest requests
+    and files; `part` requests the `requests` or the `files` before these."""
     conversations = _conversations(request)
     start = next((one.cwd for one in conversations if one.cwd), "")
     requests: list[StoredEntry] = []
@@ -144,17 +153,24 @@ def outline(request: PageRequest) -> dict[str, Any]:
             files[path] = [*files.pop(path, ()), item.number]
     part = request.one("part")
     earlier, latest = _split(requests, REQUESTS)
-    files_before, last_files = _split([ChangedFile(relative(path, start), some) for path, some in files.items()], FILES)
+    files_before, last_files = _split(
+        [ChangedFile(relative(path, start), some) for path, some in files.items()], FILES
+    )
     return {
         "session_id": conversations[-1].session_id,
         "part": part,
         "requests": [
-            ShownRequest(one.number, one.timestamp and one.timestamp / 1000, quoted(one.text, REQUEST_CHARACTERS))
+            ShownRequest(
+                one.number,
+                one.timestamp and one.timestamp / 1000,
+                quoted(one.text, REQUEST_CHARACTERS),
+            )
             for one in (earlier if part == "requests" else latest)
         ],
         "earlier": len(earlier),
         "files": [
-            one._replace(path=for_people(one.path)) for one in (files_before if part == "files" else last_files)[::-1]
+            one._replace(path=for_people(one.path))
+            for one in (files_before if part == "files" else last_files)[::-1]
         ],
         "files_before": len(files_before),
         "memories": [] if part else _memories_of(request, conversations[-1].session_id),
@@ -183,16 +199,26 @@ def call(request: PageRequest) -> dict[str, Any]:
     detail = call_detail(request.location, conversation, item)
     hunks = hunks_of(detail.diff) if detail.diff and item.kind == "edit" else []
     return {
-        "call": detail, "kind": item.kind, "path": for_people(item.text), "hunks": hunks,
-        "session_id": conversation.session_id, "of": conversation.id, "item": item.number,
-    }  # fmt: skip
+        "call": detail,
+        "kind": item.kind,
+        "path": for_people(item.text),
+        "hunks": hunks,
+        "session_id": conversation.session_id,
+        "of": conversation.id,
+        "item": item.number,
+    }
 
 
 def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
-    """Return the tool call with the number `item` of the conversation `of`, and that. Raises NotFoundError."""
+    """Return the tool call with the number `item` of the conversation `of`, and that. Raises
+    NotFoundError."""
     conversation = _conversation(request)
     number = request.number("item", 0, _HIGHEST)
-    found = items_of(request.store, DialoguePart(conversation.id, number, number, False, 0)) if number else []
+    found = (
+        items_of(request.store, DialoguePart(conversation.id, number, number, False, 0))
+        if number
+        else []
+    )
     if not found or found[0].role != TOOL_ROLE:
         raise NotFoundError("there is no such tool call")
     return conversation, found[0]
@@ -201,10 +227,15 @@ def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
 def _conversations(request: PageRequest) -> list[Conversation]:
     """Return the requested session's conversations, the earliest first. Raises NotFoundError."""
     wanted = request.path["session"]
-    found = request.store.conversations(Filter(request.location.homes, session=wanted, limit=NO_LIMIT))
+    found = request.store.conversations(
+        Filter(request.location.homes, session=wanted, limit=NO_LIMIT)
+    )
     found = [one for one in found if one.session_id == wanted]
     if not found:
-        raise NotFoundError("there is no such session", "it may be excluded by a rule, forgotten, or not ingested yet")
+        raise NotFoundError(
+            "there is no such session",
+            "it may be excluded by a rule, forgotten, or not ingested yet",
+        )
     return found[::-1]
 
 
@@ -217,16 +248,22 @@ def _conversation(request: PageRequest) -> Conversation:
 
 
 def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
-    """Return the command that hands the session over, and the one that resumes it in a terminal, if its runtime has it,
-    else the one that restores it from what is kept; '' for none."""
+    """Return the command that hands the session over, and the one that resumes it in a terminal, if
+    its runtime has it, else the one that restores it from what is kept; '' for none."""
     runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
     handoff = f"session-memory handoff {shlex.quote(latest.session_id)}"
     if runtime is None or not runtime.install.RESUME or latest.home:
         return {"resume": "", "restore": "", "handoff": handoff}
     state = request.store.file_states("").get(latest.source_file)
-    if state is not None and state.status != "gone" and os.path.exists(f"{state.root}/{state.file_path}"):
+    if (
+        state is not None
+        and state.status != "gone"
+        and os.path.exists(f"{state.root}/{state.file_path}")
+    ):
         command = runtime.backup.resume_command(latest.session_id, latest.cwd)
         return {"resume": command, "restore": "", "handoff": handoff}
-    kept = kept_of(request.location, lambda one: one.session_id == latest.session_id and not one.is_earlier)
+    kept = kept_of(
+        request.location, lambda one: one.session_id == latest.session_id and not one.is_earlier
+    )
     command = f"session-memory restore {shlex.quote(latest.session_id)}"
     return {"resume": "", "restore": command if kept else "", "handoff": handoff}

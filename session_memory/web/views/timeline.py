@@ -1,4 +1,5 @@
-"""Timeline: the conversations of a day, a week or a month, a lane per project; and a year at a glance."""
+"""Timeline: the conversations of a day, a week or a month, a lane per project; and a year at a
+glance."""
 
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ MOST = 1000  # conversations in a span: more would not be legible
 YEAR_DAYS = 371  # 53 weeks
 LONGEST = 6
 LEAST_WIDTH = {"day": 0.4, "week": 0.7, "month": 0.7}  # of a bar, in percent of the span
-ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}  # minimum room of a bar: that of a day has its title
+# minimum room of a bar: that of a day has its title
+ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class Bar(NamedTuple):
-    """A conversation. `left` and `room` are its reserved space, `row` is its row in the lane; within its room the bar
-    begins at `offset` and is `width` wide, all in percent of the span. `begin` and `end` are in seconds since the
-    epoch."""
+    """A conversation. `left` and `room` are its reserved space, `row` is its row in the lane;
+    within its room the bar begins at `offset` and is `width` wide, all in percent of the span.
+    `begin` and `end` are in seconds since the epoch."""
 
     session: str
     conversation: int
@@ -47,8 +49,8 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The conversations of a project, in enough rows that none overlap; `above` counts the rows and headings of the
-    lanes before it."""
+    """The conversations of a project, in enough rows that none overlap; `above` counts the rows and
+    headings of the lanes before it."""
 
     project: str
     bars: list[Bar]
@@ -64,8 +66,8 @@ class Tick(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """Return the lanes of the span that ends with `day`, by default the last day with a conversation; `year` by days,
-    `week` by weekdays and hours."""
+    """Return the lanes of the span that ends with `day`, by default the last day with a
+    conversation; `year` by days, `week` by weekdays and hours."""
     year = round(midnight(request.now, -YEAR_DAYS) * 1000)
     hours = work_hours(request.store, Filter(request.location.homes, since=year))
     span = request.one("span") if request.one("span") in SPANS else "day"
@@ -74,7 +76,9 @@ def values(request: PageRequest) -> dict[str, Any]:
     last = _noon_of(day) or _noon_of(today) or request.now
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     since, until = round(begin * 1000), round(end * 1000) - 1
-    found = request.store.conversations(Filter(request.location.homes, since=since, until=until, limit=MOST))
+    found = request.store.conversations(
+        Filter(request.location.homes, since=since, until=until, limit=MOST)
+    )
     lanes = lanes_of(_bars(found, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
@@ -108,19 +112,25 @@ def values(request: PageRequest) -> dict[str, Any]:
         "hours": [str(hour) if hour % 3 == 0 else "" for hour in range(24)],
         "now": request.now,
         # which runtimes delete sessions and how these are kept, and the traps in their settings
-        "deletions": [*(f"Deleted by {line}" for line in deletion_lines(deleted)), f"Kept: {kept_line(how)}"],
+        "deletions": [
+            *(f"Deleted by {line}" for line in deletion_lines(deleted)),
+            f"Kept: {kept_line(how)}",
+        ],
         "traps": [*problems_of(deleted), *why_not],
     }
 
 
 def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
-    """Return the bars by project, those with the most messages first, each bar in the first row with room."""
+    """Return the bars by project, those with the most messages first, each bar in the first row
+    with room."""
     by_project: dict[str, list[Bar]] = {}
     for bar in sorted(bars, key=lambda bar: (bar.left, bar.title)):
         by_project.setdefault(bar.project, []).append(bar)
     lanes = []
     above = 0
-    for project, some in sorted(by_project.items(), key=lambda pair: (-sum(bar.messages for bar in pair[1]), pair[0])):
+    for project, some in sorted(
+        by_project.items(), key=lambda pair: (-sum(bar.messages for bar in pair[1]), pair[0])
+    ):
         taken: list[float] = []  # the end of each row so far
         placed = []
         for bar in some:
@@ -146,24 +156,34 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) ->
         left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
         project = project_of(for_people(one.cwd)) or "Without a project"
         title, runtime = for_people(one.title) or "Untitled", shown_runtime(one.runtime)
-        left, width, room, offset = [round(number, 3) for number in (left, width, room, begins_at - left)]
+        left, width, room, offset = [
+            round(number, 3) for number in (left, width, room, begins_at - left)
+        ]
         known = one.session_id, one.id, title, runtime, project, one.entry_count, first, last
         bars.append(Bar(*known, left, width, room, 0, offset))
     return bars
 
 
 def _ticks(span: str, begin: float, end: float) -> list[Tick]:
-    """Return a tick for each third hour of a day, each day of a week, or each second day of a month."""
+    """Return a tick for each third hour of a day, each day of a week, or each second day of a
+    month."""
     if span == "day":
         year, month, day, *_ = time.localtime(begin)
-        hours = {hour: time.mktime((year, month, day, hour, 0, 0, 0, 0, -1)) for hour in range(0, 24, 3)}
-        return [Tick(round((at - begin) / (end - begin) * 100, 2), f"{hour}:00") for hour, at in hours.items()]
+        hours = {
+            hour: time.mktime((year, month, day, hour, 0, 0, 0, 0, -1)) for hour in range(0, 24, 3)
+        }
+        return [
+            Tick(round((at - begin) / (end - begin) * 100, 2), f"{hour}:00")
+            for hour, at in hours.items()
+        ]
     days = SPANS[span]
     shown = []
     for number in range(0, days, 1 if span == "week" else 2):
         at = time.localtime(midnight(begin + 43_200, number) + 43_200)
         label = f"{_WEEKDAYS[at.tm_wday]} {at.tm_mday}" if span == "week" else str(at.tm_mday)
-        shown.append(Tick(round((midnight(begin + 43_200, number) - begin) / (end - begin) * 100, 2), label))
+        shown.append(
+            Tick(round((midnight(begin + 43_200, number) - begin) / (end - begin) * 100, 2), label)
+        )
     return shown
 
 

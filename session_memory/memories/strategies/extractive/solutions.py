@@ -1,5 +1,5 @@
-"""Solutions: a command that failed, the changes between its last failing run and the passing one, and the pass.
-Pure."""
+"""Solutions: a command that failed, the changes between its last failing run and the passing one,
+and the pass. Pure."""
 
 import math
 import re
@@ -23,14 +23,18 @@ REASON_CHARACTERS = 240
 
 _PLACE = re.compile(r"^\S+(?:\(\d+,\d+\)|:\d+(?::\d+)?):?\s+")
 _PIPED = re.compile(r"\|\s*(?:tail|head|grep|tee|cat|less|sed|awk)\b|\|\||;\s*(?:echo|true)\b")
-_TRIMMINGS = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*)+|\s+2>&1|\s*[12]?>\s*/dev/null|\s*\|\s*(?:tail|head)\b[^|]*$")
+_TRIMMINGS = re.compile(
+    r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*)+|\s+2>&1|\s*[12]?>\s*/dev/null|\s*\|\s*(?:tail|head)\b[^|]*$"
+)
 _TAKES_BACK = re.compile(
-    r"\bgit (?:checkout\s+(?:--\s|\S*[./])|restore\s+(?!--staged)|reset --hard|revert\b|stash(?!\s+(?:pop|apply|"
+    r"\bgit (?:checkout\s+(?:--\s|\S*[./])|restore\s+(?!--staged)|reset "
+    r"--hard|revert\b|stash(?!\s+(?:pop|apply|"
     r"list)))"
 )
 _ONLY_COUNTS = re.compile(
     r"^(?:exit code \d+:?\s*)?(?:FAIL\b.*|\S+ FAIL|[#$].*|\W*[\w-]+\W* (?:error )?task failed|)$|"
-    r"^[\W\d]*(?:(?:found|tests?|files?|total)\W+)?\d+ \w+(?:[\W\d]+(?:errors?|warnings?|problems?|failed|passed|"
+    r"^[\W\d]*(?:(?:found|tests?|files?|total)\W+)?\d+ "
+    r"\w+(?:[\W\d]+(?:errors?|warnings?|problems?|failed|passed|"
     r"passing|failing|skipped|and|in|s))*\W*$",
     re.IGNORECASE,
 )
@@ -39,21 +43,28 @@ _SETS_UP = re.compile(
     r"rebase|prune|seed|link|enable|build)\b"
 )
 _REFUSED = re.compile(
-    r"was blocked|not allowed|timed out|no output|operation was cancelled|interrupted|tool call .*errored",
+    r"was blocked|not allowed|timed out|no output|operation was cancelled|interrupted|tool call "
+    r".*errored",
     re.IGNORECASE,
 )
 _EXPLAINS = re.compile(
-    r"\b(?:because|since|missing|needs?|should|must|wrong|instead|problem is|issue is|root cause|cause[sd]?|was|were|"
-    r"has to|had to|so|no|doesn't|does not|isn't|expects?|lacks?|still|forgot|no longer|renamed|only)\b",
+    r"\b(?:because|since|missing|needs?|should|must|wrong|instead|problem is|issue is|root "
+    r"cause|cause[sd]?|was|were|"
+    r"has to|had to|so|no|doesn't|does not|isn't|expects?|lacks?|still|forgot|no "
+    r"longer|renamed|only)\b",
     re.IGNORECASE,
 )
 _ANNOUNCES = re.compile(
-    r"^(?:now|let me|let's|i'll|i will|i'm going|next|perfect|great|good|excellent|ok|okay|sure|first|then|here|all|"
-    r"the tests? (?:now )?pass|you're|you are|done|fixed|looks like|there (?:are|is) (?:still|more))\b",
+    r"^(?:now|let me|let's|i'll|i will|i'm "
+    r"going|next|perfect|great|good|excellent|ok|okay|sure|first|then|here|all|"
+    r"the tests? (?:now )?pass|you're|you are|done|fixed|looks like|there "
+    r"(?:are|is) (?:still|more))\b",
     re.IGNORECASE,
 )
 _GIT = re.compile(r"git (?!commit)")
-_TEST_FILE = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
+_TEST_FILE = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$"
+)
 _BYPASSES = re.compile(r"--no-verify|--force|--skip\S*|--ignore\S*|--allow\S*|(?:^|\s)-f\b|--hard")
 
 
@@ -64,8 +75,8 @@ def says_something(error: str) -> bool:
 
 
 class Solution(NamedTuple):
-    """A failing run, the edits and other successful steps after the last failure, the run that passed, and the
-    assistant's explanation of the change ('' for none)."""
+    """A failing run, the edits and other successful steps after the last failure, the run that
+    passed, and the assistant's explanation of the change ('' for none)."""
 
     failed: StoredEntry
     edits: tuple[str, ...]
@@ -103,7 +114,9 @@ def solutions(entries: Sequence[StoredEntry]) -> list[Solution]:
             found = [one for one in found if one not in undone]
         elif entry.kind == "command" and _TAKES_BACK.search(entry.text):
             found = [one for one in found if one.passed.number >= entry.number or not one.edits]
-    return list({(family(one.failed.text), normalised(one.failed.error)): one for one in found}.values())
+    return list(
+        {(family(one.failed.text), normalised(one.failed.error)): one for one in found}.values()
+    )
 
 
 class _Surroundings:
@@ -126,27 +139,43 @@ class _Surroundings:
 
     def reason(self, failed: StoredEntry, passed: StoredEntry) -> str:
         """Return the last explanation between two runs; '' for none."""
-        first, last = [bisect_left(self._answers, one.number, key=_number) for one in (failed, passed)]
-        return next(filter(None, (_reason(one.text) for one in reversed(self._answers[first:last]))), "")
+        first, last = [
+            bisect_left(self._answers, one.number, key=_number) for one in (failed, passed)
+        ]
+        return next(
+            filter(None, (_reason(one.text) for one in reversed(self._answers[first:last]))), ""
+        )
 
 
 _number = attrgetter("number")
 
 
 def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
-    """Return the solution of a failing command; None if it is unclear, if it was a slip fixed at once, or red and green
-    of a test of its own."""
+    """Return the solution of a failing command; None if it is unclear, if it was a slip fixed at
+    once, or red and green of a test of its own."""
     passed = failure.fixed
-    if failure.tool.kind != "command" or passed is None or failure.times < LEAST_TRIES or is_looking(passed.text):
+    if (
+        failure.tool.kind != "command"
+        or passed is None
+        or failure.times < LEAST_TRIES
+        or is_looking(passed.text)
+    ):
         return None
     if around.tested_at < passed.number:
         return None
     failed = around.last_failed(passed)
-    if normalised(failed.error) != normalised(failure.tool.error) or not says_something(failed.error):
+    if normalised(failed.error) != normalised(failure.tool.error) or not says_something(
+        failed.error
+    ):
         return None
-    # The same command or a broader one proves that it works; the exit code of a pipe proves nothing.
+    # The same command or a broader one proves that it works; the exit code of a pipe proves
+    # nothing.
     is_piped = _PIPED.search(passed.text) and not _PIPED.search(failed.text)
-    if is_piped or not _words(passed.text) <= _words(failed.text) or _GIT.match(family(passed.text)):
+    if (
+        is_piped
+        or not _words(passed.text) <= _words(failed.text)
+        or _GIT.match(family(passed.text))
+    ):
         return None
     between = [one for one in failure.steps if one.number > failed.number]
     edits = tuple(dict.fromkeys([one.text for one in between if one.kind == "edit" and one.text]))
@@ -156,7 +185,9 @@ def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
     is_bypass = not more or any(_BYPASSES.search(flag) for flag in more)
     if len(edits) > MOST_FILES or (not edits and not steps and is_bypass):
         return None
-    return Solution(failed, edits, steps, passed, shorten(around.reason(failed, passed), REASON_CHARACTERS))
+    return Solution(
+        failed, edits, steps, passed, shorten(around.reason(failed, passed), REASON_CHARACTERS)
+    )
 
 
 def _reason(text: str) -> str:

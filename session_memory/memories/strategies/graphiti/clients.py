@@ -1,5 +1,5 @@
-"""graphiti's clients for OpenAI-style APIs with our settings: the model, without retries, the embedder, and the HTTP
-client, which refuses requests beyond the budget."""
+"""graphiti's clients for OpenAI-style APIs with our settings: the model, without retries, the
+embedder, and the HTTP client, which refuses requests beyond the budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from ...strategy import BudgetError, ModelBudget, Usage
 
 
 class _Model(OpenAIGenericClient):
-    """The model without graphiti's retries, which take up to eight minutes; our queue retries later."""
+    """The model without graphiti's retries, which take up to eight minutes; our queue retries
+    later."""
 
     async def _generate_response_with_retry(  # type: ignore[override,unused-ignore] # that one is decorated
         self, *args: Any, **kwargs: Any
@@ -33,36 +34,51 @@ class _Model(OpenAIGenericClient):
 
 
 class _NoReranker(CrossEncoderClient):
-    """A reranker that does nothing. Our searches use none, but graphiti would create its own, which needs a key."""
+    """A reranker that does nothing. Our searches use none, but graphiti would create its own, which
+    needs a key."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
         return [(passage, 1.0) for passage in passages]
 
 
 def client_of(
-    settings: GraphitiSettings, driver: GraphDriver, http: MeteredClient, key: str, embedder_key: str
+    settings: GraphitiSettings,
+    driver: GraphDriver,
+    http: MeteredClient,
+    key: str,
+    embedder_key: str,
 ) -> Graphiti:
-    """Return graphiti's client for a graph, with the keys of the model's API and of the embedder's."""
+    """Return graphiti's client for a graph, with the keys of the model's API and of the
+    embedder's."""
     address = settings.base_url or None
     # Our queue retries later; a retrying client would hold graph and budget while it waits.
     asking = AsyncOpenAI(api_key=key, base_url=address, http_client=http, max_retries=0)
     embedding = AsyncOpenAI(
-        api_key=embedder_key, base_url=settings.embedder_base_url or address, http_client=http, max_retries=0
+        api_key=embedder_key,
+        base_url=settings.embedder_base_url or address,
+        http_client=http,
+        max_retries=0,
     )
     config = LLMConfig(
-        model=settings.model, small_model=settings.small_model or settings.model, temperature=0,
+        model=settings.model,
+        small_model=settings.small_model or settings.model,
+        temperature=0,
         max_tokens=settings.max_output_tokens,
-    )  # fmt: skip
-    embedder = OpenAIEmbedderConfig(embedding_model=settings.embedder, embedding_dim=settings.dimensions)
+    )
+    embedder = OpenAIEmbedderConfig(
+        embedding_model=settings.embedder, embedding_dim=settings.dimensions
+    )
     return Graphiti(
-        graph_driver=driver, llm_client=_Model(config, client=asking, max_tokens=settings.max_output_tokens),
-        embedder=OpenAIEmbedder(embedder, client=embedding), cross_encoder=_NoReranker(),
-    )  # fmt: skip
+        graph_driver=driver,
+        llm_client=_Model(config, client=asking, max_tokens=settings.max_output_tokens),
+        embedder=OpenAIEmbedder(embedder, client=embedding),
+        cross_encoder=_NoReranker(),
+    )
 
 
 class MeteredClient(DefaultAsyncHttpxClient):
-    """The HTTP client of an AsyncOpenAI. `refusal` is the budget's error for a refused request, None if there was none;
-    AsyncOpenAI hides it behind its own error."""
+    """The HTTP client of an AsyncOpenAI. `refusal` is the budget's error for a refused request,
+    None if there was none; AsyncOpenAI hides it behind its own error."""
 
     def __init__(self, budget: ModelBudget, timeout_seconds: float) -> None:
         super().__init__(timeout=timeout_seconds)

@@ -35,22 +35,30 @@ def checked_url(url: Any) -> str:
     try:
         parts = urlsplit(url)
         is_known = parts.scheme == EMBEDDED and parts.path.startswith("/") and not parts.netloc
-        is_known = is_known or (parts.scheme in (*NEO4J, *FALKORDB) and bool(parts.hostname) and parts.port != 0)
+        is_known = is_known or (
+            parts.scheme in (*NEO4J, *FALKORDB) and bool(parts.hostname) and parts.port != 0
+        )
     except ValueError:
         is_known = False
     if not is_known:
         raise ConfigError(f"memories: graphiti: url is {url!r}", _HINT)
     if parts.password:
         raise ConfigError(
-            "memories: graphiti: the url contains a password", "name a variable that holds it in `password_env`"
+            "memories: graphiti: the url contains a password",
+            "name a variable that holds it in `password_env`",
         )
     return url
 
 
 def group_id(group: str, *, is_untrusted: bool = False) -> str:
-    """Return a group's name in the graph: letters, digits, hyphens and underscores. Untrusted sessions have a separate
-    name."""
-    name = "".join([c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):x}_" for c in group]) or "main"
+    """Return a group's name in the graph: letters, digits, hyphens and underscores. Untrusted
+    sessions have a separate name."""
+    name = (
+        "".join(
+            [c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):x}_" for c in group]
+        )
+        or "main"
+    )
     return f"{name}_untrusted" if is_untrusted else name
 
 
@@ -93,7 +101,9 @@ async def _neo4j(url: str, parts: SplitResult, password: str) -> GraphDriver:
 
     user = parts.username or "neo4j"
     address = url.replace(f"{parts.username}@", "", 1) if parts.username else url
-    driver = Driver(address.partition("?")[0].rstrip("/"), user, password, parts.path.strip("/") or "neo4j")
+    driver = Driver(
+        address.partition("?")[0].rstrip("/"), user, password, parts.path.strip("/") or "neo4j"
+    )
     await driver.build_indices_and_constraints()
     return driver
 
@@ -102,11 +112,19 @@ async def _falkordb(parts: SplitResult, group: str, password: str) -> GraphDrive
     try:
         from graphiti_core.driver.falkordb_driver import FalkorDriver
     except ImportError as error:
-        base = getattr(sys, "_base_executable", sys.executable)  # an install's own environment has no pip
-        hint = f"{shlex.quote(base)} -m pip --python {shlex.quote(sys.executable)} install 'graphiti-core[falkordb]'"
+        # an install's own environment has no pip
+        base = getattr(sys, "_base_executable", sys.executable)
+        hint = (
+            f"{shlex.quote(base)} -m pip --python {shlex.quote(sys.executable)} install "
+            f"'graphiti-core[falkordb]'"
+        )
         raise UnavailableError("the driver for FalkorDB is not installed", hint) from error
     driver = FalkorDriver(
-        parts.hostname or "localhost", parts.port or FALKORDB_PORT, parts.username, password or None, database=group
+        parts.hostname or "localhost",
+        parts.port or FALKORDB_PORT,
+        parts.username,
+        password or None,
+        database=group,
     )
     await driver.build_indices_and_constraints()  # type: ignore[no-untyped-call,unused-ignore]
     return driver

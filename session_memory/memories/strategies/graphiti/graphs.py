@@ -32,11 +32,16 @@ class _NoBudget:
 
 
 def search_graph(
-    location: StoreLocation, query: str, limit: int, *, is_untrusted: bool = False, timeout_seconds: float | None = None
+    location: StoreLocation,
+    query: str,
+    limit: int,
+    *,
+    is_untrusted: bool = False,
+    timeout_seconds: float | None = None,
 ) -> list[GraphFact]:
-    """Return the facts in the visible groups' graphs, best first, at most `limit` per group, without facts from
-    sessions that rules exclude in part. Takes at most `timeout_seconds` in all, else the settings' timeout per graph.
-    Raises SessionMemoryError."""
+    """Return the facts in the visible groups' graphs, best first, at most `limit` per group,
+    without facts from sessions that rules exclude in part. Takes at most `timeout_seconds` in all,
+    else the settings' timeout per graph. Raises SessionMemoryError."""
     found: list[GraphFact] = []
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
 
@@ -45,22 +50,27 @@ def search_graph(
 
     for group in groups_of(location):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        facts = _in_graph(location, group_id(group, is_untrusted=is_untrusted), searched, left) or []
+        facts = (
+            _in_graph(location, group_id(group, is_untrusted=is_untrusted), searched, left) or []
+        )
         with closing(MemoryIndex(location.database, location.rules)) as index:
-            hidden = index.excluded_sessions(group, [session for fact in facts for session in fact.sessions])
+            hidden = index.excluded_sessions(
+                group, [session for fact in facts for session in fact.sessions]
+            )
         found += [fact for fact in facts if hidden.isdisjoint(fact.sessions)][:limit]
     return found
 
 
 def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:
-    """Return whether any of these graphs exists; one on a server is assumed to exist. Raises SessionMemoryError."""
+    """Return whether any of these graphs exists; one on a server is assumed to exist. Raises
+    SessionMemoryError."""
     ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(location)]
     return any(_place(location, id) for id in ids)
 
 
 def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:
-    """Remove from a group's graphs the content of sessions up to a time; return the number of episodes removed. Raises
-    SessionMemoryError."""
+    """Remove from a group's graphs the content of sessions up to a time; return the number of
+    episodes removed. Raises SessionMemoryError."""
 
     async def forgotten(opened: graph.Graph) -> int:
         return sum([await opened.forget(session, before) for session, before in until.items()])
@@ -75,12 +85,15 @@ def _in_graph(
     ask: Callable[[graph.Graph], Awaitable[T]],
     timeout_seconds: float | None = None,
 ) -> T | None:
-    """Return the result of `ask` for a group's graph; None if there is no such graph. Raises SessionMemoryError."""
+    """Return the result of `ask` for a group's graph; None if there is no such graph. Raises
+    SessionMemoryError."""
     place = _place(location, group)
     if place is None:
         return None
     settings, url = place
-    return asyncio.run(_asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds))
+    return asyncio.run(
+        _asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds)
+    )
 
 
 def _place(location: StoreLocation, group: str) -> tuple[GraphitiSettings, str] | None:
@@ -97,7 +110,8 @@ async def _asked(
     ask: Callable[[graph.Graph], Awaitable[T]],
     timeout_seconds: float | None,
 ) -> T:
-    """Open the graph, await `ask` and close the graph, all in this task: closing Kuzu ends all others."""
+    """Open the graph, await `ask` and close the graph, all in this task: closing Kuzu ends all
+    others."""
     task, is_late = asyncio.current_task(), False
 
     def stop() -> None:
@@ -106,7 +120,11 @@ async def _asked(
         if task:
             task.cancel()
 
-    timer = None if timeout_seconds is None else asyncio.get_running_loop().call_later(timeout_seconds, stop)
+    timer = (
+        None
+        if timeout_seconds is None
+        else asyncio.get_running_loop().call_later(timeout_seconds, stop)
+    )
     try:
         async with opening as opened:
             try:
@@ -117,4 +135,6 @@ async def _asked(
     except asyncio.CancelledError as error:
         if not is_late:
             raise
-        raise StrategyError("the graph did not answer in time", "try again later", is_temporary=True) from error
+        raise StrategyError(
+            "the graph did not answer in time", "try again later", is_temporary=True
+        ) from error

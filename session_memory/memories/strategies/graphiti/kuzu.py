@@ -36,7 +36,8 @@ class _Session(KuzuDriverSession):
 
 
 class _Driver(KuzuDriver):
-    """The database of one group. graphiti compares the group with `_database`, which its own driver lacks."""
+    """The database of one group. graphiti compares the group with `_database`, which its own driver
+    lacks."""
 
     def __init__(self, path: str, group: str) -> None:
         with warnings.catch_warnings():
@@ -51,7 +52,8 @@ class _Driver(KuzuDriver):
         return _Session(self)
 
     async def close(self) -> None:
-        # After one of graphiti's parallel queries failed, others may still run; closing Kuzu then crashes the process.
+        # After one of graphiti's parallel queries failed, others may still run; closing Kuzu then
+        # crashes the process.
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -62,15 +64,16 @@ class _Driver(KuzuDriver):
 
 
 async def open_kuzu(path: str, group: str) -> GraphDriver:
-    """Open the database at `path`, creating it if missing. The caller holds its lock. Raises Kuzu's RuntimeError."""
+    """Open the database at `path`, creating it if missing. The caller holds its lock. Raises Kuzu's
+    RuntimeError."""
     if not os.path.exists(path):
         await _make(path, group)
     return _Driver(path, group)
 
 
 async def _make(path: str, group: str) -> None:
-    """Create a database under a temporary name and rename it when complete: an index that a killed process left
-    unfinished can be neither used nor created again."""
+    """Create a database under a temporary name and rename it when complete: an index that a killed
+    process left unfinished can be neither used nor created again."""
     from graphiti_core.graph_queries import get_fulltext_indices
 
     unfinished = f"{path}.new"

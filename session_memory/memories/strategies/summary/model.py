@@ -1,7 +1,8 @@
-"""One question to Claude through claude-agent-sdk: one request without tools, a JSON answer, its cost, a deadline.
+"""One question to Claude through claude-agent-sdk: one request without tools, a JSON answer, its
+cost, a deadline.
 
-The runtime that the SDK starts sees none of the user's settings, runs no hooks, and leaves no session behind.
-"""
+The runtime that the SDK starts sees none of the user's settings, runs no hooks, and leaves no
+session behind."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from ...strategy import StrategyError, UnavailableError, Usage
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, Message, ResultMessage
 
-OVERHEAD_TOKENS = 3000  # the runtime adds to a request: a description of the environment, and the answer's tool
+# the runtime adds to a request: a description of the environment, and the answer's tool
+OVERHEAD_TOKENS = 3000
 ANSWER_TOOL = "StructuredOutput"
 PROBLEM_CHARACTERS = 200
 _TEMPORARY = (408, 409, 429)  # client errors worth a retry
@@ -28,8 +30,8 @@ _TOO_LARGE = 413
 
 
 class Claude:
-    """A model to ask, as the settings `own` say. `directory` is an empty working directory for its runtime, '' for a
-    temporary one."""
+    """A model to ask, as the settings `own` say. `directory` is an empty working directory for its
+    runtime, '' for a temporary one."""
 
     def __init__(self, own: SummarySettings) -> None:
         self.directory = ""
@@ -39,24 +41,35 @@ class Claude:
         """Return the most that a request with so many tokens of content costs."""
         return Usage(tokens + OVERHEAD_TOKENS, self._own.max_output_tokens, model=self._own.model)
 
-    def ask(self, system: str, prompt: str, schema: Mapping[str, Any], report: Callable[[Usage], None]) -> Any:
-        """Send one request and return the JSON value of the answer, None if there is none. Calls `report` with the
-        usage, unless that is unknown. Raises StrategyError."""
+    def ask(
+        self, system: str, prompt: str, schema: Mapping[str, Any], report: Callable[[Usage], None]
+    ) -> Any:
+        """Send one request and return the JSON value of the answer, None if there is none. Calls
+        `report` with the usage, unless that is unknown. Raises StrategyError."""
         try:
             import claude_agent_sdk  # noqa: F401 (it takes over a second)
         except ImportError as error:
             from ....settings.program import how_to_add
 
             report(Usage())
-            raise UnavailableError("claude-agent-sdk is not installed", how_to_add("sdk")) from error
+            raise UnavailableError(
+                "claude-agent-sdk is not installed", how_to_add("sdk")
+            ) from error
         if self.directory:
             os.makedirs(self.directory, mode=0o700, exist_ok=True)
             return asyncio.run(self._ask(system, prompt, schema, self.directory, report))
-        with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+        with tempfile.TemporaryDirectory(
+            prefix="session-memory-", ignore_cleanup_errors=True
+        ) as directory:
             return asyncio.run(self._ask(system, prompt, schema, directory, report))
 
     async def _ask(
-        self, system: str, prompt: str, schema: Mapping[str, Any], directory: str, report: Callable[[Usage], None]
+        self,
+        system: str,
+        prompt: str,
+        schema: Mapping[str, Any],
+        directory: str,
+        report: Callable[[Usage], None],
     ) -> Any:
         from claude_agent_sdk import ClaudeSDKError, CLINotFoundError, ResultMessage, query
 
@@ -83,10 +96,16 @@ class Claude:
         if usage:
             report(usage)
         if isinstance(problem, asyncio.TimeoutError):
-            raise StrategyError(f"no answer within {self._own.timeout_seconds} s", is_temporary=True) from problem
+            raise StrategyError(
+                f"no answer within {self._own.timeout_seconds} s", is_temporary=True
+            ) from problem
         if result is None:
-            said = shortened(" ".join(errors[-3:]) or str(problem or "no result"), PROBLEM_CHARACTERS)
-            raise StrategyError(f"Claude Code ended without an answer: {said}", is_temporary=True) from problem
+            said = shortened(
+                " ".join(errors[-3:]) or str(problem or "no result"), PROBLEM_CHARACTERS
+            )
+            raise StrategyError(
+                f"Claude Code ended without an answer: {said}", is_temporary=True
+            ) from problem
         # The runtime reports its end after one turn as an error, although the answer is there.
         if result.is_error and result.subtype != "error_max_turns":
             raise _refusal(result)
@@ -94,7 +113,9 @@ class Claude:
             report(Usage())
         return _answer(messages)
 
-    def _options(self, system: str, schema: Mapping[str, Any], directory: str) -> ClaudeAgentOptions:
+    def _options(
+        self, system: str, schema: Mapping[str, Any], directory: str
+    ) -> ClaudeAgentOptions:
         from claude_agent_sdk import ClaudeAgentOptions
 
         environment = {
@@ -105,11 +126,18 @@ class Claude:
             "DISABLE_AUTOUPDATER": "1",
         }
         return ClaudeAgentOptions(
-            model=self._own.model, system_prompt=system, tools=[], max_turns=1, cwd=directory, env=environment,
+            model=self._own.model,
+            system_prompt=system,
+            tools=[],
+            max_turns=1,
+            cwd=directory,
+            env=environment,
             output_format={"type": "json_schema", "schema": dict(schema)},
-            setting_sources=[], settings=json.dumps({"disableAllHooks": True}), strict_mcp_config=True,
+            setting_sources=[],
+            settings=json.dumps({"disableAllHooks": True}),
+            strict_mcp_config=True,
             extra_args={"no-session-persistence": None},
-        )  # fmt: skip
+        )
 
 
 def _usage(result: ResultMessage | None, model: str) -> Usage | None:
@@ -127,11 +155,21 @@ def _usage(result: ResultMessage | None, model: str) -> Usage | None:
 
 
 def _answer(messages: Sequence[Message]) -> Any:
-    """Return the JSON object of an answer, or in its text, perhaps in a code fence; None if there is none."""
+    """Return the JSON object of an answer, or in its text, perhaps in a code fence; None if there
+    is none."""
     from claude_agent_sdk import AssistantMessage, TextBlock, ToolUseBlock
 
-    blocks = [block for message in messages if isinstance(message, AssistantMessage) for block in message.content]
-    given = [block.input for block in blocks if isinstance(block, ToolUseBlock) and block.name == ANSWER_TOOL]
+    blocks = [
+        block
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for block in message.content
+    ]
+    given = [
+        block.input
+        for block in blocks
+        if isinstance(block, ToolUseBlock) and block.name == ANSWER_TOOL
+    ]
     if given:
         return given[-1]
     text = "\n".join([block.text for block in blocks if isinstance(block, TextBlock)]).strip()
@@ -153,7 +191,10 @@ def _refusal(result: ResultMessage) -> StrategyError:
         return StrategyError(message, "lower memories: summary: max_input_tokens in config.yaml")
     is_refused = status is not None and 400 <= status < 500 and status not in _TEMPORARY
     if is_refused or "/login" in said:  # the key, the model or the account, not the conversation
-        hint = "check the key in ANTHROPIC_API_KEY, or log in with `claude`, and the model in config.yaml"
+        hint = (
+            "check the key in ANTHROPIC_API_KEY, or log in with `claude`, and the model in "
+            "config.yaml"
+        )
         return UnavailableError(f"Claude refused the call: {said}", hint)
     return StrategyError(message, is_temporary=True)
 

@@ -1,7 +1,7 @@
 """Claude's JSON answer: our own check of shapes, lengths and quotations. Pure.
 
-The API guarantees the schema, but not that quotations are real, and a made-up memory would be believed for years.
-"""
+The API guarantees the schema, but not that quotations are real, and a made-up memory would be
+believed for years."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,16 +12,20 @@ from ...format import KINDS
 from ...strategy import Memory
 
 MOST_MEMORIES = 12
-_OF_USER = {"preference": "preferences", "question": "questions that stay open"}  # kinds that are the user's alone
+# kinds that are the user's alone
+_OF_USER = {"preference": "preferences", "question": "questions that stay open"}
 LEAST_QUOTE_CHARACTERS = 12
 LONGEST = {"title": 160, "summary": 1000, "subject": 80, "text": 1000, "quote": 1000}
 SHOWN_CHARACTERS = 80
 
-_TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "})
+_TYPOGRAPHY = str.maketrans(
+    {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "}
+)
 
 
 class SummaryReply(NamedTuple):
-    """The usable part of an answer about a conversation, and the errors in the rest. The memories have no title yet."""
+    """The usable part of an answer about a conversation, and the errors in the rest. The memories
+    have no title yet."""
 
     title: str
     summary: str
@@ -34,8 +38,8 @@ class BadReplyError(Exception):
 
 
 def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> SummaryReply:
-    """Return the answer in `value`, with the memories whose quotation occurs in `text`; that of a preference or
-    question must occur in `of_user`, the user's messages. Raises BadReplyError."""
+    """Return the answer in `value`, with the memories whose quotation occurs in `text`; that of a
+    preference or question must occur in `of_user`, the user's messages. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "memories"), "the answer")
     memories = answer["memories"]
     if not isinstance(memories, list):
@@ -49,7 +53,9 @@ def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> 
         if not problem and one.kind in _OF_USER and comparable(one.quote) not in comparable_words:
             problem = f"its quote is not the user's: only they have {_OF_USER[one.kind]}"
         if problem:
-            problems.append(f"memory {number} ({shorten(one_line(one.text), SHOWN_CHARACTERS)}): {problem}")
+            problems.append(
+                f"memory {number} ({shorten(one_line(one.text), SHOWN_CHARACTERS)}): {problem}"
+            )
         else:
             stated.append(one)
     summary = one_line(_string(answer, "summary"))
@@ -57,8 +63,8 @@ def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> 
 
 
 def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]:
-    """Return title and summary of a conversation read in parts, and the numbers, from 1, of its answered questions.
-    Raises BadReplyError."""
+    """Return title and summary of a conversation read in parts, and the numbers, from 1, of its
+    answered questions. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "answered"), "the answer")
     answered = answer["answered"]
     if not isinstance(answered, list) or not all(type(one) is int for one in answered):
@@ -91,8 +97,12 @@ def _stated(memory: Any, number: int, known_ids: Collection[str]) -> Memory:
     if not isinstance(replaces, list) or not all(isinstance(id, str) for id in replaces):
         raise BadReplyError(f"{where}: `replaces` is not a list of ids")
     text = _string(answer, "text", where)
-    subject, quote = (_string(answer, key, where, may_be_empty=True) for key in ("subject", "quote"))
-    return Memory(answer["kind"], "", text, subject, quote, tuple([id for id in replaces if id in known_ids]))
+    subject, quote = (
+        _string(answer, key, where, may_be_empty=True) for key in ("subject", "quote")
+    )
+    return Memory(
+        answer["kind"], "", text, subject, quote, tuple([id for id in replaces if id in known_ids])
+    )
 
 
 def _object(value: Any, keys: Sequence[str], where: str) -> Mapping[str, Any]:
@@ -104,7 +114,9 @@ def _object(value: Any, keys: Sequence[str], where: str) -> Mapping[str, Any]:
     return value
 
 
-def _string(answer: Mapping[str, Any], key: str, where: str = "the answer", *, may_be_empty: bool = False) -> str:
+def _string(
+    answer: Mapping[str, Any], key: str, where: str = "the answer", *, may_be_empty: bool = False
+) -> str:
     value = answer[key]
     if not isinstance(value, str) or not (may_be_empty or value.strip()):
         raise BadReplyError(f"{where}: `{key}` is not text")

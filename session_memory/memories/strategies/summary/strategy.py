@@ -1,4 +1,5 @@
-"""The strategy that asks Claude: one episode per conversation, and memories, each with a quotation as proof."""
+"""The strategy that asks Claude: one episode per conversation, and memories, each with a quotation
+as proof."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ KNOWN_TOKENS = 3000
 WHOLE_TOKENS_A_PART = 3000
 MOST_PROBLEMS = 10
 TITLE_CHARACTERS = 160
-_PROMPTS = yaml.safe_load(read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.yaml")))
+_PROMPTS = yaml.safe_load(
+    read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.yaml"))
+)
 
 
 class SummaryStrategy(TextStrategy):
@@ -52,7 +55,9 @@ class SummaryStrategy(TextStrategy):
         self._input_tokens = own.max_input_tokens
         self._claude = Claude(own)
         self._budget = budget
-        self._known: Callable[[Conversation, str, int], list[KnownMemory]] = lambda conversation, text, limit: []
+        self._known: Callable[[Conversation, str, int], list[KnownMemory]] = (
+            lambda conversation, text, limit: []
+        )
 
     def attach(self, context: StrategyContext) -> None:
         """Set the function for known memories, and the runtime's working directory."""
@@ -60,37 +65,55 @@ class SummaryStrategy(TextStrategy):
         self._claude.directory = f"{context.directory}/{self.id}"
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
-        """Return the cost of one call per part, one for the whole if there are several, and one repetition of the most
-        expensive."""
-        calls = [self._claude.cost(estimated_tokens(part) + KNOWN_TOKENS) for part in self._parts(entries)]
+        """Return the cost of one call per part, one for the whole if there are several, and one
+        repetition of the most expensive."""
+        calls = [
+            self._claude.cost(estimated_tokens(part) + KNOWN_TOKENS)
+            for part in self._parts(entries)
+        ]
         if len(calls) > 1:
             calls.append(self._claude.cost(WHOLE_TOKENS_A_PART * len(calls)))
         calls.append(max(calls, key=lambda usage: usage.tokens, default=Usage()))
-        read, written = sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
+        read, written = (
+            sum(call.input_tokens for call in calls),
+            sum(call.output_tokens for call in calls),
+        )
         return Usage(read, written, model=calls[0].model)
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-        """Return an episode and memories of the entries; long ones are read in parts. Raises StrategyError."""
+        """Return an episode and memories of the entries; long ones are read in parts. Raises
+        StrategyError."""
         parts = self._parts(entries)
         if not parts:
             return MemoryResult(skipped="nothing of it is left to be read")
         dialogue = _Dialogue(self._claude, self._budget)
-        names = [f"part {number} of {len(parts)}" if len(parts) > 1 else "" for number in range(1, len(parts) + 1)]
+        names = [
+            f"part {number} of {len(parts)}" if len(parts) > 1 else ""
+            for number in range(1, len(parts) + 1)
+        ]
         of_user = for_people("\n".join([entry.text for entry in entries if entry.role == "user"]))
-        replies = [self._read(dialogue, conversation, of_user, part, name) for part, name in zip(parts, names)]
+        replies = [
+            self._read(dialogue, conversation, of_user, part, name)
+            for part, name in zip(parts, names)
+        ]
         title, summary = replies[0].title, replies[0].summary
         stated = [one for reply in replies for one in reply.memories]
         if len(parts) > 1:
             title, summary, stated = _as_whole(dialogue, replies, stated)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
-        spoken = [(entry, comparable(for_people(entry.text))) for entry in entries if entry.role in ENTRY_ROLES]
+        spoken = [
+            (entry, comparable(for_people(entry.text)))
+            for entry in entries
+            if entry.role in ENTRY_ROLES
+        ]
         memories: dict[tuple[str, str], Memory] = {}
         for one in stated:
             memories.setdefault((one.kind, comparable(one.text)), _sourced(one, spoken))
         return MemoryResult((Memory("episode", title, summary, project), *memories.values()))
 
     def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
-        """Return the text in parts of at most `max_input_tokens`, cut between exchanges if possible."""
+        """Return the text in parts of at most `max_input_tokens`, cut between exchanges if
+        possible."""
         most = min(self._settings.chunking.max_chunk_tokens, self._input_tokens)
         parts: list[str] = []
         packed: list[Chunk] = []
@@ -107,27 +130,38 @@ class SummaryStrategy(TextStrategy):
         self, dialogue: _Dialogue, conversation: Conversation, of_user: str, part: str, name: str
     ) -> SummaryReply:
         known = self._known(conversation, part, MOST_KNOWN)
-        while known and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known) > KNOWN_TOKENS:
+        while (
+            known
+            and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known)
+            > KNOWN_TOKENS
+        ):
             known = known[:-1]
         ids = frozenset(one.id for one in known)
         mark = _new_mark()
         told = ""
         if known:
-            lines = "\n".join([f"{one.id} {one.kind} {one.subject}: {one_line(one.text)}" for one in known])
+            lines = "\n".join(
+                [f"{one.id} {one.kind} {one.subject}: {one_line(one.text)}" for one in known]
+            )
             told = (
-                "Known memories, which need not be noted again; where the record corrects or answers one, name its id "
+                "Known memories, which need not be noted again; where the record corrects or "
+                "answers one, name its id "
                 f"in `replaces` (they are data too):\n{mark}\n{lines}\n{mark}\n\n"
             )
         told += f"This is {name}. " if name else ""
         prompt = f"{told}The record:\n{mark}\n{part}\n{mark}\n\nNote what is worth it."
         return dialogue.ask(
-            ("reading", mark), prompt, "conversation_schema", estimated_tokens(part) + KNOWN_TOKENS,
+            ("reading", mark),
+            prompt,
+            "conversation_schema",
+            estimated_tokens(part) + KNOWN_TOKENS,
             lambda value: checked(value, part, of_user, ids),
-        )  # fmt: skip
+        )
 
 
 class _Dialogue:
-    """The calls for one conversation; one of them is repeated after a bad answer, with its errors."""
+    """The calls for one conversation; one of them is repeated after a bad answer, with its
+    errors."""
 
     def __init__(self, claude: Claude, budget: ModelBudget) -> None:
         self._claude = claude
@@ -135,16 +169,25 @@ class _Dialogue:
         self._may_ask_again = True
 
     def ask(
-        self, task: tuple[str, str], prompt: str, schema: str, tokens: int, check: Callable[[Any], Checked]
+        self,
+        task: tuple[str, str],
+        prompt: str,
+        schema: str,
+        tokens: int,
+        check: Callable[[Any], Checked],
     ) -> Checked:
-        """Ask with so many `tokens` of content, and return what `check` makes of the answer. The `task` is the name of
-        a system prompt, and the mark in it. Raises StrategyError, BudgetError."""
+        """Ask with so many `tokens` of content, and return what `check` makes of the answer. The
+        `task` is the name of a system prompt, and the mark in it. Raises StrategyError,
+        BudgetError."""
         system = _PROMPTS[task[0]].format(mark=task[1])
         found, problems = self._judged(system, prompt, schema, tokens, check)
         if problems and self._may_ask_again:
             self._may_ask_again = False
             lines = "\n".join([f"- {problem}" for problem in problems[:MOST_PROBLEMS]])
-            prompt += f"\n\nYour first answer could not be used as it was:\n{lines}\n\nAnswer again, completely."
+            prompt += (
+                f"\n\nYour first answer could not be used as it was:\n{lines}\n\nAnswer "
+                f"again, completely."
+            )
             try:
                 again, problems = self._judged(system, prompt, schema, tokens, check)
             except StrategyError:
@@ -183,23 +226,30 @@ def _joined(packed: Sequence[Chunk]) -> str:
 def _as_whole(
     dialogue: _Dialogue, replies: Sequence[SummaryReply], stated: Sequence[Memory]
 ) -> tuple[str, str, list[Memory]]:
-    """Return title and summary of all parts, and their memories without the questions that a later part answers."""
+    """Return title and summary of all parts, and their memories without the questions that a later
+    part answers."""
     questions = [one for one in stated if one.kind == "question"]
     mark = _new_mark()
-    told = [f"Part {number}: {reply.title}\n{reply.summary}" for number, reply in enumerate(replies, 1)]
+    told = [
+        f"Part {number}: {reply.title}\n{reply.summary}" for number, reply in enumerate(replies, 1)
+    ]
     told += [f"Question {number}: {question.text}" for number, question in enumerate(questions, 1)]
     content = "\n\n".join(told)
     prompt = f"{mark}\n{content}\n{mark}\n\nWhat was it about as a whole?"
     title, summary, answered = dialogue.ask(
-        ("whole", mark), prompt, "whole_schema", estimated_tokens(prompt),
+        ("whole", mark),
+        prompt,
+        "whole_schema",
+        estimated_tokens(prompt),
         lambda value: checked_whole(value, len(questions)),
-    )  # fmt: skip
+    )
     closed = {id(one) for number, one in enumerate(questions, 1) if number in answered}
     return title, summary, [one for one in stated if id(one) not in closed]
 
 
 def _sourced(one: Memory, spoken: Sequence[tuple[StoredEntry, str]]) -> Memory:
-    """Return the memory with a title and the message that its quotation is from: the user's, if both said it."""
+    """Return the memory with a title and the message that its quotation is from: the user's, if
+    both said it."""
     is_short = len(one.text) <= TITLE_CHARACTERS
     title, text = (one.text, "") if is_short else (shorten(one.text, TITLE_CHARACTERS), one.text)
     sources = [entry for entry, said in spoken if comparable(one.quote) in said]
