@@ -17,7 +17,7 @@ if sys.version_info < (3, 10):
     text = "session-memory needs Python 3.10 or newer, and this is %d.%d.%d; try: %s install.py"
     sys.exit(text % (tuple(sys.version_info[:3]) + (newer[0],)))
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from session_memory.system.terminal import main_of
+from session_memory.common.system.terminal import main_of
 
 if __name__ == "__main__":
-    sys.exit(main_of("install.command", sys.argv[0], sys.argv[1:]))
+    sys.exit(main_of("app.install.command", sys.argv[0], sys.argv[1:]))

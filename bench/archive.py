@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from session_memory.archives.format import ArchiveStyle
-from session_memory.archives.writer import ArchiveSource, write_archive
-from session_memory.runtimes import runtime
+from session_memory.history.archives.format import ArchiveStyle
+from session_memory.history.archives.writer import ArchiveSource, write_archive
+from session_memory.sessions.runtimes import runtime
 
 from .command import run
 from .report import Row, as_table

@@ -22,13 +22,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from session_memory.activity.call_collisions import CallSearch
-from session_memory.activity.changes import Observation, OwnSession
-from session_memory.activity.updates import open_update
-from session_memory.runtimes import runtime
-from session_memory.settings.compiled import Settings
-from session_memory.settings.homes import Home
-from session_memory.transcripts.entries import Session
+from session_memory.awareness.activity.call_collisions import CallSearch
+from session_memory.awareness.activity.changes import Observation, OwnSession
+from session_memory.awareness.activity.updates import open_update
+from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.settings.compiled import Settings
+from session_memory.sessions.settings.homes import Home
+from session_memory.sessions.transcripts.entries import Session
 from tests.records import stamp
 
 GIT = {

@@ -21,11 +21,11 @@ from typing import Any
 
 import apsw
 
-from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Filter
-from session_memory.system.sqlite import DatabaseError
+from session_memory.common.system.sqlite import DatabaseError
+from session_memory.history.store.ingest.ingestion import Ingestion
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.values import Filter
 
 from .command import run
 from .histories import Histories

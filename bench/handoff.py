@@ -18,15 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from session_memory.patterns.handoff import handed_over, page
-from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Conversation, Filter, StoredEntry, edits_in
-from session_memory.transcripts.reader import is_plan, title_of
+from session_memory.history.patterns.handoff import handed_over, page
+from session_memory.history.store.ingest.ingestion import Ingestion
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.values import Conversation, Filter, StoredEntry, edits_in
+from session_memory.sessions.transcripts.reader import is_plan, title_of
 
 from .command import run
-from .recall.checkpoints import Checkpoints
+from .research.recall.checkpoints import Checkpoints
 from .scratch import scratch_directory
 
 FIRST_FILES = 10

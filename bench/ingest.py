@@ -19,10 +19,10 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from session_memory.runtimes import all_runtimes, runtime
-from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.history.store.ingest.ingestion import Ingestion
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.sessions.runtimes import all_runtimes, runtime
 
 from .command import run
 from .corpus import FORMATS, MEGABYTE, Author, Texts, write_session
@@ -43,8 +43,8 @@ TIMED = """
 import sys, time
 import apsw
 from bench import ingest
-from session_memory.store.ingest import read_ahead
-from session_memory.store.sqlite import writer
+from session_memory.history.store.ingest import read_ahead
+from session_memory.history.store.sqlite import writer
 began = time.perf_counter()
 getattr(ingest, sys.argv[1])(*sys.argv[2:])
 print(time.perf_counter() - began)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from session_memory.runtimes.claude import encode_cwd
-from session_memory.runtimes.pi import encode_cwd as pi_encode_cwd
+from session_memory.sessions.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.pi import encode_cwd as pi_encode_cwd
 
 from .scenes import REPOSITORY
 

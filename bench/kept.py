@@ -16,9 +16,9 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from session_memory.archives.kept import chunks
-from session_memory.archives.kept.pack import REDACTED, WHOLE, KeptSession, Pack
-from session_memory.runtimes.backup import SessionFile
+from session_memory.history.copies import chunks
+from session_memory.history.copies.pack import REDACTED, WHOLE, KeptSession, Pack
+from session_memory.sessions.runtimes.backup import SessionFile
 
 from .command import run
 

@@ -11,7 +11,7 @@ import random
 import time
 from concurrent.futures import ProcessPoolExecutor
 
-from session_memory.text.markdown import escape, unescape
+from session_memory.common.text.markdown import escape, unescape
 from tests.text_scene import SPEAKERS, Judge, random_text
 
 from .command import run

@@ -17,15 +17,15 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from session_memory.memories import pages
-from session_memory.memories.format import EPISODE, KINDS, new_memory, render
-from session_memory.memories.library import open_index
-from session_memory.memories.strategy import Memory, MemoryResult
-from session_memory.memories.writer import memory_writer
-from session_memory.store.location import StoreLocation, find_location
-from session_memory.store.refresh import open_store, refresh
-from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
-from session_memory.store.values import Conversation, Filter
+from session_memory.history.store.location import StoreLocation, find_location
+from session_memory.history.store.refresh import open_store, refresh
+from session_memory.history.store.values import Conversation, Filter
+from session_memory.memory import pages
+from session_memory.memory.format import EPISODE, KINDS, new_memory, render
+from session_memory.memory.library import open_index
+from session_memory.memory.memory_index import IndexedMemory, Origin
+from session_memory.memory.strategy import Memory, MemoryResult
+from session_memory.memory.writer import memory_writer
 from tests.stored import Stored, talk
 
 from .command import run

@@ -31,8 +31,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from session_memory.system.git_process import QUIET, GitUnavailableError
-from session_memory.system.merges import Merges
+from session_memory.common.system.git_process import QUIET, GitUnavailableError
+from session_memory.history.git.merges import Merges
 
 from .command import run
 from .scratch import scratch_directory

@@ -24,7 +24,7 @@ PROGRAM = """
 import sys
 from importlib import import_module
 sys.path.append(sys.argv[1])
-files, entered = import_module("session_memory.system.files"), set()
+files, entered = import_module("session_memory.common.system.files"), set()
 
 def note(frame, event, argument):
     if event == "call" and frame.f_code.co_flags & 1:  # a function, not the body of a module or class
@@ -36,7 +36,7 @@ def end(status):
     sys.exit(status)
 
 files.os._exit = end
-main = import_module("session_memory.hooks.main")
+main = import_module("session_memory.awareness.events.main")
 sys.setprofile(note)
 main.user_prompt_submit()
 """
@@ -56,7 +56,7 @@ def modules_of_prompt() -> list[str]:
         news = News(scene, stopwatch)
         news.bring()
         found = entered_by(scene.hook())
-    return [one for one in found if not one.startswith("runtimes.")]
+    return [one for one in found if not one.startswith("sessions.runtimes.")]
 
 
 def entered_by(command: Command) -> list[str]:
@@ -70,7 +70,8 @@ def entered_by(command: Command) -> list[str]:
         raise RuntimeError("the hook printed nothing")
     names = done.stderr.decode().split()
     return sorted(
-        {one.removeprefix(PACKAGE) for one in names if one.startswith(PACKAGE)} - {"runtimes"}
+        {one.removeprefix(PACKAGE) for one in names if one.startswith(PACKAGE)}
+        - {"sessions.runtimes"}
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from session_memory.runtimes.pi import encode_cwd
+from session_memory.sessions.runtimes.pi import encode_cwd
 
 from .cases import MIXED_SIZES
 from .command import run

@@ -22,8 +22,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, meta
 from playwright.sync_api import Browser, sync_playwright
 
-from session_memory.web.jinja import TEMPLATES
-from session_memory.web.pages import VIEWS
+from session_memory.extras.page.jinja import TEMPLATES
+from session_memory.extras.page.pages import VIEWS
 
 from .browser import launched
 from .command import run

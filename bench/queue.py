@@ -18,14 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from session_memory.memories.budget import TokenBudget
-from session_memory.memories.queue import Queue
-from session_memory.memories.strategy import Memory, MemoryResult, Usage
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.sqlite.queue import StoredQueue
-from session_memory.store.sqlite.queue_database import QueueDatabase
-from session_memory.store.values import Filter
-from session_memory.system.files import write_atomically
+from session_memory.common.system.files import write_atomically
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.sqlite.queue import StoredQueue
+from session_memory.history.store.sqlite.queue_database import QueueDatabase
+from session_memory.history.store.values import Filter
+from session_memory.history.token_budget import TokenBudget
+from session_memory.memory.queue import Queue
+from session_memory.memory.strategy import Memory, MemoryResult, Usage
 from tests.stored import Stored, talk
 
 from .command import run
@@ -33,8 +33,8 @@ from .kills import forked, is_killed
 from .scratch import scratch_directory
 
 if TYPE_CHECKING:
-    from session_memory.memories.strategy import ModelBudget
-    from session_memory.store.values import Conversation, StoredEntry
+    from session_memory.history.store.values import Conversation, StoredEntry
+    from session_memory.memory.strategy import ModelBudget
 
 PAUSE_SECONDS = 0.01
 CALL = Usage(70, 30, 0, "model")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Conversation, Filter, StoredEntry
+from session_memory.history.store.ingest.ingestion import Ingestion
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.values import Conversation, Filter, StoredEntry
 
 from .scratch import scratch_directory
 

@@ -26,10 +26,10 @@ from random import Random
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
-from session_memory.store.location import find_location
-from session_memory.store.refresh import open_store, refresh
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Filter
+from session_memory.history.store.location import find_location
+from session_memory.history.store.refresh import open_store, refresh
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.values import Filter
 
 from .command import run
 from .corpus import MEGABYTE, Texts

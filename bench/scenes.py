@@ -13,14 +13,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from session_memory.install.environment import Environment
-from session_memory.install.program import ensure_app
-from session_memory.memories import prompt_index
-from session_memory.runtimes.claude import encode_cwd
-from session_memory.settings.homes import PROMPT_INDEX
-from session_memory.settings.program import ProgramPaths
-from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
-from session_memory.system.files import is_locked
+from session_memory.app.install.environment import Environment
+from session_memory.app.install.program import ensure_app
+from session_memory.common.system.files import is_locked
+from session_memory.memory import prompt_index
+from session_memory.memory.memory_index import IndexedMemory, Origin
+from session_memory.sessions.runtimes.claude import encode_cwd
+from session_memory.sessions.settings.homes import PROMPT_INDEX
+from session_memory.sessions.settings.program import ProgramPaths
 
 from .corpus import Texts
 from .opencode import LargeDatabase

@@ -24,13 +24,13 @@ from pathlib import Path
 from random import Random
 from statistics import median, quantiles
 
-from session_memory.store.ingest.values import Batch, FileState, NewEntry
-from session_memory.store.search.postings import WHOLE
-from session_memory.store.search.query import STOP_WORDS
-from session_memory.store.search.search import search
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.sqlite.search_index import KnownTables, SqliteSearchIndex
-from session_memory.store.values import Filter
+from session_memory.history.search.postings import WHOLE
+from session_memory.history.search.query import STOP_WORDS
+from session_memory.history.search.search import search
+from session_memory.history.store.ingest.values import Batch, FileState, NewEntry
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.sqlite.search_index import KnownTables, SqliteSearchIndex
+from session_memory.history.store.values import Filter
 
 from .command import run
 from .corpus import Texts

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import yaml
 
-from session_memory.activity.collisions.facts import ACTIVE_SECONDS
+from session_memory.awareness.activity.collisions.facts import ACTIVE_SECONDS
 
 from .clones import FILES, Actor, Clone, git, unique
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from session_memory.install.program import launcher_text
+from session_memory.app.install.program import launcher_text
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 WARM_UP_RUNS = 3

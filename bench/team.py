@@ -25,13 +25,13 @@ from statistics import median, quantiles
 
 import psycopg
 
-from session_memory.store import team_push
-from session_memory.store.postgres.connection import UnreachableTeamError
-from session_memory.store.postgres.engine import TeamStore
-from session_memory.store.postgres.push import TeamPush
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.team_push import SharedAs, push_new
-from session_memory.store.values import Filter, Hit
+from session_memory.extras.team import push as team_push
+from session_memory.extras.team.postgres.connection import UnreachableTeamError
+from session_memory.extras.team.postgres.engine import TeamStore
+from session_memory.extras.team.postgres.push import TeamPush
+from session_memory.extras.team.push import SharedAs, push_new
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.values import Filter, Hit
 from tests.postgres_server import EACH_ITEM, PostgresServer, running_server
 
 from .command import run

@@ -14,9 +14,9 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from session_memory.install.example import write_sample
-from session_memory.runtimes import Runtime, runtime
-from session_memory.transcripts.log import last_entries
+from session_memory.app.install.example import write_sample
+from session_memory.sessions.runtimes import Runtime, runtime
+from session_memory.sessions.transcripts.log import last_entries
 
 from .scenes import REPOSITORY
 

@@ -20,7 +20,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from session_memory.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.claude import encode_cwd
 
 from .command import run
 from .scratch import scratch_directory

@@ -19,16 +19,16 @@ from pathlib import Path
 from statistics import quantiles
 from typing import NamedTuple
 
-from session_memory.patterns.why import Asked, Reasons, bot_reason
-from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.sqlite.written_lines import known_key
-from session_memory.system.commits import Commit, Repository
-from session_memory.text.written_lines import normalised
+from session_memory.common.text.written_lines import normalised
+from session_memory.history.git.commits import Commit, Repository
+from session_memory.history.patterns.why import Asked, Reasons, bot_reason
+from session_memory.history.store.ingest.ingestion import Ingestion
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.sqlite.written_lines import known_key
 
 from .command import run
-from .recall.checkpoints import Checkpoints
+from .research.recall.checkpoints import Checkpoints
 from .scratch import scratch_directory
 
 TRAILER = re.compile(r"^Entire-Checkpoint: ([0-9a-f]{12})$", re.M)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from session_memory.runtimes import Runtime, runtime
-from session_memory.system.git_objects import GitObjects
-from session_memory.transcripts.project_folders import keep_project
+from session_memory.common.system.git_objects import GitObjects
+from session_memory.sessions.runtimes import Runtime, runtime
+from session_memory.sessions.transcripts.project_folders import keep_project
 
 from .clones import GIT
 from .command import run

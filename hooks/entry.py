@@ -1,12 +1,12 @@
 """The beginning of the hooks that somebody waits for. If an install made a bundle
-(session_memory/hooks/bundle.py), all modules come from that one file."""
+(session_memory/awareness/events/bundle.py), all modules come from that one file."""
 
 import gc
 import sys
 
 
 def run(name):  # type: (str) -> None
-    """Run a function of session_memory.hooks.main. A broken installation stands in the way of
+    """Run a function of session_memory.awareness.events.main. A broken installation stands in the way of
     nothing: nothing is printed then, and `session-memory doctor` says what is wrong."""
     root = sys.path.pop(0)[: -len("/hooks")]
     # all modules are of the version that the link `app` leads to now, whenever an upgrade turns it
@@ -37,6 +37,6 @@ def run(name):  # type: (str) -> None
             names["use"](bundle, root, groups)
     except Exception:
         pass
-    from session_memory.hooks import main
+    from session_memory.awareness.events import main
 
     getattr(main, name)()

@@ -7,7 +7,7 @@ if sys.version_info < (3, 10):
 
     old_python.end()
 try:
-    from session_memory.hooks.main import pi_archive
+    from session_memory.awareness.events.main import pi_archive
 
     pi_archive()
 # a broken installation must not stand in the way; `session-memory doctor` says what is wrong

@@ -7,7 +7,7 @@ if sys.version_info < (3, 10):
 
     old_python.end()
 try:
-    from session_memory.install.plugin_start import run
+    from session_memory.app.install.plugin_start import run
 # a broken installation must not break the session; `session-memory doctor` says what is wrong
 except Exception:
     sys.exit(0)

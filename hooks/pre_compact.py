@@ -7,7 +7,7 @@ if sys.version_info < (3, 10):
 
     old_python.end()
 try:
-    from session_memory.hooks.main import pre_compact
+    from session_memory.awareness.events.main import pre_compact
 
     pre_compact()
 # a broken installation must not stand in the way; `session-memory doctor` says what is wrong

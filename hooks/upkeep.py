@@ -7,7 +7,7 @@ if sys.version_info < (3, 10):
 
     old_python.end()
 try:
-    from session_memory.upkeep.runner import main
+    from session_memory.app.upkeep.runner import main
 except Exception:  # a broken installation; `session-memory doctor` says what is wrong
     sys.exit(0)
 if __name__ == "__main__":

@@ -8,6 +8,6 @@ if sys.version_info < (3, 10):
         "session-memory: Python 3.10 or newer is needed, and this is %d.%d" % sys.version_info[:2]
     )
 sys.path.insert(0, __file__[: -len("/scripts/session_reader.py")])
-from session_memory.system.terminal import main_of
+from session_memory.common.system.terminal import main_of
 
-sys.exit(main_of("commands.read"))
+sys.exit(main_of("app.commands.read"))

@@ -3,11 +3,11 @@ in all of them.
 
 Three things to know first:
 
-- A `Runtime` (runtimes/base.py) is what runs an agent, such as Claude Code or Codex.
-- An `Entry` (transcripts/entries.py) is what was said or done in a session, as one record of its
+- A `Runtime` (sessions/runtimes/base.py) is what runs an agent, such as Claude Code or Codex.
+- An `Entry` (sessions/transcripts/entries.py) is what was said or done in a session, as one record of its
   transcript has it.
 - An update is what a session learns about the others: a `Report` for each of them
-  (activity/report.py), made into the text of `[Session Activity]` by activity/updates.py.
+  (awareness/activity/report.py), made into the text of `[Session Activity]` by awareness/activity/updates.py.
 """
 
 NAME = "session-memory"  # of the command

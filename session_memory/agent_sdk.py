@@ -8,19 +8,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from .errors import SessionMemoryError
-from .hooks import upkeep_start
-from .hooks.archive import archive_when_written
-from .hooks.callbacks import Handover, answering, offer_collisions, offer_update
-from .hooks.context import Context, EventError
-from .hooks.log import HookLog
-from .hooks.prompt import start_listening
-from .hooks.tool_call import is_answered
-from .runtimes import runtime
-from .settings.homes import home_at, named_home
-from .settings.program import program_paths
-from .text.paths import is_name
-from .tools.permissions import HOME_COMMAND, SERVERS, lookup_rules
+from .app.tools.permissions import HOME_COMMAND, SERVERS, lookup_rules
+from .awareness.events import upkeep_start
+from .awareness.events.archive import archive_when_written
+from .awareness.events.callbacks import Handover, answering, offer_collisions, offer_update
+from .awareness.events.context import Context, EventError
+from .awareness.events.log import HookLog
+from .awareness.events.prompt import start_listening
+from .awareness.events.tool_call import is_answered
+from .common.errors import SessionMemoryError
+from .common.text.paths import is_name
+from .sessions.runtimes import runtime
+from .sessions.settings.homes import home_at, named_home
+from .sessions.settings.program import program_paths
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback

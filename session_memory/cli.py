@@ -9,8 +9,8 @@ import importlib
 import sys
 
 from . import NAME, __version__
-from .system.terminal import Terminal, columns, exit_code, print_error
-from .system.utf8_mode import ensure_utf8_mode
+from .common.system.terminal import Terminal, columns, exit_code, print_error
+from .common.system.utf8_mode import ensure_utf8_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import NoReturn
 
-    from .install.command import Subcommand
+    from .app.install.command import Subcommand
 
 argparse._ = str  # type: ignore[attr-defined]  # looks for no translations, which takes .1 x of a bare start
 
@@ -41,6 +41,14 @@ GROUPS = {
     "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),
     "For agents and models": ("mcp", "new", "graph"),
     "Host and team": ("host", "team"),
+}
+# The commands whose modules are outside app/commands.
+_OF_EXTRAS = {
+    "graph": "extras.graph.command",
+    "host": "extras.host.command",
+    "page": "extras.page.command",
+    "proof": "extras.proof.command",
+    "team": "extras.team.command",
 }
 COMMANDS = tuple([name for names in GROUPS.values() for name in names])
 _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
@@ -76,7 +84,7 @@ def main_of_package() -> int:
     install has set up for this Python; return the exit code."""
     import os
 
-    from .settings.program import add_all_packages
+    from .sessions.settings.program import add_all_packages
 
     add_all_packages(os.environ)
     return main()
@@ -85,8 +93,8 @@ def main_of_package() -> int:
 def _offer_candidates(words: list[str]) -> int:
     import os
 
-    from .commands.candidates import run
-    from .settings.homes import drop_set_by_project
+    from .app.commands.candidates import run
+    from .sessions.settings.homes import drop_set_by_project
 
     drop_set_by_project(os.environ)
     return run(words[1:])
@@ -95,11 +103,11 @@ def _offer_candidates(words: list[str]) -> int:
 def _run(words: list[str]) -> int:
     import os
 
-    from .settings.homes import drop_set_by_project
+    from .sessions.settings.homes import drop_set_by_project
 
     drop_set_by_project(os.environ)
     if not words:
-        from .commands.status import show_overview
+        from .app.commands.status import show_overview
 
         return show_overview()
     if words[0] in ("-h", "--help"):
@@ -125,7 +133,7 @@ def _run(words: list[str]) -> int:
     if name == "completion":
         arguments.parser = parser_of_all()
     if name in _LONG_RUNNING:
-        from .settings.program import load_all_modules, stay_with_version
+        from .sessions.settings.program import load_all_modules, stay_with_version
 
         stay_with_version()
         if name in _WITHOUT_END:
@@ -233,7 +241,7 @@ def help_text() -> str:
 
 
 def _how_to_add(module: str) -> str:
-    from .settings.program import how_to_add_module  # loads pathlib
+    from .sessions.settings.program import how_to_add_module  # loads pathlib
 
     return how_to_add_module(module)
 
@@ -250,7 +258,7 @@ def _unknown(name: str) -> int:
 
 
 def _closest(name: str, words: Iterable[str]) -> str:
-    from .settings.rules_check import closest  # only if something was mistyped
+    from .sessions.settings.rules_check import closest  # only if something was mistyped
 
     return closest(name, words)
 
@@ -258,10 +266,11 @@ def _closest(name: str, words: Iterable[str]) -> str:
 def _module(name: str) -> ModuleType | Subcommand:
     """Import the module of one subcommand. Loading all takes 0.15 s."""
     if name in ("install", "new", "uninstall"):
-        from .install.command import SUBCOMMANDS  # which install.py runs, too
+        from .app.install.command import SUBCOMMANDS  # which install.py runs, too
 
         return SUBCOMMANDS[name]
-    return importlib.import_module(f"{__package__}.commands.{name}")
+    module = _OF_EXTRAS.get(name) or f"app.commands.{name}"
+    return importlib.import_module(f"{__package__}.{module}")
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:

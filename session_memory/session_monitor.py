@@ -10,20 +10,20 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .activity.changes import Observation, OwnSession
-from .activity.report import SessionSummary, summarize
-from .activity.state import LOCK_WAIT_SECONDS, KnownState
-from .activity.updates import open_update
-from .archives import writer
-from .archives.list import settle
-from .runtimes import claude, pi, runtime
-from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
-from .settings.privacy import Privacy
-from .system.files import Closing, NotAFileError, is_file, lock
-from .transcripts import log as transcript_log
-from .transcripts.entries import Entry, Session, ToolUse
-from .transcripts.gate import Family, describe
-from .transcripts.reader import TranscriptReader
+from .awareness.activity.changes import Observation, OwnSession
+from .awareness.activity.report import SessionSummary, summarize
+from .awareness.activity.state import LOCK_WAIT_SECONDS, KnownState
+from .awareness.activity.updates import open_update
+from .common.system.files import Closing, NotAFileError, is_file, lock
+from .history.archives import writer
+from .history.archives.list import settle
+from .sessions.runtimes import claude, pi, runtime
+from .sessions.settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
+from .sessions.settings.privacy import Privacy
+from .sessions.transcripts import log as transcript_log
+from .sessions.transcripts.entries import Entry, Session, ToolUse
+from .sessions.transcripts.gate import Family, describe
+from .sessions.transcripts.reader import TranscriptReader
 
 AnyPath = str | os.PathLike[str]
 

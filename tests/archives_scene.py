@@ -7,9 +7,9 @@ from pathlib import Path
 
 from records import assistant, tool_result, user
 
-from session_memory.archives.format import ArchiveStyle, messages_in
-from session_memory.archives.writer import ArchiveSource, write_archive
-from session_memory.runtimes import runtime
+from session_memory.history.archives.format import ArchiveStyle, messages_in
+from session_memory.history.archives.writer import ArchiveSource, write_archive
+from session_memory.sessions.runtimes import runtime
 
 MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()
 ARCHIVED = datetime(2026, 9, 22, 3, 39, tzinfo=timezone.utc).timestamp()

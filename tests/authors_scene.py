@@ -14,7 +14,7 @@ from git_scene import GIT_ENVIRONMENT, git, repository
 from own_process import plain_environment, run_here
 from records import append, assistant, codex_exchange, codex_item, codex_line, new_id, user, write
 
-from session_memory.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.claude import encode_cwd
 
 CODEX, CLAUDE = "codex", "claude-code"
 

@@ -13,16 +13,16 @@ from pathlib import Path
 
 from git_scene import repository
 from hooks_scene import run as run_hook
+from opencode_story import write_story
 from own_process import as_a_process
 from records import append, exchange, new_id, stamp
-from runtimes.opencode_story import write_story
 from store_scene import StoreUser
 
-from session_memory.runtimes import Runtime, runtime
-from session_memory.text.timestamps import epoch_seconds
-from session_memory.upkeep.runner import do_upkeep
+from session_memory.app.upkeep.runner import do_upkeep
+from session_memory.common.text.timestamps import epoch_seconds
+from session_memory.sessions.runtimes import Runtime, runtime
 
-FIXTURES = Path(__file__).parent / "runtimes" / "fixtures"
+FIXTURES = Path(__file__).parent / "sessions" / "runtimes" / "fixtures"
 BEGAN = 1795168800  # of the story that the fixtures tell
 WORD = "cherimoya"
 CLAUDE = runtime("agent-sdk")

@@ -30,7 +30,7 @@ from jinja2.bccache import Bucket
 from no_sync import stop_syncing
 from own_process import set_environment
 
-from session_memory.settings import program
+from session_memory.sessions.settings import program
 
 _DIGITS = 8  # of a number that is reported
 
@@ -174,7 +174,7 @@ class _Compiled(BytecodeCache):
 @functools.cache
 def _prepare_page() -> None:
     """Do once what else each process of the page would do first."""
-    from session_memory.web import jinja  # only here: it loads large packages
+    from session_memory.extras.page import jinja  # only here: it loads large packages
 
     for name in (
         "anyio._backends._asyncio",

@@ -13,13 +13,13 @@ from typing import Any
 from fakes.fake_openai import DIMENSIONS, FakeOpenAI
 from stored import Stored
 
-from session_memory.memories.budget import TokenBudget
-from session_memory.memories.queue import PartResult, Queue
-from session_memory.memories.strategies.graphiti import strategy as graph
-from session_memory.memories.strategies.graphiti.database import group_id, open_driver
-from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
-from session_memory.memories.strategy import StrategyContext
-from session_memory.store.sqlite.queue import StoredQueue
+from session_memory.extras.graph import strategy as graph
+from session_memory.extras.graph.database import group_id, open_driver
+from session_memory.extras.graph.strategy import GraphFact, GraphStrategy
+from session_memory.history.store.sqlite.queue import StoredQueue
+from session_memory.history.token_budget import TokenBudget
+from session_memory.memory.queue import PartResult, Queue
+from session_memory.memory.strategy import StrategyContext
 
 
 @functools.cache

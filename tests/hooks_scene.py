@@ -20,7 +20,7 @@ from unittest.mock import patch
 from own_process import as_a_process
 from records import new_id, show_told, write
 
-from session_memory.hooks import archive, main
+from session_memory.awareness.events import archive, main
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = (

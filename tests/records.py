@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from session_memory.system.json import decode_line
+from session_memory.common.system.json import decode_line
 
 CWD = "/srv/agent"
 _numbers = itertools.count(1)

@@ -29,7 +29,7 @@ from records import (
     write,
 )
 
-from session_memory.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.claude import encode_cwd
 
 READ, EDIT, SHELL = "read", "edit", "command"
 WAYS = (EDIT, SHELL)

@@ -19,11 +19,17 @@ from own_process import ROOT as ROOT
 from own_process import plain_environment, run_here
 from records import append, assistant, exchange, lines, user, write
 
-from session_memory.store.ingest.ingestion import Ingestion, IngestReport
-from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.ingest.values import Batch, FileState, NewEntry, NewTool, ToolOutcome
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Conversation, Filter, StoredEntry, key_of
+from session_memory.history.store.ingest.ingestion import Ingestion, IngestReport
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.ingest.values import (
+    Batch,
+    FileState,
+    NewEntry,
+    NewTool,
+    ToolOutcome,
+)
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.values import Conversation, Filter, StoredEntry, key_of
 
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 WAIT_SECONDS = 150

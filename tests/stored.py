@@ -7,9 +7,15 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from session_memory.store.ingest.values import Batch, FileState, NewEntry, NewTool, ToolOutcome
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Filter
+from session_memory.history.store.ingest.values import (
+    Batch,
+    FileState,
+    NewEntry,
+    NewTool,
+    ToolOutcome,
+)
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.values import Filter
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUR = 3_600_000

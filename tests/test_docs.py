@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from session_memory.hooks.upkeep_start import INTERVAL_SECONDS
-from session_memory.settings.compiled import Settings
-from session_memory.tools.definitions import TOOLS
-from session_memory.upkeep.proof.words import HOOK_MILLISECONDS
-from session_memory.upkeep.runner import CPU_SECONDS
+from session_memory.app.tools.definitions import TOOLS
+from session_memory.app.upkeep.runner import CPU_SECONDS
+from session_memory.awareness.events.upkeep_start import INTERVAL_SECONDS
+from session_memory.extras.proof.words import HOOK_MILLISECONDS
+from session_memory.sessions.settings.compiled import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -145,7 +145,7 @@ def test_every_benchmark_is_told_of() -> None:
         for path in programs
     }
     # they make or start what others measure
-    names -= {"bench.corpus", "bench.launcher", "bench.public.tools"}
+    names -= {"bench.corpus", "bench.launcher", "bench.research.public.tools"}
     assert len(names) > 20
     assert sorted(name for name in names if f"python -m {name}" not in told) == []
 

@@ -169,7 +169,7 @@ def test_an_import_that_points_up_would_be_found() -> None:
     path = PACKAGE / "text" / "format.py"
     assert imports_in("from ..hooks import prompt", path) == {"hooks.prompt"}
     assert imports_in("def f():\n    from ..settings.homes import Home", path) == {"settings.homes"}
-    assert imports_in("import session_memory.install.program", path) == {"install.program"}
+    assert imports_in("import session_memory.app.install.program", path) == {"install.program"}
     assert imports_in("from session_memory import cli", ROOT / "hooks" / "x.py") == {"cli"}
     assert imports_in("if TYPE_CHECKING:\n    from .. import cli", path) == set()
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from session_memory.text.secrets.rules import ROWS, SecretRule
+from session_memory.common.text.secrets.rules import ROWS, SecretRule
 
 RULES = [SecretRule(number) for number in range(len(ROWS))]
 
@@ -35,7 +35,7 @@ SLOT = re.compile(r"\{((?!SSHA)\w+)(?::(\d+))?\}")
 # made here.
 SURE = 10
 BEGINNING = 40
-EXAMPLES_FILE = Path(__file__).parent / "text" / "secrets.txt"
+EXAMPLES_FILE = Path(__file__).parent / "common" / "text" / "secrets.txt"
 
 
 class Sample(NamedTuple):

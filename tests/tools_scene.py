@@ -7,11 +7,11 @@ from typing import Any
 
 from records import NamedHome
 
-from session_memory.memories.strategies.graphiti.strategy import GraphFact
-from session_memory.patterns.habits import ErrorMatch
-from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
-from session_memory.tools.values import EVERYWHERE, SearchLimits
-from session_memory.transcripts.entries import Entry
+from session_memory.app.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
+from session_memory.app.tools.values import EVERYWHERE, SearchLimits
+from session_memory.extras.graph.strategy import GraphFact
+from session_memory.history.patterns.habits import ErrorMatch
+from session_memory.sessions.transcripts.entries import Entry
 
 MONDAY = 1_790_000_000.0
 

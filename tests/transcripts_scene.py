@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from session_memory.settings.host_layout import Group
-from session_memory.transcripts.pointers import SessionManager
+from session_memory.sessions.settings.host_layout import Group
+from session_memory.sessions.transcripts.pointers import SessionManager
 
 BEGAN = "2026-02-21T03:39:07.123Z"
 

@@ -12,7 +12,7 @@ const HERE = dirname(fileURLToPath(import.meta.url)).replace(/([\\/]app)-[0-9a-f
 const DEADLINE_MS = 2000;
 const STATUS_MS = 60_000; // after which the ages in the status line have changed
 const MOST_CHARACTERS = 64 * 1024;
-const STAMPED = ["hooks/pi_prompt.py", "package.json", "session_memory/__init__.py", "session_memory/hooks/main.py"];
+const STAMPED = ["hooks/pi_prompt.py", "package.json", "session_memory/__init__.py", "session_memory/awareness/events/main.py"];
 
 // The tools whose calls the hook is asked about, with the input that says what they do.
 const CALLS: Record<string, string> = { edit: "path", write: "path", bash: "command" };

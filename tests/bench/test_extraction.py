@@ -7,7 +7,7 @@ from pathlib import Path
 
 from git_scene import git, repository
 
-from bench.extraction.__main__ import LABELS, READER, labels, scores, texts
+from bench.research.extraction.__main__ import LABELS, READER, labels, scores, texts
 
 
 def test_the_figures_of_its_readme_are_those_of_the_labels() -> None:

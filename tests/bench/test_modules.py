@@ -9,5 +9,5 @@ MOST = 37
 
 def test_a_prompt_with_news_enters_no_more_modules() -> None:
     found = modules_of_prompt()
-    assert "activity.updates" in found
+    assert "awareness.activity.updates" in found
     assert len(found) <= MOST, found

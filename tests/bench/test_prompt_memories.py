@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from bench.prompt_memories.prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Prompt, ask, read
+from bench.research.prompt_memories.prompts import (
+    ABOUT,
+    OTHER_FORMS,
+    SETS,
+    UNRELATED,
+    Prompt,
+    ask,
+    read,
+)
 
 KNOWN = [memory for path in SETS for memory in read(path)[0]]
 

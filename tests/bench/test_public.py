@@ -13,9 +13,9 @@ import pytest
 from checkpoint_branch import BRANCH, checkpoint, git
 from records import assistant, lines, user
 
-from bench.public.__main__ import main, readme_program
-from bench.public.scoring import Corpus, Question, asked, graded, table
-from bench.public.tasks import digest, made, written
+from bench.research.public.__main__ import main, readme_program
+from bench.research.public.scoring import Corpus, Question, asked, graded, table
+from bench.research.public.tasks import digest, made, written
 
 START = time.time() - 5 * 3600  # the commits are made now
 ERROR = "TypeError: harbour lamp frobnicates without its keeper"
@@ -125,7 +125,9 @@ def test_the_tools_that_come_with_it_answer(repository: Path, tmp_path: Path) ->
     results = {}
     for name in ("date", "changed", "ours"):
         corpus = Corpus(tasks, repository, tmp_path / name)
-        results[name] = asked(f"{shlex.quote(sys.executable)} -m bench.public.tools {name}", corpus)
+        results[name] = asked(
+            f"{shlex.quote(sys.executable)} -m bench.research.public.tools {name}", corpus
+        )
     shares = table(results)
     assert "| commit to session | ours | 2 | 1.000 | 1.000 | 1.000 | 1 | 1.000 |" in shares
     assert "| line to session | ours | 1 | 1.000 | 1.000 | 1.000 | 1 | 1.000 |" in shares
@@ -168,6 +170,6 @@ def test_deja_is_asked_as_its_documentation_tells(repository: Path, tmp_path: Pa
     program.write_text(f"#!/bin/sh\n[ \"$1 $2\" = 'search --json' ] && echo '{json.dumps(hits)}'\n")
     program.chmod(0o755)
     corpus = Corpus(made(repository, "test"), repository, tmp_path / "corpus")
-    tool = shlex.join([sys.executable, "-m", "bench.public.tools", "deja", str(program)])
+    tool = shlex.join([sys.executable, "-m", "bench.research.public.tools", "deja", str(program)])
     grades = [one for one in asked(tool, corpus) if one.task == "error"]
     assert [(one.first, one.strict) for one in grades] == [(True, True)]

@@ -8,9 +8,9 @@ import pytest
 from checkpoint_branch import BRANCH, checkpoint, git
 from records import exchange, lines
 
-from bench.recall.__main__ import PlainSearch, ask, sentences
-from bench.recall.checkpoints import Checkpoints
-from bench.recall.sets import Question, SetError
+from bench.research.recall.__main__ import PlainSearch, ask, sentences
+from bench.research.recall.checkpoints import Checkpoints
+from bench.research.recall.sets import Question, SetError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from checkpoint_branch import BRANCH, checkpoint, git
 from records import assistant, lines, user
 
-from bench.replay import History, plausible, remedies, wrong_paths
+from bench.research.replay import History, plausible, remedies, wrong_paths
 
 NOW = time.time() + 3600  # after the commit of the files, which a long run of tests makes late
 

@@ -10,7 +10,7 @@ from checkpoint_branch import BRANCH, checkpoint, git
 from records import assistant, lines, user
 
 from bench import merges
-from bench.replay_collisions import Counts, collision_row, conflict_row, main
+from bench.research.replay_collisions import Counts, collision_row, conflict_row, main
 
 START = 1_780_000_000.0
 CLONE = "/home/ann/harbour"

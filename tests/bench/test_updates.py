@@ -8,9 +8,9 @@ from pathlib import Path
 from checkpoint_branch import BRANCH, checkpoint, git
 from records import assistant, line, stamp, user
 
+from bench.research.updates.replay import histories
+from bench.research.updates.sheet import GRADES, LABELS, UNCOUNTED, kind_of, neutral, share
 from bench.scenes import REPOSITORY
-from bench.updates.replay import histories
-from bench.updates.sheet import GRADES, LABELS, UNCOUNTED, kind_of, neutral, share
 
 HOME = "/Users/ada/app"
 START = 1_770_000_000

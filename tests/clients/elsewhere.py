@@ -10,7 +10,7 @@ from fakes.loopback import LoopbackServer
 from install_machine import PYTHON, agent_home, copy_repository
 from records import exchange, new_id, write
 
-from session_memory.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.claude import encode_cwd
 
 # the fake model repeats the beginning of a prompt, not all of this
 TOLD = r"- \"tidy the docs\" (Claude Code, "

@@ -17,8 +17,8 @@ import pytest
 from kept_scene import KeptUser, delete
 from records import append, exchange
 
-from session_memory.archives.kept import pack as pack_module
-from session_memory.archives.kept.chunks import chunks_of
+from session_memory.history.copies import pack as pack_module
+from session_memory.history.copies.chunks import chunks_of
 
 KILLS, FUZZ_KILLS = 12, 250  # of each, keep and restore
 LONGEST_SECONDS = 0.15

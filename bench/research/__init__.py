@@ -1,0 +1,1 @@
+"""Measure how right the answers are, on labelled and real histories."""

@@ -1,0 +1,78 @@
+"""`python -m bench.research.prompt_memories`: how often a prompt gets the memory that it is about, and
+nothing where it is about none; and what it costs the prompt hook to look.
+
+Each set of labelled prompts is asked with the memories of both. What users typed in real
+transcripts is about none of them, whatever project it is asked in. The cost is that of a prompt
+where nothing else is new, with 5,000 memories, less that of the same prompt with none, in starts of
+a bare interpreter. Exits with 1 where any is not what is aimed at. `--faults` also prints which
+prompts got something else, `--runs 0` leaves out the cost, `--cpu` counts the time of the
+processor, for a machine that is busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...command import run
+from ...real import TRANSCRIPTS
+from ...scratch import scratch_directory
+from .cost import MEMORIES, MOST, added_by_memories
+from .prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Answer, ask, read, real_prompts
+
+LEAST_RIGHT, LEAST_SILENT = 0.70, 0.99
+
+
+def main(
+    faults: bool = False, transcripts: Path = TRANSCRIPTS, runs: int = 60, cpu: bool = False
+) -> int:
+    sets = {path.stem: read(path) for path in SETS}
+    memories = [memory for found, _ in sets.values() for memory in found]
+    passed = True
+    with scratch_directory() as name:
+        for title, (_, prompts) in sets.items():
+            passed &= _show(title, ask(memories, prompts, name), with_faults=faults)
+        real = real_prompts(transcripts, {memory.origins[0][5] for memory in memories})
+        if real:
+            passed &= _show("real transcripts", ask(memories, real, name), with_faults=faults)
+    if runs:
+        for title, added in added_by_memories(memories, runs, of_processor=cpu).items():
+            passed &= added <= MOST
+            print(f"a prompt {title}, {MEMORIES:,} memories: {added:+.2f} x (at most +{MOST} x)")
+    return 0 if passed else 1
+
+
+def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
+    """Prints how many of the answers are right, and returns whether these are enough."""
+    by_sign = {
+        sign: [one for one in answers if one.prompt.sign == sign]
+        for sign in (ABOUT, OTHER_FORMS, UNRELATED)
+    }
+    about = [one for one in answers if one.prompt.memory]
+    shares = []
+    for words, found in (
+        ("about a memory", about),
+        ("of these with other forms of its words", by_sign[OTHER_FORMS]),
+        ("about nothing remembered", by_sign[UNRELATED]),
+    ):
+        if found:
+            right = sum(one.is_right for one in found)
+            share = right / len(found)
+            shares.append(
+                share >= (LEAST_SILENT if words == "about nothing remembered" else LEAST_RIGHT)
+            )
+            print(f"{title:18} {words:40} {right:4} of {len(found):4}  {share:.3f}")
+    others = sum(id != one.prompt.memory for one in about for id in one.ids)
+    if about:
+        print(f"{title:18} {'other memories told with them':40} {others:4}")
+    for one in answers if with_faults else ():
+        if not one.is_right:
+            print(
+                f"  {one.prompt.sign} {one.prompt.text[:100]!r} got "
+                f"{one.told.text.partition(chr(10))[2]!r}"
+            )
+    return all(shares)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,82 @@
+"""What memories add to a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from session_memory.memory.memory_index import IndexedMemory
+from session_memory.memory.prompt_index import content
+from session_memory.sessions.settings.homes import PROMPT_INDEX
+
+from ...corpus import Texts
+from ...scenes import SEED, Scene, install
+from ...scratch import scratch_directory
+from ...sources import generated
+from ...stopwatch import CommandError, Stopwatch
+
+MEMORIES = 5000
+MOST = 0.1  # starts of a bare interpreter
+LONG = 1500  # characters of a long prompt
+SESSIONS = [60 * 1024] * 50
+_UNRELATED = "the footer should show the current year"
+_ABOUT = "tried redis for the sessions, dropped it because the hosting has no persistent volume"
+
+
+def added_by_memories(
+    memories: Sequence[IndexedMemory], runs: int, *, of_processor: bool
+) -> dict[str, float]:
+    """What a prompt takes more with memories than without, in starts of a bare interpreter, by what
+    it is about. `memories` are among the 5,000; `of_processor`: the processor's time counts, for a
+    machine that is busy."""
+    with scratch_directory() as root, Stopwatch(of_processor=of_processor) as stopwatch:
+        app = install(root / "program")
+        own, without = [
+            Scene(root / name, app, generated(SEED), SESSIONS) for name in ("with", "without")
+        ]
+        for scene in (own, without):
+            scene.settle(stopwatch)
+        return _measure(own, without, memories, runs, stopwatch)
+
+
+def _measure(
+    own: Scene, without: Scene, memories: Sequence[IndexedMemory], runs: int, stopwatch: Stopwatch
+) -> dict[str, float]:
+    texts, random = Texts(SEED), Random(SEED)
+    long = texts.cut("prose", LONG, random)
+    directory = own.root / ".session-memory" / "memories"
+    directory.mkdir(parents=True, exist_ok=True)
+    others = _others(MEMORIES - len(memories), texts, random)
+    (directory / PROMPT_INDEX).write_bytes(content([*memories, *others], {}))
+
+    def before() -> None:
+        for path in own.state_dir.rglob("*.told"):
+            path.unlink()
+
+    added = {}
+    for title, prompt in (
+        ("about nothing remembered", _UNRELATED),
+        (f"of {LONG:,} characters", long),
+        ("about a memory", _ABOUT),
+    ):
+        own.event["prompt"] = without.event["prompt"] = prompt
+        before()
+        if prompt != long and (b"Remembered" in stopwatch.run(own.hook()).stdout) != (
+            prompt == _ABOUT
+        ):
+            raise CommandError(f"the hook tells the wrong thing with {prompt!r}")
+        slower, quicker = stopwatch.compare(own.hook(), without.hook(), runs, before)
+        _, bare = stopwatch.compare(own.hook(), own.bare(), runs, before)
+        added[title] = (slower.seconds - quicker.seconds) / bare.seconds
+    own.check_log()
+    return added
+
+
+def _others(number: int, texts: Texts, random: Random) -> list[IndexedMemory]:
+    """Memories of 40 to 160 characters of prose."""
+    return [
+        IndexedMemory(
+            "", "", f"m{at}", "fact", texts.cut("prose", random.randrange(40, 160), random)
+        )
+        for at in range(number)
+    ]

@@ -1,0 +1,1 @@
+"""Programs that people and agents run: commands, tools, install, upkeep."""

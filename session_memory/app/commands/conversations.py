@@ -1,0 +1,71 @@
+"""`session-memory conversations`: which conversations the store holds."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ...common.text.format import enumerated, one_line, shorten
+from ...common.text.sanitize import for_prompt
+from ...history.store.values import STATUSES, Conversation, Filter
+from .arguments import add_common
+from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
+from .output import brief, fields, moment
+
+SUMMARY = "list conversations, the latest first"
+LIMIT = 20
+TITLE_CHARACTERS = 60
+PROJECT_CHARACTERS = 24
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    statuses = (
+        f"only those that are {enumerated(STATUSES, 'or')}: may go on, has ended, is being made "
+        f"into memories, "
+        "memories were made, was too short for them"
+    )
+    parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
+    add_common(parser, filter_limit=LIMIT, team=True, private=True)
+
+
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened)
+    wanted = wanted_of(opened, arguments)._replace(status=arguments.status)
+    found = opened.store.conversations(wanted._replace(limit=wanted.limit + 1))
+    is_cut = len(found) > wanted.limit
+    found = found[: wanted.limit]
+    if not found:
+        check_names(opened, wanted)
+    opened.terminal.result({"conversations": [fields(one) for one in found], "more": is_cut})
+    if not found:
+        is_limited = wanted._replace(limit=0, homes=None) != Filter(limit=0)
+        nothing = (
+            "No conversation is like that: ask with fewer options."
+            if is_limited
+            else "No conversations yet."
+        )
+        opened.terminal.line(nothing)
+        return 1 if is_limited else 0
+    headings = (
+        "ID",
+        "LAST MESSAGE",
+        "MESSAGES",
+        "WHO" if opened.team else "STATUS",
+        "PROJECT",
+        "TITLE",
+    )
+    rows = [headings, *map(_row, found)]
+    opened.terminal.table(rows, [0, 2])
+    if is_cut:
+        opened.terminal.line(
+            f"These are the latest {wanted.limit}; there are more: --limit N shows them."
+        )
+    return 0
+
+
+def _row(one: Conversation) -> tuple[str, ...]:
+    project = shorten(os.path.basename(one.cwd) or "-", PROJECT_CHARACTERS)
+    title = shorten(one_line(for_prompt(one.title)), TITLE_CHARACTERS) or "-"
+    who = brief(one.who or one.origin, 40) or one.status
+    return str(one.id), moment(one.last_message_at), str(one.entry_count), who, project, title

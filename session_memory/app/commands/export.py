@@ -1,0 +1,229 @@
+"""`session-memory export`: conversations in one of several forms, to a file or to stdout."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import BinaryIO
+
+from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.system.files import expanded
+from ...common.system.sqlite import CorruptDatabaseError
+from ...common.system.terminal import Terminal
+from ...common.text.format import counted
+from ...common.text.timestamps import now_milliseconds
+from ...history.export import FORMATS, WITHHELD, Form, as_filtered, export
+from ...history.store.values import Conversation, Filter
+from ...history.trajectory import trajectory_of
+from ...memory.folders import groups_of
+from ...memory.runner import settings_of
+from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
+from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
+
+FILTERED, HTML, ATIF = "filtered", "html", "atif"
+_ENCODING = "utf-8", "backslashreplace"  # whatever the terminal's is
+SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    named = "its name, its title or a word of it, its id or how that begins"
+    parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
+    add_project(parser)
+    parser.add_argument("--all", action="store_true", help="everything")
+    parser.add_argument(
+        "--format",
+        choices=[*FORMATS, FILTERED, HTML, ATIF],
+        default="markdown",
+        help="default: markdown; filtered is what a model reads to make memories",
+    )
+    parser.add_argument(
+        "--json", action="store_const", dest="format", const="json", help="as --format json"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="also the tool uses, and how each ended"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        default="",
+        help="the output file (default, or -: stdout); replaces an existing one",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="name the conversations, and write nothing"
+    )
+    parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
+    add_private(parser)
+    add_home(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write them. Raises SessionMemoryError, OSError."""
+    if not (arguments.session or arguments.project or arguments.all):
+        raise WrongCallError("nothing was named", "name a session, --project P or --all")
+    if arguments.all and (arguments.session or arguments.project):
+        raise WrongCallError("--all takes no limits", "drop --all, or the session and the project")
+    arguments.out = "" if arguments.out == "-" else arguments.out
+    return with_store(arguments, lambda opened: _export(opened, arguments))
+
+
+def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened)
+    wanted = filter_of(arguments, opened.location)
+    ids: Sequence[int] = opened.store.conversation_ids(wanted)
+    if not ids and wanted.session:
+        sessions = _sessions_called(opened, wanted.session)
+        ids = [
+            id
+            for one in sessions
+            for id in opened.store.conversation_ids(wanted._replace(session=one))
+        ]
+    if not ids and wanted.session:
+        ids = opened.store.conversation_ids(wanted_of(opened, arguments))
+    if not ids and not arguments.all:
+        check_names(opened, wanted)
+        raise SessionMemoryError(
+            "no conversation matches", "session-memory conversations lists them"
+        )
+    if arguments.dry_run:
+        found = [one for id in ids if (one := opened.store.conversation(id, opened.location.homes))]
+        for one in found:
+            opened.terminal.line(line_of(one))
+        where = opened.terminal.short(arguments.out) if arguments.out else "stdout"
+        opened.terminal.line(f"{counted(len(found), 'conversation')} would be written to {where}.")
+        return 0
+    if arguments.format == ATIF:
+        return _export_trajectories(opened, arguments, ids)
+    exported: list[int] = []
+
+    def conversations() -> Iterator[Conversation]:
+        for id in ids:
+            # else forgotten or excluded meanwhile
+            if found := opened.store.conversation(id, opened.location.homes):
+                exported.append(id)
+                yield found
+
+    if arguments.format == HTML:
+        # jinja2, pygments and markdown-it-py take a while to import
+        from ...extras.page.export import as_html
+
+        form: Form = partial(as_html, location=opened.location)
+    elif arguments.format == FILTERED:
+        form = partial(as_filtered, filtering=settings_of(opened.location).filtering)
+    else:
+        form = FORMATS[arguments.format]
+    first = (
+        opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
+    )
+    title = first.title if first else ""
+    full = arguments.full or arguments.format == FILTERED
+    pieces = export(
+        form, conversations(), opened.store.entries, now_milliseconds(), full=full, title=title
+    )
+    if not arguments.out:
+        _print(pieces, opened.terminal)
+        return 0
+    with _replaced(arguments.out) as file:
+        for piece in pieces:
+            file.write(piece.encode(*_ENCODING))
+    opened.terminal.line(
+        f"{counted(len(exported), 'conversation')} in {opened.terminal.short(arguments.out)}"
+    )
+    return 0
+
+
+def _export_trajectories(
+    opened: OpenStore, arguments: argparse.Namespace, ids: Sequence[int]
+) -> int:
+    """Write a file for each session, several into a directory. Raises SessionMemoryError,
+    OSError."""
+    sessions: dict[tuple[str, str], list[Conversation]] = {}
+    for id in ids:
+        if found := opened.store.conversation(id, opened.location.homes):
+            sessions.setdefault((found.home, found.session_id), []).append(found)
+    out = expanded(arguments.out, os.environ)
+    if len(sessions) > 1 and not os.path.isdir(out):
+        raise WrongCallError(
+            f"a trajectory is one session, not {len(sessions):,}", "name a directory: --out DIR"
+        )
+    written = 0
+    for conversations in sessions.values():
+        document = trajectory_of(
+            opened.location, opened.store, conversations, arguments.include_private
+        )
+        if document is None:
+            opened.terminal.note(f"{WITHHELD}: {conversations[-1].session_id}")
+            continue
+        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        written += 1
+        if not out:
+            _print(iter([text]), opened.terminal)
+            continue
+        path = f"{out}/{conversations[-1].session_id}.json" if os.path.isdir(out) else out
+        with _replaced(path) as file:
+            file.write(text.encode(*_ENCODING))
+    if out:
+        opened.terminal.line(
+            f"{counted(written, 'session')} in {opened.terminal.short(arguments.out)}"
+        )
+    return 0 if written else 1
+
+
+def _sessions_called(opened: OpenStore, name: str) -> list[str]:
+    """Return the ids of the sessions with this title (if it may be shown) or name; else of the one
+    whose title or name begins so."""
+    location = opened.location
+    called = [
+        (one.title, one.session_id)
+        for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))
+    ]
+    rules = location.rules()
+    for home in groups_of(location):
+        for state in opened.store.file_states(home).values():
+            called += [(one, state.session_id) for one in rules.names(state.subject)]
+    found = list(dict.fromkeys(id for known, id in called if known == name))
+    begun = {id for known, id in called if known.casefold().startswith(name.casefold())}
+    return found or (list(begun) if len(begun) == 1 else [])
+
+
+def _print(pieces: Iterator[str], terminal: Terminal) -> None:
+    """Raise SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed
+    part cannot be undone."""
+    has_begun = False
+    try:
+        for piece in pieces:
+            terminal.verbatim(piece)
+            has_begun = has_begun or bool(piece)
+    except CorruptDatabaseError as error:
+        if not has_begun:
+            raise
+        raise SessionMemoryError(
+            f"this is not all: {error}", "session-memory ingest mends the store; then run it again"
+        ) from error
+
+
+@contextmanager
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """Open a private file that replaces `path` when it is written whole. Anything but a file, such
+    as a pipe, is written to directly. Raises OSError."""
+    path = os.path.realpath(expanded(path, os.environ))
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        error.filename = path
+        raise
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,466 @@
+"""`session-memory forget`: deletes sessions, a project's sessions, or old ones for good, after a
+preview."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.system.files import Opened, expanded
+from ...common.system.terminal import Terminal
+from ...common.text.format import counted
+from ...common.text.timestamps import epoch_seconds, now_milliseconds
+from ...history.archives.list import list_archives, private_path
+from ...history.copies.keep import kept_of
+from ...history.copies.pack import KeptSession
+from ...history.store.ingest.values import FileState
+from ...history.store.location import Archives
+from ...history.store.rules import ReadRules
+from ...history.store.values import Conversation, Filter
+from ...memory.folders import groups_of
+from ...memory.library import open_index
+from ...memory.memory_index import MemoryFilter
+from ...sessions.confined_files import OutsideGroupError, pinned
+from ...sessions.runtimes.detection import is_started_by_agent, runtime_of
+from ...sessions.settings import forgotten
+from ...sessions.settings.rules import covers
+from ...sessions.transcripts import mirror
+from ..upkeep import forget_journal
+from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
+from .opened_store import OpenStore, check_names, line_of, refresh, sessions_called, with_store
+
+SUMMARY = "delete sessions from store, memories and archives, for good"
+SHOWN = 10
+
+
+class Forks(NamedTuple):
+    """The places of copies that other sessions, such as forks, have of the selection: `archives` to
+    write once more, as (path, session id, transcript, group); our `mirrors`; `names` of these
+    sessions by group, whose titles leave the state of others."""
+
+    archives: list[tuple[str, str, str, str]]
+    mirrors: list[str]
+    names: dict[str, set[str]]
+
+
+class Chosen(NamedTuple):
+    """The selection to forget: `until` is the time up to which, by group and session; `archives`
+    and `transcripts` are paths, `copies` those of our mirrors; nothing stays of the transcripts in
+    `whole`. `rewritten` are archives of sessions that went on, as (path, session id, transcript,
+    group). `names` are the ids and names of the sessions, by group, `kept` their kept transcripts,
+    `forks` what else has copies of it."""
+
+    conversations: list[Conversation]
+    until: dict[tuple[str, str], int]
+    memories: dict[str, list[str]]
+    archives: list[str]
+    rewritten: list[tuple[str, str, str, str]]
+    transcripts: list[str]
+    whole: list[str]
+    copies: list[str]
+    names: dict[str, set[str]]
+    kept: list[KeptSession]
+    forks: Forks
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        default="",
+        help="its id, or how that begins, or the name of an agent's session",
+    )
+    parser.add_argument(
+        "--project", metavar="P", default="", help="all started in this directory, or below it"
+    )
+    parser.add_argument(
+        "--before", metavar="WHEN", type=point_in_time, help="only conversations that ended before"
+    )
+    parser.add_argument(
+        "--transcripts", action="store_true", help="delete the runtime's own transcripts too"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
+    )
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Forget the selection after confirmation. Raises SessionMemoryError, OSError."""
+    if not (arguments.session or arguments.project or arguments.before):
+        raise WrongCallError("nothing was named", "name a session, --project P or --before WHEN")
+    if arguments.transcripts and (
+        is_started_by_agent(os.environ) or not Terminal(os.environ).can_ask()
+    ):
+        raise OnlyForPeopleError("--transcripts")
+    return with_store(arguments, lambda opened: _forget(opened, arguments), writes=True)
+
+
+def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    project = os.path.abspath(expanded(arguments.project, os.environ)) if arguments.project else ""
+    now = now_milliseconds()
+    if forgotten.is_unfinished(opened.location.database) and not arguments.dry_run:
+        opened.note("an earlier forget was not finished: finishing it")
+        for problem in forget_journal.finish(
+            opened.location, opened.store, os.environ, opened.note
+        ):
+            opened.note(problem)
+    refresh(opened)
+    chosen = _chosen(opened, arguments.session, project, arguments.before, now)
+    if not chosen.conversations and not project:
+        titled = (
+            sessions_called(opened, arguments.session, opened.location.homes)
+            if arguments.session
+            else []
+        )
+        if titled:
+            hint = f"the session with such a title:\n  {line_of(titled[0])}"
+            raise SessionMemoryError(f"{arguments.session!r} is no id, which forget takes", hint)
+        check_names(opened, Filter(opened.location.homes, session=arguments.session))
+        raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
+    if arguments.dry_run:
+        _preview(opened, chosen)
+        opened.terminal.result(_as_json(_visible(opened, chosen), []))
+        return 0
+    if not arguments.yes:
+        _preview(opened, chosen)
+        if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
+            raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
+    groups = opened.location.homes or tuple(groups_of(opened.location))
+    tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
+    if project and arguments.before is None and not arguments.session:
+        tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
+    conversations = [(each.id, each.home, each.session_id) for each in chosen.conversations]
+    forget_journal.begin(
+        opened.location,
+        {
+            "messages": {"conversations": conversations, "transcripts": _with_times(chosen)},
+            "tombstones": tombstones,
+            "memories": {group: chosen.memories.get(group, []) for group in groups},
+            "archives": chosen.archives,
+            "rewritten": [*chosen.rewritten, *chosen.forks.archives],
+            "conversations": conversations,
+            "kept": [(one.home, one.session_id) for one in chosen.kept],
+            "copies": [*chosen.copies, *chosen.forks.mirrors],
+            "cursors": {group: sorted(names) for group, names in chosen.names.items()},
+            "titles": {group: sorted(names) for group, names in chosen.forks.names.items()},
+            "graph": [(*who, until) for who, until in chosen.until.items()],
+            "team": {"sessions": list(chosen.until), "memories": chosen.memories},
+            "set_aside": True,
+            "free_pages": True,
+        },
+    )
+    unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
+    deleted = (
+        _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts)
+        if chosen.whole
+        else []
+    )
+    left = [path for path in chosen.transcripts if path not in deleted]
+    _report(opened, chosen._replace(transcripts=left), unfinished)
+    return int(bool(unfinished))
+
+
+def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
+    """Return the transcripts of the selection, each as (path, group, until when all of it is
+    forgotten)."""
+    sessions = {(each.home, each.session_id): each.source_file for each in chosen.conversations}
+    paths = [*chosen.transcripts, *chosen.copies]
+    return [
+        (path, who[0], until)
+        for who, until in chosen.until.items()
+        for path in paths
+        if path.endswith(f"/{sessions[who]}")
+    ]
+
+
+def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
+    """Delete transcripts of a runtime, and those of sub-agents beside them, if a person at a
+    terminal wants that; return those that are gone."""
+    terminal, deleted = opened.terminal, []
+    if not is_asked:
+        if is_started_by_agent(os.environ) or not terminal.can_ask():
+            return []
+        terminal.line(f"The runtime still has {counted(len(paths), 'transcript')} of it:")
+        for path in paths[:SHOWN]:
+            terminal.line(f"  {terminal.short(path)}")
+        if not terminal.ask("Delete them too?"):
+            return []
+    for path in paths:
+        folder = path.removesuffix(".jsonl") + "/"
+        try:
+            with Opened(path) as descriptor:
+                runtime = runtime_of(descriptor)
+            for one in (*(runtime.sub_agents(path) if runtime else ()), path):
+                if one == path or one.startswith(folder):
+                    os.unlink(one)
+            deleted.append(path)
+        except OSError as error:
+            opened.note(
+                f"{terminal.short(path)}: it could not be deleted: {error.strerror or error}"
+            )
+    terminal.line(f"Deleted: {counted(len(deleted), 'transcript')}.")
+    return deleted
+
+
+def _chosen(opened: OpenStore, session: str, project: str, before: int | None, now: int) -> Chosen:
+    """Return the selection that fits all given conditions."""
+    location = opened.location
+    files = {
+        (home, state.file_path): state
+        for home in groups_of(location)
+        for state in opened.store.file_states(home).values()
+    }
+    rules = location.rules()
+    every = opened.store.all_conversations(location.homes)
+    named = _named(opened, every, files, rules, session) if session else None
+    wanted = [
+        one
+        for one in every
+        if (named is None or one.session_id == named)
+        and (before is None or (one.last_message_at or 0) < before)
+        and (not project or covers(project, one.cwd))
+    ]
+    until: dict[tuple[str, str], int] = {}
+    transcript_of = {}
+    for one in wanted:
+        who = one.home, one.session_id
+        until[who] = max(until.get(who, now if before is None else 0), one.last_message_at or 0)
+        transcript_of[who] = f"{files[one.home, one.source_file].root}/{one.source_file}"
+    ids = {one.id for one in wanted}
+    kept = {(one.home, one.source_file) for one in every if one.id not in ids}
+    keys = dict.fromkeys((one.home, one.source_file) for one in wanted)
+    paths = {f"{files[key].root}/{key[1]}": key not in kept for key in keys}
+    archives: list[str] = []
+    rewritten: list[tuple[str, str, str, str]] = []
+    for archived in location.archives:
+        for path, id, is_whole in _archives(archived, until):
+            if is_whole:
+                archives.append(path)
+            elif (archived.home, id) in transcript_of:
+                rewritten.append((path, id, transcript_of[archived.home, id], archived.home))
+    is_copy = {
+        path: mirror.is_mirror(path)
+        for path in paths
+        if path.endswith(".jsonl") and os.path.exists(path)
+    }
+    transcripts = [path for path in is_copy if not is_copy[path]]
+    whole = [path for path in transcripts if paths[path]]
+    names: dict[str, set[str]] = {home: set() for home, _ in until}
+    for key in keys:
+        names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
+    all_of = project if before is None and not session else ""
+    packed = kept_of(
+        location,
+        lambda one: (
+            (one.home, one.session_id) in until or (all_of != "" and covers(all_of, one.cwd))
+        ),
+    )
+    copies = [path for path in is_copy if is_copy[path]]
+    memories = _memories(opened, until)
+    no_forks = Forks([], [], {})
+    chosen = Chosen(
+        wanted,
+        until,
+        memories,
+        archives,
+        rewritten,
+        transcripts,
+        whole,
+        copies,
+        names,
+        packed,
+        no_forks,
+    )
+    return _with_forks(opened, chosen, files)
+
+
+def _with_forks(
+    opened: OpenStore, chosen: Chosen, files: Mapping[tuple[str, str], FileState]
+) -> Chosen:
+    """Return the selection with the places of the copies that other sessions have."""
+    location, rules = opened.location, opened.location.rules()
+    until: dict[tuple[str, str], int] = {}
+    transcripts: dict[tuple[str, str], str] = {}
+    forks = Forks([], [], {})
+    for fork, copied_at in opened.store.conversations_with_copies(chosen.conversations):
+        who, state = (fork.home, fork.session_id), files[fork.home, fork.source_file]
+        if who not in chosen.until:
+            until[who] = max(until.get(who, 0), copied_at)
+            transcripts[who] = f"{state.root}/{fork.source_file}"
+            forks.names.setdefault(fork.home, set()).update(
+                (fork.session_id, *rules.names(state.subject))
+            )
+    if not until:
+        return chosen
+    forks.mirrors.extend([path for path in transcripts.values() if mirror.is_mirror(path)])
+    for archived in location.archives:
+        for path, id, _ in _archives(archived, {who: 0 for who in until}):
+            forks.archives.append((path, id, transcripts[archived.home, id], archived.home))
+    memories = _memories(opened, until)
+    both = {group: [*chosen.memories.get(group, ()), *ids] for group, ids in memories.items()}
+    packed = kept_of(location, lambda session: (session.home, session.session_id) in until)
+    return chosen._replace(
+        memories={**chosen.memories, **both}, kept=[*chosen.kept, *packed], forks=forks
+    )
+
+
+def _named(
+    opened: OpenStore,
+    every: Iterable[Conversation],
+    files: Mapping[tuple[str, str], FileState],
+    rules: ReadRules,
+    session: str,
+) -> str:
+    """Return the id of the one session that an id, its beginning or a session's name means; '' if
+    there is none. Titles do not count: what is deleted is named for certain. Raises
+    SessionMemoryError if several go by it."""
+    by_id: dict[str, Conversation] = {}
+    by_name: dict[str, Conversation] = {}
+    for one in every:
+        if one.session_id == session:
+            return session
+        state = files.get((one.home, one.source_file))
+        if one.session_id.startswith(session):
+            by_id[one.session_id] = one
+        elif state and session in rules.names(state.subject):
+            by_name[one.session_id] = one
+    found = by_name or by_id
+    if len(found) > 1:
+        shown = [f"  {line_of(one)}" for one in _shown(opened, found.values())[-SHOWN:]]
+        hint = "\n".join(["give the whole id of one:", *shown])
+        raise SessionMemoryError(f"{counted(len(found), 'session')} go by {session!r}", hint)
+    return next(iter(found), "")
+
+
+def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Conversation]:
+    """Return those that the caller may see: an agent none that is excluded."""
+    if not is_started_by_agent(os.environ):
+        return list(conversations)
+    visible = {
+        one.id for one in opened.store.conversations(Filter(opened.location.homes, limit=NO_LIMIT))
+    }
+    return [one for one in conversations if one.id in visible]
+
+
+def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
+    shown = _shown(opened, chosen.conversations)
+    if len(shown) == len(chosen.conversations):
+        return chosen
+    files = tuple(f"/{one.source_file}" for one in shown)
+    transcripts = [path for path in chosen.transcripts if path.endswith(files)]
+    copies = [path for path in chosen.copies if path.endswith(files)]
+    hidden: dict[str, Any] = {"memories": {}, "archives": [], "rewritten": []}
+    return chosen._replace(conversations=shown, transcripts=transcripts, copies=copies, **hidden)
+
+
+def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:
+    """Return the ids of the memories made from the selection, by group."""
+    found: dict[str, list[str]] = {}
+    with open_index(opened.location, opened.note) as index:
+        every = index.memories(
+            MemoryFilter(opened.location.homes, with_superseded=True, with_excluded=True)
+        )
+    for memory in every:
+        if any(
+            (at or 0) <= until.get((memory.home, session), -1) for at, session, *_ in memory.origins
+        ):
+            found.setdefault(memory.home, []).append(memory.id)
+    return found
+
+
+def _archives(
+    archives: Archives, until: dict[tuple[str, str], int]
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield the archives of the selection, including private ones and those in subfolders: path,
+    session, and whether all of it is forgotten."""
+    confined_to = archives.confined_to
+    try:
+        with (
+            pinned(confined_to, archives.directory)
+            if confined_to
+            else nullcontext(archives.directory) as directory
+        ):
+            below = [one.name for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
+    except (OSError, OutsideGroupError):
+        below = []
+    folders = [archives.directory, *(f"{archives.directory}/{name}" for name in below)]
+    for folder in [*folders, os.path.dirname(private_path(archives.directory, ""))]:
+        for path, facts in list_archives(folder):
+            end = until.get((archives.home, facts["session"]))
+            if end is not None:
+                yield (
+                    path,
+                    facts["session"],
+                    (epoch_seconds(facts.get("last")) or 0.0) * 1000 <= end,
+                )
+
+
+def _preview(opened: OpenStore, chosen: Chosen) -> None:
+    terminal = opened.terminal
+    seen = _visible(opened, chosen)
+    sessions = list({one.session_id: one for one in seen.conversations}.values())
+    more = len({one.session_id for one in chosen.conversations}) - len(sessions[-SHOWN:])
+    terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
+    for one in sessions[-SHOWN:]:
+        terminal.line(f"  {line_of(one)}")
+    if more:
+        terminal.line(f"  and {more} more")
+    terminal.line(f"  {_amounts(chosen)}")
+    _report_transcripts(opened, seen, "stay: only you can delete them")
+
+
+def _amounts(chosen: Chosen) -> str:
+    messages = sum(one.entry_count for one in chosen.conversations)
+    memories = sum(map(len, chosen.memories.values()))
+    parts = [
+        counted(len(chosen.conversations), "conversation"),
+        counted(messages, "message"),
+        counted(memories, "memory", "memories"),
+        counted(len(chosen.archives) + len(chosen.rewritten), "archive"),
+        *([counted(len(chosen.kept), "kept transcript")] if chosen.kept else []),
+    ]
+    return ", ".join(parts)
+
+
+def _report(opened: OpenStore, chosen: Chosen, unfinished: list[str]) -> None:
+    terminal = opened.terminal
+    terminal.line(f"{'Forgotten only in part' if unfinished else 'Forgotten'}: {_amounts(chosen)}.")
+    for problem in unfinished:
+        opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
+    seen = _visible(opened, chosen)
+    _report_transcripts(opened, seen, "stay, and are not read for it again")
+    terminal.result(_as_json(seen, unfinished))
+
+
+def _as_json(seen: Chosen, unfinished: list[str]) -> dict[str, Any]:
+    return {
+        "conversations": [one.id for one in seen.conversations],
+        "sessions": list(dict.fromkeys(one.session_id for one in seen.conversations)),
+        "memories": [id for ids in seen.memories.values() for id in ids],
+        "archives": seen.archives,
+        "rewritten": [path for path, *_ in seen.rewritten],
+        "transcripts": seen.transcripts,
+        "unfinished": unfinished,
+    }
+
+
+def _report_transcripts(opened: OpenStore, seen: Chosen, what: str) -> None:
+    shown = seen.transcripts
+    if seen.copies:
+        sessions = counted(len(seen.copies), "session")
+        opened.terminal.line(
+            f"What the runtime itself keeps of {sessions} stays too: only you can delete it there."
+        )
+    if shown:
+        opened.terminal.line(f"The runtime's own transcripts {what}:")
+    for path in shown[:SHOWN]:
+        opened.terminal.line(f"  {opened.terminal.short(path)}")
+    if len(shown) > SHOWN:
+        opened.terminal.line(f"  and {len(shown) - SHOWN} more")

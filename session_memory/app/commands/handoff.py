@@ -1,0 +1,150 @@
+"""`session-memory handoff`: one page with which another session, agent or machine continues."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import time
+from typing import Any
+
+from ...awareness.activity.handoffs import kept
+from ...common.errors import SessionMemoryError
+from ...common.system.terminal import called_as
+from ...common.text.sanitize import for_people
+from ...extras.team.postgres.connection import place_of
+from ...extras.team.sharing import hand_over, joined_team, shared_session
+from ...history.conflicts import find_conflicts, live_sessions, sides_of
+from ...history.patterns.handoff import Handoff, handed_over, page
+from ...history.store.values import Conversation, Filter, edits_in
+from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.settings.homes import user_dir
+from .arguments import NO_LIMIT, OnlyForPeopleError, add_common
+from .opened_store import OpenStore, last_conversation, on_store, refresh
+from .output import fields
+
+SUMMARY = "write a page with which another session or agent continues this one"
+CONFLICT_SECONDS = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    named = "its id or how that begins, its title or words of it"
+    parser.add_argument("session", metavar="SESSION", help=named)
+    runtimes = [one.name for one in all_runtimes() if one.install.START]
+    command = "print the command that starts this runtime with the page"
+    parser.add_argument(
+        "--to", metavar="RUNTIME", choices=runtimes, help=f"{command}: {', '.join(runtimes)}"
+    )
+    shared = "put the page into the team's store, after a preview"
+    parser.add_argument("--team", action="store_true", dest="to_team", help=shared)
+    parser.add_argument("--yes", action="store_true", help="with --team: do not ask")
+    add_common(parser, private=True)
+
+
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    if arguments.to_team and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--team")
+    refresh(opened, with_sub_agents=True)
+    last = last_conversation(opened, arguments.session)
+    if last is None:
+        given = [
+            one
+            for one in kept(opened.location.home)
+            if one["session"].startswith(arguments.session)
+        ]
+        if given and not arguments.to_team:
+            session = given[0]["session"]
+            return _tell(opened, {"session_id": session}, given[0]["page"], arguments.to, session)
+        raise SessionMemoryError(
+            f"there is no session {arguments.session}", "session-memory conversations lists them"
+        )
+    ids = opened.store.conversation_ids(
+        Filter(opened.location.homes, session=last.session_id, limit=NO_LIMIT)
+    )
+    items = sorted(
+        (item for id in ids for item in opened.store.entries(id)), key=lambda one: one.id
+    )
+    if not items:
+        raise SessionMemoryError(
+            f"the rules in config.yaml hide the text of session {last.session_id}"
+        )
+    calls = [*items, *(call for id in ids for call in opened.store.sub_agent_calls(id))]
+    edited = [path for _, path in edits_in(calls, last.cwd)]
+    found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited)
+    if arguments.to_team:
+        return _hand_to_team(opened, last, found, is_confirmed=arguments.yes)
+    values = {**fields(found), "files": [one._asdict() for one in found.files]}
+    return _tell(opened, values, page(found, called_as()), arguments.to, last.session_id, last.cwd)
+
+
+def _tell(
+    opened: OpenStore,
+    values: dict[str, Any],
+    text: str,
+    to: str | None,
+    session: str,
+    cwd: str = "",
+) -> int:
+    """Print the page, or the command that starts the runtime `to` with it, in the directory of the
+    session."""
+    command = ""
+    if to:
+        [runtime] = [one for one in all_runtimes() if one.name == to]
+        command = runtime.install.START.format(
+            prompt=f'"$({called_as()} handoff {shlex.quote(session)})"'
+        )
+        command = f"cd {shlex.quote(cwd)} && {command}" if cwd else command
+    opened.terminal.result({**values, "page": text, "command": command}, verbatim=["page"])
+    opened.terminal.line(command or text.rstrip("\n"))
+    return 0
+
+
+def _hand_to_team(
+    opened: OpenStore, last: Conversation, found: Handoff, *, is_confirmed: bool
+) -> int:
+    """Show what would go to the team, and send it if a person agrees."""
+    team, terminal = joined_team(opened.location.home), opened.terminal
+    file, shared = shared_session(opened.store, opened.location, last)
+    if not found.branch:
+        raise SessionMemoryError(
+            f"{last.cwd}: no branch is checked out there, so nobody would be told"
+        )
+    text = for_people(page(found, called_as(), is_for_team=True)).replace(
+        shared.root, shared.project
+    )
+    readers = (
+        "all members read it"
+        if shared.share == "team"
+        else "only your own machines read it, by your rules"
+    )
+    told = f"who starts a session of {shared.project} on the branch {found.branch} is told"
+    terminal.line(f"{text}\nThis goes to {place_of(team.url)}: {readers}, and {told}.")
+    is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
+    if is_sent:
+        hand_over(opened.store, opened.location, os.environ, file, found.branch, text)
+    terminal.result(
+        {"page": text, "branch": found.branch, "share": shared.share, "sent": is_sent},
+        verbatim=["page"],
+    )
+    again = f"{called_as()} handoff {shlex.quote(last.session_id)} --team --yes"
+    terminal.line("Sent." if is_sent else f"Not sent. {again} sends it.")
+    return 0
+
+
+def _conflicts(last: Conversation, home: str) -> dict[str, str]:
+    """Return the files of the session that would not merge with what other live sessions did, each
+    with whose."""
+    now = time.time()
+    sides = sides_of(live_sessions(home, os.environ, now), user_dir(os.environ))
+    own = {
+        side.common_dir for side in sides if any(one.id == last.session_id for one in side.sessions)
+    }
+    same = [side for side in sides if side.common_dir in own]
+    found = {}
+    for clash in find_conflicts(same, CONFLICT_SECONDS):
+        if any(one.id == last.session_id for one in clash.own.sessions):
+            one = clash.as_kept(now)
+            found[one["file"]] = f"with {one['name'] or one['branch']}"
+    return found

@@ -1,0 +1,373 @@
+"""`session-memory ingest`: ingests new entries of the transcripts into the store.
+
+Usually there are none, so the modules for it are imported only if needed."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.system.files import Opened
+from ...common.system.terminal import Terminal, byte_size, print_note
+from ...common.text.format import counted
+from ...common.text.timestamps import now_milliseconds
+from ...history.store.ingest.sources import (
+    COMPRESSED,
+    DEEPEST,
+    FOREIGN,
+    SUFFIX,
+    SourceDirectory,
+    SourceFile,
+    told_roots,
+)
+from ...history.store.location import StoreLocation, find_location
+from ...history.store.sqlite.unchanged import unchanged_files
+from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.detection import is_started_by_agent, runtime_of
+from ...sessions.settings.forgotten import is_unfinished
+from .arguments import OnlyForPeopleError, add_common
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from ...history.store.ingest.ingestion import IngestReport
+    from ...history.store.ingest.values import FileState
+    from .opened_store import OpenStore
+
+SUMMARY = "ingest new entries of the transcripts into the store"
+SHOWN_PROBLEMS = 20
+WORDS_SECONDS = 60.0
+REDACTION_SECONDS = 10.0  # for texts stored by earlier versions
+SHOWN_FOREIGN = 3
+MOST_LEVELS = 12  # below a named directory, searched for transcripts
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--file", metavar="FILE", help="only this transcript")
+    parser.add_argument(
+        "--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's"
+    )
+    kept_in_git = (
+        "the sessions that this repository keeps in git (entire/checkpoints/v1), as "
+        "history of its project"
+    )
+    parser.add_argument("--checkpoints", metavar="REPOSITORY", help=kept_in_git)
+    parser.add_argument(
+        "--reimport", action="store_true", help="forget these files, and ingest them again"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say how much would be ingested, and ingest nothing"
+    )
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ingest the requested files; return 1 if one could not be read. Raises SessionMemoryError."""
+    if sum(map(bool, (arguments.file, arguments.dir, arguments.checkpoints))) > 1:
+        raise WrongCallError(
+            "--file, --dir and --checkpoints do not go together", "run it once for each"
+        )
+    if arguments.checkpoints and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--checkpoints")
+    if arguments.dry_run:
+        return _plan(arguments)
+    if not (
+        arguments.file
+        or arguments.dir
+        or arguments.checkpoints
+        or arguments.reimport
+        or arguments.json
+    ):
+        location = find_location(arguments.home, os.environ)
+        files = unchanged_files(location, now_milliseconds())
+        if files and not is_unfinished(location.database):
+            Terminal(os.environ).line(_nothing_new(files))
+            return 0
+    from .opened_store import with_store
+
+    return with_store(arguments, lambda opened: _ingest(opened, arguments), writes=True)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    """Print how many files would be ingested, and their bytes; all without a store. Raises
+    SessionMemoryError."""
+    location, terminal = (
+        find_location(arguments.home, os.environ),
+        Terminal(os.environ, is_json=arguments.json),
+    )
+    directories = _directories(arguments, location, {})
+    every = [file_at(arguments.file, location)] if arguments.file else _files(directories)
+    amounts = len(every), sum(file.size for file in every)
+    if os.path.exists(location.database) and not (arguments.file or arguments.reimport):
+        from ...history.store.ingest.intake import pending
+        from .opened_store import with_store
+
+        here = [one for one in directories if one.is_expected()]
+        amounts = with_store(arguments, lambda opened: pending(opened.store, here)[:2])
+    again = "forgotten, and ingested again" if arguments.reimport else "ingested"
+    terminal.line(f"{counted(amounts[0], 'file')} ({byte_size(amounts[1])}) would be {again}.")
+    terminal.result({"dry_run": True, "files": amounts[0], "bytes": amounts[1]})
+    return 0
+
+
+def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    from ...history.store.refresh import NEWER
+    from ...history.store.sqlite.unread_lines import add_missing
+    from ...history.store.sqlite.unread_words import forget_incomplete
+    from ..upkeep import forget_journal
+    from ..upkeep.leftover_files import follow_rules
+
+    if opened.store.is_newer:
+        raise SessionMemoryError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
+    if opened.store.obstacle:
+        raise opened.store.obstacle
+    for fault in opened.location.home.settings().faults:
+        print_note(fault)
+    for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
+        print_note(problem)
+    file = file_at(arguments.file, opened.location) if arguments.file else None
+    states = (
+        opened.store.file_states(_group(os.getcwd(), opened.location))
+        if arguments.checkpoints
+        else {}
+    )
+    directories = _directories(arguments, opened.location, states)
+    if arguments.reimport:
+        # Only files that still exist can be ingested again: the entries of others would be lost.
+        by_home: dict[str, list[str]] = {}
+        for one in [file] if file else _files(directories):
+            by_home.setdefault(one.directory.home, []).append(one.key)
+        for home, keys in by_home.items():
+            opened.store.forget(home, *keys)
+    elif file is None:
+        forget_incomplete(opened.store, directories, WORDS_SECONDS)
+    began = time.monotonic()
+    report = _take(opened, directories, file)
+    ready = opened.store.mark_ready(now_milliseconds())
+    opened.store.redact_again(REDACTION_SECONDS)
+    add_missing(opened.store, REDACTION_SECONDS)
+    follow_rules(opened.location, os.environ, opened.note)
+    _show(opened, report, told_roots(directories), ready, time.monotonic() - began)
+    return 1 if report.problems else 0
+
+
+def _take(
+    opened: OpenStore, directories: Sequence[SourceDirectory], file: SourceFile | None
+) -> IngestReport:
+    from ...history.store.ingest.ingestion import Ingestion
+    from ...history.store.ingest.intake import pending, take_in
+    from .progress import shown
+
+    with shown(
+        opened.terminal, lambda: pending(opened.store, () if file else directories)[:2]
+    ) as progress:
+        if file:
+            ingestion = Ingestion(opened.store, file.directory.home, progress)
+            ingestion.take([file])
+            return ingestion.report
+        where = opened.location._replace(watched=directories)
+        return take_in(opened.store, where, progress, workers=os.cpu_count() or 1)
+
+
+def _directories(
+    arguments: argparse.Namespace, location: StoreLocation, states: Mapping[str, FileState]
+) -> Sequence[SourceDirectory]:
+    """Return the directories to ingest. Raises SessionMemoryError."""
+    if not arguments.checkpoints:
+        return directories_at(arguments.dir, location) if arguments.dir else location.watched
+    from ...common.system.git_process import GitUnavailableError
+    from ...history.store.ingest.checkpoints import CheckpointDirectory
+
+    try:
+        return [CheckpointDirectory(arguments.checkpoints, states, _group(os.getcwd(), location))]
+    except GitUnavailableError as error:
+        raise SessionMemoryError(str(error)) from error
+
+
+def _files(directories: Sequence[SourceDirectory]) -> list[SourceFile]:
+    return [
+        file for directory in directories if directory.is_expected() for file in directory.files()
+    ]
+
+
+def _nothing_new(files: int) -> str:
+    return f"Nothing new in {counted(files, 'file')}."
+
+
+def _show(
+    opened: OpenStore, report: IngestReport, roots: list[str], ready: int, seconds: float
+) -> None:
+    terminal = opened.terminal
+    if not report.files and not report.problems:
+        terminal.line(f"No transcripts in {', '.join(map(terminal.short, roots))}.")
+    elif not report.bytes:
+        terminal.line(_nothing_new(report.files))
+    else:
+        rate = f", {byte_size(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
+        amount = (
+            f"{counted(report.entries, 'entry', 'entries')} from {byte_size(report.bytes)}{rate}"
+        )
+        terminal.line(
+            f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}."
+        )
+    if report.gone:
+        terminal.line(f"{counted(report.gone, 'file')} gone; the store keeps their entries.")
+    if report.unreadable:
+        terminal.line(
+            f"{counted(report.unreadable, 'record')} could not be read and were left out."
+        )
+    if report.foreign:
+        some = ", ".join([terminal.short(path) for path in report.foreign[:SHOWN_FOREIGN]])
+        more = (
+            f" and {len(report.foreign) - SHOWN_FOREIGN} more"
+            if len(report.foreign) > SHOWN_FOREIGN
+            else ""
+        )
+        terminal.note(
+            f"{counted(len(report.foreign), 'file')} left out, being {FOREIGN}: {some}{more}"
+        )
+    for path, why in report.problems[:SHOWN_PROBLEMS]:
+        terminal.note(f"{terminal.short(path)}: {why}")
+    if len(report.problems) > SHOWN_PROBLEMS:
+        terminal.note(f"and {len(report.problems) - SHOWN_PROBLEMS} more")
+    if terminal.is_json:
+        numbers = {name: value for name, value in vars(report).items() if name != "problems"}
+        problems = [{"path": path, "problem": why} for path, why in report.problems]
+        database = os.path.abspath(opened.location.database)
+        terminal.result(
+            {
+                **numbers,
+                "ready": ready,
+                "seconds": round(seconds, 3),
+                "problems": problems,
+                "store": database,
+            }
+        )
+
+
+def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
+    """Return the directories of transcripts in `path` at any depth: a runtime's own, or a backup of
+    several. Keys are relative to each, so that a backup and its original are the same files; in a
+    watched directory they are the usual keys. Raises SessionMemoryError."""
+    absolute = os.path.abspath(path)
+    if not os.path.isdir(absolute):
+        raise SessionMemoryError(f"{path}: there is no such directory")
+    group = _group(absolute, location)
+    for watched in location.watched:
+        root, deepest = watched.root, watched.deepest
+        if f"{absolute}/".startswith(f"{root}/"):
+            within = (absolute[len(root) + 1 :],) if absolute != root else watched.within
+            return [SourceDirectory(root, group, within, is_named=True, deepest=deepest)]
+    roots = _roots_in(absolute, MOST_LEVELS) or {absolute: DEEPEST}
+    return [
+        SourceDirectory(
+            root, group, is_named=True, is_asked_for=True, deepest=deepest, place_of=_place_of
+        )
+        for root, deepest in roots.items()
+    ]
+
+
+def _roots_in(directory: str, levels: int) -> dict[str, int]:
+    """Return the directories at or below this one that have transcripts as in a runtime's (by
+    project), each with the depth of the transcripts."""
+    found: dict[str, int] = {}
+    for runtime in all_runtimes():
+        for root in [
+            runtime.transcripts_dir(place)
+            for place in (directory, f"{directory}/{runtime.USUAL_DIR}")
+        ]:
+            if _holds_transcripts(root, runtime.DEEPEST):
+                found[root] = max(runtime.DEEPEST, found.get(root, 0))
+    for root in list(found):  # the runtime may keep archived ones beside it
+        beside = [folder for folder in _folders(os.path.dirname(root)) if folder not in found]
+        found.update({folder: DEEPEST for folder in beside if any(map(_place_of, _names(folder)))})
+    if found or not levels:
+        return found
+    if _holds_transcripts(directory, DEEPEST):
+        return {directory: DEEPEST}
+    return {
+        root: deepest
+        for folder in _folders(directory)
+        for root, deepest in _roots_in(folder, levels - 1).items()
+    }
+
+
+def _holds_transcripts(directory: str, levels: int) -> bool:
+    """Check if a transcript is at most so many levels below."""
+    wanted = [name for name in _names(directory) if name.endswith((SUFFIX, SUFFIX + COMPRESSED))]
+    if any(_is_transcript(f"{directory}/{name}") for name in wanted):
+        return True
+    return levels > 1 and any(
+        _holds_transcripts(folder, levels - 1) for folder in _folders(directory)
+    )
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
+def _is_transcript(path: str) -> bool:
+    try:
+        # ingesting reports compressed files that are not transcripts
+        with Opened(path) as descriptor:
+            return path.endswith(COMPRESSED) or runtime_of(descriptor) is not None
+    except OSError:
+        return False
+
+
+def _folders(directory: str) -> list[str]:
+    """Return the directories in a directory, without links to any."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted([entry.path for entry in entries if entry.is_dir(follow_symlinks=False)])
+    except OSError:
+        return []
+
+
+def file_at(path: str, location: StoreLocation) -> SourceFile:
+    """Return a transcript. Its key is relative to the watched directory that it is in, else to the
+    parent of its project's. Raises SessionMemoryError."""
+    absolute = os.path.abspath(path)
+    root = next(
+        (
+            root
+            for root in (watched.root for watched in location.watched)
+            if absolute.startswith(root + "/")
+        ),
+        "",
+    )
+    parent = os.path.dirname(os.path.dirname(absolute))
+    directory = SourceDirectory(
+        root or parent, _group(absolute, location), is_backup=True, place_of=_place_of
+    )
+    found = directory.file_at(absolute)
+    if found is None or not os.path.isfile(absolute):
+        raise SessionMemoryError(
+            f"{path}: there is no such file", "what the store holds of a file that is gone stays"
+        )
+    return found
+
+
+def _place_of(file: str) -> str:
+    """Return the place of a transcript among its runtime's, by its name; '' if the name does not
+    tell."""
+    places = (runtime.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
+    return next((place for place in places if place), "")
+
+
+def _group(path: str, location: StoreLocation) -> str:
+    """Return the group of a file: that of its directory, else the caller's."""
+    for watched in location.watched:
+        if path == watched.root or path.startswith(watched.root + "/"):
+            return watched.home
+    homes = {watched.home for watched in location.watched}
+    if len(homes) > 1:
+        hint = "name the group's directory: --home PATH"
+        raise SessionMemoryError(f"{path}: it does not say which group it belongs to", hint)
+    return next(iter(homes), "")

@@ -1,0 +1,279 @@
+"""Opens the caller's store for a command, and finds what an id or a name given to a command means
+in it: a number of a conversation, an id of a memory or a session, words of a title. Suggests the
+closest session or project for an unknown name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from functools import partial
+
+from ...common.errors import SessionMemoryError
+from ...common.named_tuple import NamedTuple
+from ...common.system.sqlite import Patience
+from ...common.system.terminal import Terminal, print_note
+from ...common.text.format import has_words, one_line, shorten
+from ...common.text.sanitize import name_for_people
+from ...history.store import refresh as store_refresh
+from ...history.store.location import find_location
+from ...history.store.sqlite.exclusions import VisibilityOverrides
+from ...history.store.values import Filter
+from ...sessions.runtimes.detection import is_started_by_agent
+from .arguments import NO_LIMIT, OnlyForPeopleError, filter_of
+from .output import brief, moment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+    from typing import TypeVar
+
+    from ...extras.team.postgres.engine import TeamStore
+    from ...history.store.location import StoreLocation
+    from ...history.store.refresh import Note
+    from ...history.store.sqlite.engine import SqliteStore
+    from ...history.store.values import Conversation, Progress
+    from ...memory.memory_index import IndexedMemory
+
+    Done = TypeVar("Done")
+
+NAMES = 5  # suggested at most
+SHORT_TITLE_CHARACTERS = 40
+CANDIDATES = 12
+TITLE_CHARACTERS = 60
+_LIKENESS = 0.4
+
+
+class OpenStore(NamedTuple):
+    """The context of a command: the store, its location, and the terminal. `is_rebuilt`: the store
+    was just rebuilt. `note` prints a notice once. `patience` is that of a question, None for a
+    command that writes. `team` is the store if it is the team's, which is read like one's own."""
+
+    store: SqliteStore
+    location: StoreLocation
+    terminal: Terminal
+    is_rebuilt: bool
+    note: Note
+    patience: Patience | None
+    team: TeamStore | None = None
+
+
+def with_store(
+    arguments: argparse.Namespace, work: Callable[[OpenStore], Done], *, writes: bool = False
+) -> Done:
+    """Return what `work` returns with the open store; repeat it if the store turns out to be
+    corrupt and is rebuilt. Unless the command `writes`, it is a question, answered soon from what
+    is there. Raises SessionMemoryError."""
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    with_private = getattr(arguments, "include_private", False)
+    if with_private and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--include-private")
+    location = find_location(arguments.home, os.environ)
+    if getattr(arguments, "team", False):
+        return _with_team(location, terminal, work)
+    patience = None if writes else Patience(store_refresh.PATIENCE_SECONDS)
+    said: set[str] = set()
+
+    def note_once(text: str) -> None:
+        # report only once that something failed to ingest, whatever the reason
+        about = text.partition(":")[0]
+        if about not in said:
+            said.add(about)
+            print_note(terminal.short(text))
+
+    return store_refresh.use_store(
+        location,
+        lambda store, is_rebuilt: work(
+            OpenStore(store, location, terminal, is_rebuilt, note_once, patience)
+        ),
+        note_once,
+        partial(_shown, terminal, location),
+        workers=os.cpu_count() or 1,
+        patience=patience,
+        overrides=VisibilityOverrides(location.own_sessions, with_private),
+    )
+
+
+def _with_team(
+    location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], Done]
+) -> Done:
+    """Return the same with the store of the team that the home has joined."""
+    from contextlib import closing
+    from typing import cast
+
+    from ...extras.team.postgres.connection import PATIENCE_SECONDS
+    from ...extras.team.postgres.engine import TeamStore
+    from ...extras.team.sharing import joined_team
+
+    with closing(TeamStore(joined_team(location.home).url, seconds=PATIENCE_SECONDS)) as store:
+        return work(
+            OpenStore(
+                cast("SqliteStore", store), location, terminal, False, print_note, None, team=store
+            )
+        )
+
+
+def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
+    """Ingest what is new before a question is answered: see store.refresh. A team's store has what
+    was pushed to it."""
+    if opened.team:
+        return
+    shown = partial(_shown, opened.terminal, opened.location)
+    store_refresh.refresh(
+        opened.store, opened.location, opened.note, shown, workers=os.cpu_count() or 1
+    )
+    if with_sub_agents:
+        store_refresh.read_sub_agents(opened.store)
+
+
+def options_of(arguments: argparse.Namespace) -> str:
+    """Return the options that have another command ask the same store."""
+    team = " --team" if arguments.team else ""
+    return f"{team} --home {shlex.quote(arguments.home)}" if arguments.home else team
+
+
+def on_store(
+    work: Callable[[OpenStore, argparse.Namespace], int],
+) -> Callable[[argparse.Namespace], int]:
+    """Make the `run` of a command of what it does with the open store."""
+    return lambda arguments: with_store(arguments, lambda opened: work(opened, arguments))
+
+
+def _shown(
+    terminal: Terminal, location: StoreLocation, store: SqliteStore
+) -> AbstractContextManager[Progress]:
+    from ...history.store.ingest.intake import pending
+    from .progress import shown  # only for the first import
+
+    return shown(terminal, lambda: pending(store, location.watched)[:2])
+
+
+def check_names(opened: OpenStore, wanted: Filter) -> None:
+    """Raise SessionMemoryError, with similar names, if a filter's project or session does not
+    exist."""
+    store = opened.store
+    if wanted.session and not store.conversations(
+        Filter(wanted.homes, session=wanted.session, limit=1)
+    ):
+        talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
+        by_name = {
+            name: f"{one.session_id} {shorten(one_line(one.title), SHORT_TITLE_CHARACTERS)}"
+            for one in talks[::-1]
+            for name in (one.title, one.session_id)
+        }
+        hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
+        raise SessionMemoryError(f"no session goes by {wanted.session!r}", hint)
+    if wanted.project and not store.conversations(
+        Filter(wanted.homes, project=wanted.project, limit=1)
+    ):
+        talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
+        directories = [opened.terminal.short(one.cwd) for one in talks[::-1] if one.cwd]
+        by_name = {os.path.basename(path): path for path in directories}
+        hint = _hint(
+            os.path.basename(wanted.project.rstrip("/")),
+            by_name,
+            "nothing was said in any project yet",
+        )
+        raise SessionMemoryError(f"no project has {wanted.project!r} in its directory", hint)
+
+
+def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:
+    """Return the names most like `name`, else the latest; `by_name` says how each is shown, the
+    latest last."""
+    from difflib import get_close_matches
+
+    by_lower = {known.lower(): shown for known, shown in by_name.items()}
+    near = _different(
+        by_lower[one]
+        for one in get_close_matches(name.lower(), list(by_lower), 2 * NAMES, _LIKENESS)
+    )
+    found = near or _different(list(by_name.values())[::-1])
+    if not found:
+        return otherwise
+    return "\n  ".join(["the nearest:" if near else "the latest:", *found])
+
+
+def _different(names: Iterable[str]) -> list[str]:
+    return [name_for_people(name) for name in dict.fromkeys(names)][:NAMES]
+
+
+def session_behind(word: str, arguments: argparse.Namespace) -> str:
+    """Return the id of the session of which `word` is the number of a conversation, or from which a
+    memory with this id was made; '' if there is none, or no store."""
+    asked = argparse.Namespace(home=arguments.home, json=False)
+    try:
+        if os.path.exists(find_location(arguments.home, os.environ).database):
+            return with_store(asked, lambda opened: _session_behind(opened, word))
+    except (SessionMemoryError, ImportError, OSError):  # then it is unknown
+        pass
+    return ""
+
+
+def _session_behind(opened: OpenStore, word: str) -> str:
+    from ...memory.session_ids import session_behind
+
+    return session_behind(opened.store, opened.location, opened.note, opened.patience, word)
+
+
+def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
+    """Return the filter of the arguments, with the id that `--session` means. Raises
+    AmbiguousSessionError."""
+    wanted = filter_of(arguments, opened.location)
+    if not wanted.session or opened.store.conversations(
+        Filter(wanted.homes, session=wanted.session, limit=1)
+    ):
+        return wanted
+    found = sessions_called(opened, wanted.session, wanted.homes)
+    session = found[0].session_id if found else _session_behind(opened, wanted.session)
+    return wanted._replace(session=session or wanted.session)
+
+
+def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
+    """Return the only memory whose id begins with `word`; None if there is none, or another than
+    one."""
+    from ...memory.session_ids import memory_called
+
+    return (
+        None if opened.team else memory_called(opened.location, opened.note, opened.patience, word)
+    )
+
+
+def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
+    """Return the last conversation of the session that `word` means, which may also be the number
+    of a conversation or the id of a memory. Raises AmbiguousSessionError."""
+    homes = opened.location.homes
+    found = sessions_called(opened, word, homes)
+    if not found and (session := _session_behind(opened, word)):
+        found = sessions_called(opened, session, homes)
+    return found[0] if found else None
+
+
+def sessions_called(
+    opened: OpenStore, word: str, homes: tuple[str, ...] | None
+) -> list[Conversation]:
+    """Return the conversations of the only session that `word` means, the latest first. Raises
+    AmbiguousSessionError."""
+    every = opened.store.conversations(Filter(homes, limit=NO_LIMIT))
+    found = (
+        [one for one in every if one.session_id == word]
+        or [one for one in every if word and one.session_id.startswith(word)]
+        or [one for one in every if one.title.casefold() == word.casefold()]
+        or [one for one in every if has_words(one.title, word)]
+    )
+    sessions = {one.session_id: one for one in reversed(found)}
+    if len(sessions) > 1:
+        # only then: it loads all that reads transcripts
+        from ...sessions.transcripts.sessions import AmbiguousSessionError
+
+        lines = [f"  {line_of(one)}" for one in list(sessions.values())[::-1][:CANDIDATES]]
+        raise AmbiguousSessionError(
+            f"{word!r} could be any of {len(sessions)}; give the id of one:", "\n".join(lines)
+        )
+    return found
+
+
+def line_of(one: Conversation) -> str:
+    """Return a line that tells a session from others, by one of its conversations."""
+    id, project = map(name_for_people, (one.session_id, os.path.basename(one.cwd) or "-"))
+    return f"{id}  {moment(one.last_message_at)}  {project}  {brief(one.title, TITLE_CHARACTERS)}"

@@ -1,0 +1,36 @@
+"""Formats values for people."""
+
+from __future__ import annotations
+
+from ...common.text.format import one_line, shorten
+from ...common.text.sanitize import for_prompt
+from ...common.text.timestamps import iso_time, local_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NamedTuple
+
+_TIMES = ("at", "first_at", "first_message_at", "last_at", "last_message_at", "timestamp")
+
+
+def moment(milliseconds: int | None) -> str:
+    """Return `2026-02-21 03:39` in local time; `-` if unknown."""
+    return "-" if milliseconds is None else local_time(milliseconds / 1000)
+
+
+def fields(value: NamedTuple) -> dict[str, Any]:
+    """Return the fields of a value, for JSON: points in time, milliseconds in the store, as `iso`
+    has them."""
+    return {
+        name: iso(found) if name in _TIMES else found for name, found in value._asdict().items()
+    }
+
+
+def iso(milliseconds: int | None) -> str | None:
+    """Return `2026-02-21T03:39:07.123Z`; None if unknown."""
+    return None if milliseconds is None else iso_time(milliseconds / 1000)
+
+
+def brief(text: str, limit: int) -> str:
+    """Return `text` on one line, for people and models alike, in at most `limit` characters."""
+    return shorten(one_line(for_prompt(text)), limit)

@@ -1,0 +1,110 @@
+"""`session-memory read`: the last messages of one session of any runtime; and
+scripts/session_reader.py: `sessions` and `read` as one script, which skills name and which loads
+next to nothing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ...common.system.terminal import Terminal, exit_code
+from ...common.text.format import counted
+from ...common.text.timestamps import iso_time
+from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.settings.homes import drop_set_by_project
+from ...sessions.transcripts.log import render
+from ...sessions.transcripts.sessions import FoundSession
+from .arguments import OnlyForPeopleError, add_common, positive
+from .sessions import add_all, chosen_session, is_own, known_sessions, show_sessions
+
+SUMMARY = "read the last messages of a session"
+LINES = 50
+SCRIPT = "Shows what another session of this home did, or lists the sessions."
+NAME_HELP = (
+    "the session: its id, how that begins, a word of its title, or the id of a "
+    "conversation or memory of it"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help=NAME_HELP)
+    _add_options(parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lines", type=positive, default=LINES, metavar="N", help=f"the last N messages ({LINES})"
+    )
+    parser.add_argument(
+        "--tools", action="store_true", help="each tool use in a line, and counted by --lines"
+    )
+    add_all(parser)
+    # for people, as --include-private
+    parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)
+    add_common(parser, private=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    # An agent may see all of its own session: the rules that it would get around are about others.
+    is_agent_s = (arguments.include_private or arguments.raw) and is_started_by_agent(os.environ)
+    with_private = arguments.include_private and not is_agent_s
+    chosen = chosen_session(arguments.name, arguments, os.environ, with_private=with_private)
+    if is_agent_s and not is_own(chosen, os.environ):
+        raise OnlyForPeopleError("--include-private and --raw")
+    with terminal.paged():
+        _show(chosen, arguments, terminal)
+    return 0
+
+
+def _show(one: FoundSession, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    raw, folds = arguments.raw, not (arguments.tools or terminal.is_json)
+    entries, unreadable = one.last_entries(arguments.lines, counts_said=folds)
+    as_json = [
+        {
+            "role": entry.role,
+            "text": entry.text,
+            "timestamp": None if entry.timestamp is None else iso_time(entry.timestamp),
+            "tools": [{"name": tool.name, "argument": tool.argument} for tool in entry.tools],
+        }
+        for entry in (entries if terminal.is_json else ())
+    ]
+    terminal.result(
+        {"name": one.name, "id": one.id, "unreadable": unreadable, "entries": as_json},
+        verbatim=["entries"] if raw else [],
+    )
+    if not entries:
+        terminal.line(f"{one.name}: nothing was said yet.")
+        return
+    said = sum([bool(entry.text) for entry in entries])
+    shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")
+    terminal.line(
+        f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last {shown}:\n"
+    )
+    if not terminal.is_json:
+        show = terminal.verbatim if raw else terminal.line
+        show(render(entries, unreadable, raw=raw, folds=folds) + ("\n" if raw else ""))
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the command; return the exit code, which is 1 if there is nothing to show (with the
+    reason on stderr)."""
+    drop_set_by_project(os.environ)
+    parser = argparse.ArgumentParser(prog="session_reader", description=SCRIPT)
+    parser.add_argument("name", nargs="?", help=NAME_HELP)
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list the sessions, the latest first (as without a name)",
+    )
+    _add_options(parser)
+    options = parser.parse_args(words)
+    return exit_code(lambda: _list(options) if options.list or not options.name else run(options))
+
+
+def _list(options: argparse.Namespace) -> int:
+    if (options.include_private or options.raw) and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--include-private and --raw")
+    listed = known_sessions(options, os.environ, with_private=options.include_private)
+    show_sessions(listed, Terminal(os.environ, is_json=options.json))
+    return 0

@@ -1,0 +1,173 @@
+"""`session-memory restore`: gives a session back to its runtime, which has deleted it; without a
+name, lists them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import closing
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import expanded
+from ...common.system.terminal import Terminal
+from ...common.text.format import counted
+from ...common.text.sanitize import name_for_people
+from ...history.copies.pack import REDACTED, KeptSession, open_if_there, pack_path
+from ...history.copies.restore import restore
+from ...history.store.location import find_location
+from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.detection import is_started_by_agent
+from .arguments import OnlyForPeopleError, add_common
+from .output import brief, iso, moment
+
+SUMMARY = "give a session back to its runtime, which has deleted it"
+TITLE_CHARACTERS = 60
+SHOWN = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        default="",
+        help="its id, or how that begins, or its title; all",
+    )
+    parser.add_argument(
+        "--to", metavar="DIR", default="", help="a directory in place of the runtime's own"
+    )
+    parser.add_argument(
+        "--earlier", action="store_true", help="the version from before it became shorter"
+    )
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List what can be restored, or restore one session. Raises SessionMemoryError, OSError."""
+    if is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("restore")
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    location = find_location(arguments.home, os.environ)
+    pack = open_if_there(pack_path(location.database))
+    if pack is None:
+        keep = location.home.settings().keep
+        hint = (
+            "to keep them from now on, with any secrets in them: session-memory config keep whole"
+        )
+        hint = hint if keep in ("text", "none") else "upkeep keeps them soon"
+        if arguments.session:
+            raise SessionMemoryError("no transcripts are kept", hint)
+        terminal.line(f"No transcripts are kept; {hint}.")
+        return _list([], terminal)
+    with closing(pack):
+        if pack.quarantined:
+            hint = (
+                "recover it with sqlite3 .recover; upkeep keeps anew what the runtimes still have"
+            )
+            raise SessionMemoryError(f"{pack.path} was damaged: it is {pack.quarantined} now", hint)
+        if not arguments.session:
+            return _list(pack.sessions(), terminal)
+        session = _chosen(pack.sessions(), arguments.session, is_earlier=arguments.earlier)
+        runtime = next(one for one in all_runtimes() if one.name == session.runtime)
+        to = os.path.abspath(expanded(arguments.to, os.environ)) if arguments.to else ""
+        config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
+        deletion = runtime.backup.deletion(config_dir, {one.cwd for one in pack.sessions()})
+        days = deletion.days if deletion.shortest is None else deletion.shortest
+        done = restore(pack, session, runtime, config_dir, days, os.environ)
+    for path in done.others:
+        terminal.note(f"{terminal.short(path)}: another file is there, and stays")
+    for gap in done.gaps:
+        terminal.note(
+            f"{gap.path}: bytes {gap.start:,} to {gap.end:,} were damaged, and "
+            f"their lines are missing"
+        )
+    if session.form == REDACTED:
+        terminal.note(
+            "it was kept redacted: it goes on with [redacted: ...] in place of each secret"
+        )
+    command = runtime.backup.resume_command(
+        session.session_id,
+        session.cwd if os.path.isdir(session.cwd) else "",
+        to or _variable(runtime, config_dir),
+    )
+    terminal.line(
+        f"Restored: {counted(len(done.written), 'file')}, {terminal.short(done.written[-1])}"
+    )
+    terminal.line(f"Go on with it: {command}")
+    terminal.result(
+        {
+            "session": session.session_id,
+            "runtime": session.runtime,
+            "written": done.written,
+            "others": done.others,
+            "missing": [gap._asdict() for gap in done.gaps],
+            "form": session.form,
+            "resume": command,
+        }
+    )
+    return int(bool(done.gaps))
+
+
+def _list(sessions: list[KeptSession], terminal: Terminal) -> int:
+    gone = [one for one in sessions if one.gone_at is not None]
+    if sessions:
+        terminal.line(
+            f"{counted(len(sessions), 'session')} kept, {len(gone)} of them deleted by the runtime."
+        )
+    for one in gone:
+        terminal.line(f"  {_line(one)}")
+    terminal.result(
+        {
+            "kept": len(sessions),
+            "gone": [
+                {
+                    "session": one.session_id,
+                    "runtime": one.runtime,
+                    "title": one.title,
+                    "cwd": one.cwd,
+                    "form": one.form,
+                    "modified": iso(one.modified),
+                    "gone_at": iso(one.gone_at),
+                }
+                for one in gone
+            ],
+        }
+    )
+    return 0
+
+
+def _line(one: KeptSession) -> str:
+    id, title = name_for_people(one.session_id), brief(one.title, TITLE_CHARACTERS)
+    return f"{id}  {moment(one.modified)}  {one.runtime}  {title}"
+
+
+def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> KeptSession:
+    """Return the one session that is meant. Raises SessionMemoryError."""
+    every = [one for one in sessions if bool(one.is_earlier) == is_earlier]
+    found = [one for one in every if one.session_id == wanted]
+    found = found or [
+        one for one in every if one.session_id.startswith(wanted) or one.title == wanted
+    ]
+    found = found or [one for one in every if wanted.casefold() in one.title.casefold()]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise SessionMemoryError(
+            f"nothing is kept of {wanted!r}", "session-memory restore lists what is"
+        )
+    shown = "\n".join([f"  {_line(one)}" for one in found[:SHOWN]])
+    raise SessionMemoryError(
+        f"{counted(len(found), 'kept session')} go by {wanted!r}", f"give the id of one:\n{shown}"
+    )
+
+
+def _variable(runtime: Runtime, config_dir: str) -> str:
+    """Return what the runtime's variable has to be for it to find `config_dir`; '' if that is the
+    usual place."""
+    if runtime.config_dir(os.environ) == config_dir:
+        return ""
+    values = (config_dir, os.path.dirname(config_dir))
+    return next(
+        (one for one in values if runtime.config_dir({runtime.CONFIG_VARIABLE: one}) == config_dir),
+        "",
+    )

@@ -1,0 +1,349 @@
+"""`session-memory search`: finds text of any session, and shows how to read on from there."""
+
+from __future__ import annotations
+
+from ...common.errors import WrongCallError
+from ...common.system.terminal import called_as, print_note
+from ...common.text.format import one_line
+from ...common.text.sanitize import for_prompt, name_for_people
+from ...history.search.query import asks_for_last_work, verbatim_form
+from ...history.store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
+from .arguments import add_common
+from .opened_store import check_names, options_of, refresh, wanted_of, with_store
+from .output import brief, fields, moment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from ...history.git.commits import Commit
+    from ...history.patterns.why import Reasons
+    from ...history.store.values import Conversation, Filter, Hit, Hits
+    from ...memory.memory_index import IndexedMemory
+    from .opened_store import OpenStore
+
+SUMMARY = "search everything that was said in all sessions"
+LIMIT = 10
+MEMORIES = 3  # shown at most, before the entries
+TITLE_CHARACTERS = 80
+MOST_CANDIDATES = 30  # by the words of a commit
+_EPISODE = "episode"  # shown after the entries, being the log of a conversation
+_HASH_DIGITS = "0123456789abcdef"
+_HASH_LENGTHS = range(7, 65)
+MOST_WORDS = 12  # that are looked for one by one, where the hits do not show them
+_HINT = "Try fewer or other words; `conversations` lists what there is."
+_QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
+    parser.add_argument(
+        "--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries of these roles"
+    )
+    parser.add_argument(
+        "--kind", choices=KINDS, default="", help="only calls of tools of this kind"
+    )
+    parser.add_argument(
+        "--runtime",
+        metavar="R",
+        default="",
+        help="only sessions of this runtime, such as claude-code",
+    )
+    add_common(parser, filter_limit=LIMIT, team=True, private=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search; return 1 if nothing was found. Raises SessionMemoryError."""
+    if not " ".join(arguments.query).strip():
+        raise WrongCallError(
+            "there is nothing to look for",
+            'name some words: session-memory search "cherry blossom"',
+        )
+    return with_store(arguments, lambda opened: _search(opened, arguments))
+
+
+def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened)
+    query = " ".join(arguments.query)
+    wanted = wanted_of(opened, arguments)
+    wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
+    may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.team
+    of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
+    if not opened.team and asks_for_last_work(query):
+        import os
+
+        from ...memory.last_work import last_work  # imported late, with the strategies
+        from ...sessions.runtimes.detection import running_session
+
+        last = last_work(opened.store, wanted, running_session(os.environ, os.getppid())[1])
+        if last:
+            return _show_last(opened, last, options_of(arguments))
+    query, hits = of_commit or (query, opened.store.search(query, wanted))
+    if not hits:
+        check_names(opened, wanted)
+    program, options = called_as(), options_of(arguments)
+    commands = [
+        f"{program} show {hit.conversation.id} --around {hit.entry.number}{options}" for hit in hits
+    ]
+    # A memory belongs to no single session, time or role.
+    limits = ("role", "kind", "runtime", "project", "session", "since", "until")
+    is_limited = any(getattr(arguments, limit) for limit in limits)
+    remembered = [] if is_limited else _memories(opened, query)
+    episodes = [memory for memory in remembered if memory.kind == _EPISODE]
+    if noted := [memory for memory in remembered if memory.kind != _EPISODE]:
+        _show_memories(opened, noted, options)
+        opened.terminal.line()
+    as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
+    absent = _absent_words(opened, query, wanted, hits)
+    found = {
+        "memories": [_memory_as_json(memory) for memory in remembered],
+        "hits": as_json,
+        "unchecked": hits.unchecked,
+        "words_not_found": absent,
+    }
+    opened.terminal.result(found)
+    if not hits and not remembered:
+        opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
+        for fault in opened.location.home.settings().faults:  # which may exclude existing text
+            print_note(fault)
+    by_conversation: dict[int, list[tuple[Hit, str]]] = {}
+    for hit, command in zip(hits, commands):
+        by_conversation.setdefault(hit.conversation.id, []).append((hit, command))
+    for position, some in enumerate(by_conversation.values()):
+        if position:
+            opened.terminal.line()
+        _print_title(opened, some[0][0].conversation)
+        for hit, command in some:
+            _print(opened, hit, command, _missing_words(query, hit))
+    if episodes:
+        if hits:
+            opened.terminal.line()
+        _show_memories(opened, episodes, options)
+    if absent and hits:
+        there = brief(
+            ", ".join([word for word in _words_of(query) if word not in absent]), TITLE_CHARACTERS
+        )
+        opened.terminal.line(
+            f"\nFound: {there}. Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}."
+        )
+    if hits.notice:
+        opened.terminal.line(("\n" if hits else "") + hits.notice)
+    return 0 if hits or remembered else 1
+
+
+def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, Hits] | None:
+    """Search for the commit with this hash in the current repository by its subject, branch and
+    files; its sessions first, by its lines and its date. Return the words that were searched for,
+    and the hits; None for no commit."""
+    import os
+
+    from ...common.system.git import find_worktree, refusal_at
+    from ...common.system.git_process import GitUnavailableError
+    from ...history.git.commits import Repository
+    from ...history.patterns.why import Reasons  # imported late, with all that starts git
+    from ...history.store.sqlite.written_lines import known_key
+    from ...sessions.settings.homes import user_dir
+
+    worktree, store = find_worktree(os.getcwd(), user_dir(os.environ)), opened.store
+    if refused := refusal_at(os.getcwd(), user_dir(os.environ)):
+        opened.note(f"git cannot tell about commits here: {refused}")
+    if worktree is None or not worktree.root:
+        return None
+    repository = Repository(worktree.git_dir, worktree.root)
+    try:
+        id = repository.resolved(hash)
+        commit = repository.commit(id) if id else None
+    except GitUnavailableError as error:
+        opened.note(f"git cannot tell about this commit: {error}")
+        return None
+    if commit is None:
+        return None
+    reasons = Reasons(store, repository, known_key(store.path), opened.location.homes)
+    hits = store.search(commit.words, wanted._replace(limit=MOST_CANDIDATES))
+    order = _sessions_of_commit(
+        opened, reasons, commit, [hit.conversation.session_id for hit in hits]
+    )
+    if repository.lacks:
+        opened.note(repository.lacks)
+    place = {session: at for at, session in enumerate(order)}
+    several = [
+        store.search(commit.words, wanted._replace(session=one, limit=1))
+        for one in order[: wanted.limit]
+    ]
+    known = {hit.entry.id: hit for some in [*several, hits] for hit in some}.values()
+    best = sorted(known, key=lambda hit: place.get(hit.conversation.session_id, len(place)))
+    opened.terminal.line(
+        f"Commit {commit.id[:8]}, {moment(commit.at)}: {brief(commit.subject, TITLE_CHARACTERS)}"
+    )
+    if left := reasons.not_compared(commit):
+        opened.terminal.line(
+            f"  {left:,} of its added lines were not compared with what sessions wrote: too many."
+        )
+    opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
+    hits[:] = best[: wanted.limit]
+    return commit.words, hits
+
+
+def _sessions_of_commit(
+    opened: OpenStore, reasons: Reasons, commit: Commit, by_words: list[str]
+) -> list[str]:
+    """Return the sessions of a commit, the likeliest first; in the order `by_words` if git
+    fails."""
+    from ...common.system.git_process import GitUnavailableError
+
+    try:
+        return reasons.ordered(commit, by_words)
+    except GitUnavailableError as error:
+        opened.note(
+            f"git cannot tell which lines the commit added, so only its words "
+            f"were compared: {error}"
+        )
+        return by_words
+
+
+def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options: str) -> int:
+    """Show the last conversations, each with its line of the log, for a question that names nothing
+    to look for."""
+    commands = [f"{called_as()} show {conversation.id}{options}" for conversation, _ in found]
+    opened.terminal.result(
+        {
+            "memories": [],
+            "hits": [],
+            "last": [
+                {"conversation": fields(conversation), "text": line, "command": command}
+                for (conversation, line), command in zip(found, commands)
+            ],
+        }
+    )
+    for (conversation, line), command in zip(found, commands):
+        _print_title(opened, conversation)
+        opened.terminal.line(f"  {one_line(for_prompt(line))}")
+        opened.terminal.line(
+            opened.terminal.paint("dim", f"    {moment(conversation.last_message_at)}")
+        )
+        opened.terminal.line(f"    {command}")
+    return 0
+
+
+def _words_of(query: str) -> list[str]:
+    """Return the words that are looked for, without quotes and what is excluded."""
+    words = [word.strip("\"'.,;:!?()") for word in query.split() if not word.startswith("-")]
+    return list(dict.fromkeys([word for word in words if len(word) > 1]))
+
+
+def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> list[str]:
+    """Return the words of the query that no entry has, within the limits."""
+    words = _words_of(query)
+    if len(words) < 2 or len(words) > MOST_WORDS:
+        return []
+    marked = {verbatim_form(hit.pieces[index]) for hit in hits for index in _marked(hit.pieces)}
+    rest = [word for word in words if verbatim_form(word) not in marked]
+    return [word for word in rest if not opened.store.search(word, wanted._replace(limit=1))]
+
+
+def _missing_words(query: str, hit: Hit) -> list[str]:
+    """Return the words of the query that the entry of a hit lacks: others of its conversation have
+    them."""
+    entry = hit.entry
+    shown = {verbatim_form(hit.pieces[index]) for index in _marked(hit.pieces)}
+    text = verbatim_form(f"{entry.text} {entry.error} {entry.tool}")
+    words = _words_of(query) if len(_words_of(query)) > 1 else []
+    forms = {word: verbatim_form(word) for word in words}
+    return [
+        word
+        for word, form in forms.items()
+        if form not in text and not any(_are_forms(form, one) for one in shown)
+    ]
+
+
+def _are_forms(word: str, other: str) -> bool:
+    """Check if two words differ in their endings alone, as `state` and `states`."""
+    shortest = min(len(word), len(other))
+    same = next((at for at in range(shortest) if word[at] != other[at]), shortest)
+    return same >= max(3, shortest - 2)
+
+
+def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
+    """Return the memories that fit the query."""
+    if opened.team:
+        from ...extras.team.postgres.memories import TeamMemories
+        from ...memory.memory_index import MemoryFilter
+
+        wanted = MemoryFilter(opened.location.homes, limit=MEMORIES)
+        return list(TeamMemories(opened.team).search(query, wanted))
+    if opened.store.holds_memories():
+        from ...memory.library import search_memories
+
+        return list(search_memories(opened.location, query, MEMORIES, opened.note, opened.patience))
+    return []
+
+
+def _show_memories(opened: OpenStore, memories: list[IndexedMemory], options: str) -> None:
+    """Show memories, and the command that shows all of them."""
+    from .memories import show_hit
+
+    for memory in memories:
+        show_hit(opened, memory, options)
+    opened.terminal.line(
+        f"  {called_as()} memories show {' '.join(memory.id for memory in memories)}{options}"
+    )
+
+
+def _memory_as_json(memory: IndexedMemory) -> dict[str, Any]:
+    from .memories import as_json
+
+    return as_json(memory)
+
+
+def _print_title(opened: OpenStore, conversation: Conversation) -> None:
+    terminal, where = opened.terminal, conversation.cwd or "-"
+    title = brief(conversation.title, TITLE_CHARACTERS) or f"Conversation {conversation.id}"
+    terminal.line(terminal.paint("bold", title))
+    origin = f", {one_line(conversation.origin)}" if conversation.origin else ""
+    about = (
+        f"  {conversation.runtime}, in {terminal.short(where)}, session "
+        f"{conversation.session_id}{origin}"
+    )
+    terminal.line(terminal.paint("dim", name_for_people(about)))
+
+
+def _print(opened: OpenStore, hit: Hit, command: str, missing: list[str]) -> None:
+    who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
+    who = name_for_people(f"{who} of {hit.conversation.who}" if hit.conversation.who else who)
+    opened.terminal.line(f"  {_highlighted(opened, [for_prompt(piece) for piece in hit.pieces])}")
+    when = moment(hit.entry.timestamp or hit.conversation.last_message_at)
+    without = f"; without {brief(', '.join(missing), TITLE_CHARACTERS)}" if missing else ""
+    opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}{without}"))
+    opened.terminal.line(f"    {command}")
+
+
+def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
+    """Return the snippet on one line, with the matching words in bold, or in asterisks without
+    colours. Asterisks of the text around a matching word are removed."""
+    touching = [
+        pieces[index - 1].endswith("*") or pieces[index + 1].startswith("*")
+        for index in _marked(pieces)
+    ]
+    if any(touching):
+        pieces = [piece.replace("**", "") for piece in pieces]
+    for index in _marked(pieces):
+        bold = opened.terminal.paint("bold", pieces[index])
+        pieces[index] = bold if bold != pieces[index] else f"**{pieces[index]}**"
+    return one_line("".join(pieces))
+
+
+def _marked(pieces: list[str]) -> range:
+    """Return which pieces of a snippet fit the query."""
+    return range(1, len(pieces), 2)
+
+
+def _as_json(hit: Hit, command: str) -> dict[str, Any]:
+    return {
+        "entry": {"number": hit.entry.number, **fields(hit.entry)},
+        "conversation": fields(hit.conversation),
+        "snippet": hit.snippet,
+        "marks": hit.marks,
+        "score": hit.score,
+        "command": command,
+    }

@@ -1,0 +1,159 @@
+"""`session-memory sessions`: which sessions there are, the latest first."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ...common.system.terminal import Terminal
+from ...common.text.sanitize import for_people
+from ...common.text.timestamps import age, iso_time
+from ...history.archives.list import former_names
+from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.transcripts.sessions import (
+    AmbiguousSessionError,
+    FoundSession,
+    UnknownSessionError,
+    choose,
+    find_sessions,
+)
+from .arguments import OnlyForPeopleError, add_common
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+SUMMARY = "list the sessions of this project, the latest first"
+LIMIT = 20
+SHORT_ID = 8
+COUNTED = 500  # entries are counted at most, so that a session of a gigabyte is listed as soon
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_all(parser)
+    add_common(parser, limit=LIMIT, private=True)
+
+
+def add_all(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--all", action="store_true", help="the sessions of all projects, not only of this one"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    if arguments.include_private and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--include-private")
+    most = arguments.limit + 1
+    listed = known_sessions(
+        arguments, os.environ, with_private=arguments.include_private, most=most
+    )
+    show_sessions(listed[: arguments.limit], terminal, is_cut=len(listed) > arguments.limit)
+    return 0
+
+
+def known_sessions(
+    arguments: argparse.Namespace,
+    environ: Mapping[str, str],
+    *,
+    with_private: bool,
+    most: int | None = None,
+) -> list[FoundSession]:
+    """Return the `most` latest sessions that `--home` and `--all` ask for. Raises
+    SessionMemoryError, OSError."""
+    return find_sessions(
+        arguments.home,
+        arguments.all,
+        environ,
+        with_private=with_private,
+        most=most,
+        former_names=former_names,
+    )
+
+
+def chosen_session(
+    word: str,
+    arguments: argparse.Namespace,
+    environ: Mapping[str, str],
+    *,
+    with_private: bool = False,
+) -> FoundSession:
+    """Return the session that a word means: its id, how that begins, its name or words of it, here,
+    else in any project; else a conversation's number or a memory's id. Raises SessionMemoryError,
+    OSError."""
+    here = known_sessions(arguments, environ, with_private=with_private)
+    try:
+        return choose(here, word)
+    except AmbiguousSessionError:
+        raise
+    except UnknownSessionError as unknown:
+        from .opened_store import session_behind
+
+        stored = session_behind(word, arguments)
+        everywhere = here
+        if not (arguments.all or arguments.home):
+            everywhere = find_sessions(
+                None, True, environ, with_private=with_private, former_names=former_names
+            )
+        try:
+            return choose(everywhere, stored or word)
+        except AmbiguousSessionError:
+            raise
+        except UnknownSessionError:
+            if stored:
+                hint = f"what the store has of it: session-memory show {word}"
+                raise UnknownSessionError(
+                    f"the transcript behind {word!r} is not here", hint
+                ) from None
+            raise unknown from None
+
+
+def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
+    return one.id == environ.get(one.runtime.OWN_ID_VARIABLE)
+
+
+def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: bool = False) -> None:
+    """Show a line for each; `is_cut` says that there are more."""
+    counts = [one.message_count(COUNTED) for one in listed]
+    shown = [_as_json(one, count) for one, count in zip(listed, counts)]
+    terminal.result({"sessions": shown, "more": is_cut})
+    if not listed:
+        terminal.line("No sessions yet: start one of your agents, then ask again.")
+        return
+    if all(one.session.is_elsewhere for one in listed):
+        terminal.line("This directory's project has no session yet. These are of all projects:")
+    length, ids = SHORT_ID, {one.id for one in listed}
+    while len({id[:length] for id in ids}) < len(ids):  # they are to be told apart
+        length += 1
+    rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
+    for one, count in zip(listed, counts):
+        number = f"{count}{'+' if count >= COUNTED else ''}"
+        runtime = f"{one.runtime.name}{' (this one)' if is_own(one, terminal.environ) else ''}"
+        rows.append(
+            (
+                one.id[:length],
+                one.project,
+                runtime,
+                number,
+                age(time.time() - one.modified),
+                for_people(one.name),
+            )
+        )
+    terminal.table(rows, [3])
+    if is_cut:
+        terminal.line(f"These are the latest {len(listed)}; there are more: --limit N shows them.")
+
+
+def _as_json(one: FoundSession, count: int) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "id": one.id,
+        "runtime": one.runtime.name,
+        "project": one.start if one.has_text else None,
+        "messages": count,
+        "modified": iso_time(one.modified),
+        "at_work": one.is_at_work(time.time()),
+        "bytes": one.size,
+        "path": one.session.path if one.has_text else None,  # a path names a directory
+    }

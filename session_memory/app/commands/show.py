@@ -1,0 +1,165 @@
+"""`session-memory show`: reads one conversation, or the part of it around a message that a search
+has found."""
+
+from __future__ import annotations
+
+from ...common.errors import SessionMemoryError
+from ...common.text.format import counted, one_line, shorten
+from ...common.text.sanitize import for_people, for_prompt, name_for_people
+from ...history.store.values import TOOL_ROLE
+from .arguments import NO_LIMIT, add_common, positive
+from .opened_store import last_conversation, memory_called, on_store, options_of
+from .output import fields, moment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from ...common.system.terminal import Terminal
+    from ...history.store.values import Conversation, StoredEntry
+    from .opened_store import OpenStore
+
+SUMMARY = "read a conversation, or what was said around a message that a search has found"
+AROUND = 6
+MESSAGE_CHARACTERS = 2000
+ARGUMENT_CHARACTERS = 120
+_ROLES = {"user": "User", "assistant": "Assistant"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    named = (
+        "the number of a conversation, the id of a memory, or a session as `read` takes it: "
+        "its last conversation"
+    )
+    parser.add_argument("conversation", metavar="ID", help=named)
+    parser.add_argument(
+        "--around", metavar="MESSAGE", type=positive, help="only the messages around this one"
+    )
+    lines = f"with --around N before and N after it ({AROUND}), else only the last N"
+    parser.add_argument("--lines", metavar="N", type=positive, help=lines)
+    full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
+    parser.add_argument("--full", action="store_true", help=full)
+    add_common(parser, team=True, private=True)
+
+
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    word = arguments.conversation
+    number = min(int(word[:12]), NO_LIMIT**2) if word.isdecimal() else 0
+    conversation = opened.store.conversation(number, opened.location.homes) if number else None
+    if conversation is None and not arguments.around:
+        memory = memory_called(opened, word)
+        if memory:
+            from .memories import show_memories
+
+            show_memories(opened, [memory], options_of(arguments))
+            return 0
+        conversation = last_conversation(opened, word)
+    if conversation is None:
+        raise SessionMemoryError(
+            f"there is no conversation {word}", "session-memory conversations lists them"
+        )
+    entries = list(opened.store.entries(conversation.id))
+    shown, before, after = _part(entries, arguments.around, arguments.lines)
+    opened.terminal.result(
+        {
+            "conversation": fields(conversation),
+            "entries": [{"number": one.number, **fields(one)} for one in shown],
+            "before": before,
+            "after": after,
+        }
+    )
+    if not opened.terminal.is_json:
+        _print(opened, conversation, shown, before, after, arguments)
+    return 0
+
+
+def _part(
+    entries: list[StoredEntry], around: int | None, lines: int | None
+) -> tuple[list[StoredEntry], int, int]:
+    """Return the entries to show, and how many come before and after them. Raises
+    SessionMemoryError."""
+    if around is None:
+        before = max(0, len(entries) - lines) if lines else 0
+        return entries[before:], before, 0
+    lines = lines or AROUND
+    at = next((index for index, one in enumerate(entries) if one.number == around), None)
+    if at is None:
+        raise SessionMemoryError(
+            f"there is no message {around} in this conversation", "search shows their numbers"
+        )
+    first, last = max(0, at - lines), min(len(entries), at + lines + 1)
+    return entries[first:last], first, len(entries) - last
+
+
+def _print(
+    opened: OpenStore,
+    conversation: Conversation,
+    shown: list[StoredEntry],
+    before: int,
+    after: int,
+    arguments: argparse.Namespace,
+) -> None:
+    terminal = opened.terminal
+    with terminal.paged():
+        _print_head(terminal, conversation)
+        if not shown:
+            terminal.line("\n[the rules in config.yaml hide the text]")
+        if before:
+            terminal.line(f"\n[{counted(before, 'earlier item')}]")
+        _print_items(terminal, shown, arguments)
+        if after:
+            terminal.line(f"\n[{counted(after, 'later item')}]")
+
+
+def _print_head(terminal: Terminal, conversation: Conversation) -> None:
+    title = for_prompt(conversation.title)
+    terminal.line(
+        terminal.paint(
+            "bold", shorten(one_line(title), terminal.width) or f"Conversation {conversation.id}"
+        )
+    )
+    first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
+    when = first if first == last else f"{first} to {last}"
+    terminal.line(
+        f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}"
+    )
+    whose = f" of {for_people(conversation.who)}" if conversation.who else ""
+    whose += f", {for_people(conversation.origin)}" if conversation.origin else ""
+    session, where = map(name_for_people, (conversation.session_id, conversation.cwd or "-"))
+    terminal.line(f"Session {session}{whose} ({conversation.runtime}) in {where}")
+
+
+def _print_items(
+    terminal: Terminal, shown: list[StoredEntry], arguments: argparse.Namespace
+) -> None:
+    previous = (0, "")
+    for entry in shown:
+        text = for_prompt(entry.text)
+        if entry.role == TOOL_ROLE:
+            terminal.line(_tool_line(entry, text, for_prompt(entry.error)))
+            continue
+        if (entry.message, entry.role) != previous:
+            speaker = terminal.paint("bold", _ROLES[entry.role])
+            mark = " <-" if entry.number == arguments.around else ""
+            terminal.line(
+                f"\n{speaker} "
+                f"{terminal.paint('dim', f'{moment(entry.timestamp)} #{entry.number}{mark}')}"
+            )
+        previous = (entry.message, entry.role)
+        kept = text if arguments.full else shorten(text, MESSAGE_CHARACTERS)
+        rest = f"\n[{len(text) - len(kept) + 1:,} more characters: --full]" if kept != text else ""
+        terminal.line(kept + rest)
+
+
+def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
+    """Return `- Bash npm test: error: Exit code 1: 3 failed`."""
+    outcome = entry.outcome
+    if entry.outcome == "error":
+        outcome = f"error: {one_line(error)}" if error else "error"
+    elif entry.outcome and entry.result_lines:
+        outcome = f"{entry.outcome}, {counted(entry.result_lines, 'line')}"
+    line = (
+        f"- {one_line(for_prompt(entry.tool))} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}"
+    ).rstrip()
+    return f"{line}: {outcome}" if outcome else line

@@ -1,0 +1,362 @@
+"""The overview that the command alone prints, and the section `status` of `doctor`: upkeep, what
+waits for it, its errors, its cost, and where the data is."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ... import NAME, __version__
+from ...awareness.events.delivery_state import delivery_state
+from ...awareness.events.log import notices
+from ...common.errors import SessionMemoryError, described
+from ...common.system.files import is_file
+from ...common.system.terminal import Terminal, byte_size, called_as
+from ...common.text.format import counted, one_line, shorten
+from ...common.text.sanitize import for_people
+from ...common.text.timestamps import age, iso_time
+from ...history.disk import disk_usage, over_limit, size_line
+from ...history.store.location import StoreLocation, find_location
+from ...sessions.settings.homes import host_of
+from ...sessions.settings.program import program_paths
+from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
+from ..upkeep.runs import UpkeepRun, UpkeepRuns, upkeep_runs
+from .opened_store import OpenStore, with_store
+
+if TYPE_CHECKING:  # these need apsw, which may be missing
+    from ...history.copies.deletions import Kept, RuntimeDeletion
+    from ...history.store.values import Counts
+    from ..upkeep.overview import Spent, Waiting
+
+SHOWN = 3
+_MODES = {
+    "sessions": "with the start and end of sessions",
+    "watch": "by `session-memory watch`",
+    "off": "switched off",
+}
+DAY_SECONDS = 24 * 3600
+LISTED = 20  # sessions, for the overview
+_NEXT_STEPS = (
+    ("page", "your agents in the browser: their work, their last and next updates"),
+    ("search WORDS", "find what was said in any session"),
+    ("sessions", "list the sessions; `read WORD` shows one"),
+    ("doctor", "check everything, and say how to fix what is wrong"),
+    ("--help", "all commands"),
+)
+
+
+class StoreState(NamedTuple):
+    """Pending work, the strategies' spending (None if unreadable), the contents of the store, and
+    which runtimes delete sessions, and how these are kept."""
+
+    waits: Waiting
+    spent: Spent | None
+    counts: Counts
+    deletions: list[RuntimeDeletion]
+    kept: Kept
+
+
+def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
+    """Print the state; return if the last upkeep succeeded, and the result for JSON. Raises
+    SessionMemoryError."""
+    location = find_location(arguments.home, os.environ)
+    runs = upkeep_runs(location)
+    found, obstacles = _store_state(arguments, location)
+    usage, limit = disk_usage(location), location.home.settings().disk_bytes
+    problems = [
+        *_problems(runs, found),
+        *obstacles,
+        *notices(location.home),
+        *_disk_problems(usage, limit),
+    ]
+    terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
+    terminal.line()
+    _show_upkeep(runs, terminal, is_host=bool(host_of(location.home.root)))
+    terminal.item("waits", _waits(found.waits) if found else _all_of(location))
+    for problem in problems[:SHOWN] or ["nothing"]:
+        terminal.item("went wrong", terminal.short(problem))
+    if len(problems) > SHOWN:
+        terminal.item("", f"and {len(problems) - SHOWN} more: see --json")
+    if found and found.spent:
+        terminal.item("spent", _cost(found.spent))
+    places = _places(location)
+    for label, (path, files, total) in places.items():
+        what = f"{counted(files, 'file')}, {byte_size(total)}" if files else "nothing yet"
+        terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{path}: {what}"))
+    if found:
+        talks = counted(sum(found.counts.conversations.values()), "conversation")
+        size = byte_size(found.counts.text_bytes)
+        terminal.item(
+            "holds", f"{counted(found.counts.files, 'transcript')}, {talks}, {size} of text"
+        )
+        from ...history.copies.deletions import deletion_lines, kept_line
+
+        for number, line in enumerate(deletion_lines(found.deletions)):
+            terminal.item("" if number else "deleted by", terminal.short(line))
+        terminal.item("keeps", kept_line(found.kept))
+    terminal.item("disk", size_line(usage, limit))
+    result = {
+        "version": __version__,
+        "upkeep": runs.mode,
+        "watcher": runs.watcher or None,
+        "not_before": iso_time(runs.not_before) if runs.not_before else None,
+        "runs": [
+            {
+                **vars(run),
+                "began": iso_time(run.began),
+                "ended": iso_time(run.ended) if run.ended else None,
+            }
+            for run in runs.runs
+        ],
+        "waiting": found.waits._asdict() if found else None,
+        "problems": problems,
+        "spent": found.spent._asdict() if found and found.spent else None,
+        "holds": found.counts._asdict() if found else None,
+        "deletions": [one._asdict() for one in found.deletions] if found else [],
+        "kept": found.kept._asdict() if found else None,
+        "disk": {"bytes": usage, "limit": limit},
+        "places": {
+            label: dict(zip(("path", "files", "bytes"), place)) for label, place in places.items()
+        },
+    }
+    return not (runs.runs and runs.runs[-1].problem), result
+
+
+def show_overview() -> int:
+    """Print in 15 lines if all is right, what sessions do, and what one can do next; return 1 if
+    the last upkeep failed. Raises SessionMemoryError."""
+    terminal = Terminal(os.environ)
+    location = find_location(None, os.environ)
+    runs = upkeep_runs(location)
+    found, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
+    disk = _disk_problems(disk_usage(location), location.home.settings().disk_bytes)
+    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *disk]
+    is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(
+        location.home.state_dir
+    )
+    if not is_installed:
+        problems.insert(0, "no agent has the hooks yet")
+    about = "all is well" if not problems else counted(len(problems), "thing") + " to look at"
+    holds = (
+        f"; {counted(sum(found.counts.conversations.values()), 'conversation')} in the store"
+        if found
+        else ""
+    )
+    terminal.line(terminal.paint("bold", f"{NAME} {__version__}: {about}{holds}"))
+    for problem in problems[:1]:
+        more = f" (and {len(problems) - 1} more: {called_as()} doctor)" if len(problems) > 1 else ""
+        room = terminal.width - len(more) - 4
+        terminal.line(
+            f"  {terminal.paint('yellow', '!')} "
+            f"{shorten(terminal.short(one_line(problem)), room)}{more}"
+        )
+    _show_now(terminal, of_all_projects=not location.home.sessions_dir)
+    steps = (
+        [("install", "let your agents know what their other sessions do")]
+        if not is_installed
+        else []
+    )
+    soon = sum(one.soon for one in found.deletions) if found else 0
+    if found and soon and found.kept.form in ("text", "none"):
+        steps += [
+            ("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in 7 days")
+        ]
+    steps += _NEXT_STEPS[: len(_NEXT_STEPS) - len(steps)]
+    width = max(len(words) for words, _ in steps)
+    terminal.heading("Next")
+    for words, what in steps:
+        terminal.line(f"  {called_as()} {words:<{width}}  {what}")
+    return 1 if runs.runs and runs.runs[-1].problem else 0
+
+
+def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
+    """Print the sessions of the last day, and the latest collision that one of them will be told
+    of."""
+    now = time.time()
+    try:
+        listed = find_sessions(
+            None, of_all_projects, os.environ, since=now - DAY_SECONDS, most=LISTED
+        )
+    except UnknownSessionError:
+        listed = []
+    more = (
+        f"{'at least ' if len(listed) == LISTED else ''}{counted(len(listed), 'session')} in "
+        f"the last day"
+    )
+    terminal.heading(f"Now: {more if listed else 'no session in the last day'}")
+    rows = [
+        (age(now - one.modified), one.runtime.TITLE, one.project, one.name)
+        for one in listed[:SHOWN]
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for when, runtime, project, name in rows:
+        line = (
+            f"  {when:<{widths[0]}}  {runtime:<{widths[1]}}  {project:<{widths[2]}}  "
+            f"{for_people(name)}"
+        )
+        terminal.line(shorten(line, terminal.width))
+    for one in listed if listed else ():
+        if is_file(one.home.cursor_file(one.session.key) + ".lock"):
+            waiting = delivery_state(one, os.environ).waiting.splitlines()
+            collision = next((line for line in waiting if line.startswith("! ")), "")
+            if collision:
+                told = shorten(one_line(for_people(one.name)), 24)
+                text = f'  ! next update of "{told}": {for_people(collision[2:])}'
+                terminal.line(shorten(text, terminal.width))
+                return
+
+
+def _store_state(
+    arguments: argparse.Namespace, location: StoreLocation
+) -> tuple[StoreState | None, list[str]]:
+    """Read the store, if there is one; return its state and the obstacles to reading it."""
+    if find_spec("apsw") is None:
+        return None, ["apsw is not installed, so the store can be neither made nor read"]
+    if not os.path.exists(location.database):
+        return None, []
+    from ...history.copies.deletions import deletions, kept_or_why_not, problems_of
+    from ..upkeep.overview import waiting
+
+    def look(opened: OpenStore) -> tuple[StoreState, list[str]]:
+        waits, spent, problems = waiting(opened.store, location)
+        deleted = deletions(location, opened.store.directories())
+        how, why_not = kept_or_why_not(location, location.home.settings())
+        counts = opened.store.counts(location.homes)
+        return StoreState(waits, spent, counts, deleted, how), [
+            *problems,
+            *problems_of(deleted),
+            *why_not,
+        ]
+
+    try:
+        return with_store(arguments, look)
+    except (SessionMemoryError, OSError) as error:
+        return None, [described(error)]
+
+
+def _problems(runs: UpkeepRuns, found: StoreState | None) -> list[str]:
+    """Return the errors of the last run, of its strategies and of files, and which conversations
+    wait for a retry; then the errors of earlier runs, each once."""
+    last = runs.runs[-1] if runs.runs else None
+    said = [f"{age(time.time() - last.began)}: {last.problem}"] if last and last.problem else []
+    said += last.stopped if last else []
+    said += found.waits.retries if found else []
+    said += [f"{path}: {why}" for path, why in found.waits.unread.items()] if found else []
+    before = {
+        run.problem: run
+        for run in runs.runs[:-1]
+        if run.problem and not (last and run.problem == last.problem)
+    }
+    return [
+        *said,
+        *(
+            f"{age(time.time() - run.began)}: {problem}"
+            for problem, run in reversed(before.items())
+        ),
+    ]
+
+
+def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None:
+    mode, when = (
+        _MODES[runs.mode],
+        "while the host runs" if is_host else "when a session starts or ends",
+    )
+    if is_host and runs.mode == "sessions":
+        mode = "by the host, while it runs"
+    if runs.watcher:
+        mode += f"; process {runs.watcher} watches"
+    last = runs.runs[-1] if runs.runs else None
+    if last is None:
+        terminal.item("upkeep", f"{mode}; it has not run yet")
+        return
+    terminal.item("upkeep", f"{mode}; last {age(time.time() - last.began)}, {_done(last)}")
+    if runs.mode == "sessions" and runs.not_before > time.time():
+        terminal.item(
+            "next", f"from {time.strftime('%H:%M', time.localtime(runs.not_before))} on, {when}"
+        )
+
+
+def _done(run: UpkeepRun) -> str:
+    if not run.ended:
+        return run.problem or "still at work"
+    did = [
+        f"{counted(run.files, 'file')} ({byte_size(run.bytes)})" if run.files else "",
+        counted(run.archived, "archive") if run.archived else "",
+        counted(run.memories, "memory", "memories") if run.memories else "",
+    ]
+    cut_short = ", with more to do" if run.is_cut_short else ""
+    return (
+        f"{run.ended - run.began:.1f} s: {', '.join(filter(None, did)) or 'nothing new'}{cut_short}"
+    )
+
+
+def _waits(waits: Waiting) -> str:
+    files = (
+        f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be ingested"
+        if waits.files
+        else ""
+    )
+    each = [
+        f"{counted(some, 'conversation')} for memories ({id})"
+        for id, some in waits.conversations.items()
+        if some
+    ]
+    return "; ".join(filter(None, [files, ", ".join(each)])) or "nothing"
+
+
+def _all_of(location: StoreLocation) -> str:
+    """Return what waits if there is no store."""
+    if not any(one.is_expected() for one in location.watched):
+        return "nothing: no session was there yet"
+    files = [file for one in location.watched if one.is_expected() for file in one.files([])]
+    return (
+        f"{counted(len(files), 'file')} ({byte_size(sum(file.size for file in files))}): "
+        f"there is no store yet"
+    )
+
+
+def _cost(spent: Spent) -> str:
+    if not spent.tokens:
+        return "no tokens in seven days"
+    today = f"{spent.tokens_today:,} tokens (${spent.dollars_today:.2f}) today"
+    unpriced = f", without the price of {' and '.join(spent.unpriced)}" if spent.unpriced else ""
+    return f"{today}, {spent.tokens:,} (${spent.dollars:.2f}{unpriced}) in seven days"
+
+
+def _disk_problems(usage: dict[str, int], limit: int) -> list[str]:
+    """Return that the data takes more than the person allows, if it does."""
+    problem = over_limit(usage, limit)
+    return [problem] if problem else []
+
+
+def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
+    """Return the places of session data, the number of files there and their bytes; the
+    transcripts, which are only read, come first."""
+    home = location.home
+    roots = [one.root for one in location.watched if os.path.isdir(one.root)]
+    paths = {
+        f"transcripts{f' {number}' if number > 1 else ''}": root
+        for number, root in enumerate(roots, 1)
+    }
+    paths["store"] = os.path.dirname(location.database)
+    if host_of(home.root):
+        paths["groups"] = f"{home.root}/groups"  # with the archives and memories of each
+    else:
+        paths |= {"archives": home.conversations_dir, "memories": home.memories_dir}
+    paths["state"] = home.state_dir
+    return {label: _measured(path) for label, path in paths.items()}
+
+
+def _measured(path: str) -> tuple[str, int, int]:
+    files = size = 0
+    for directory, _, names in os.walk(path):
+        for name in names:
+            try:
+                size += os.lstat(os.path.join(directory, name)).st_size
+                files += 1
+            except OSError:  # it has gone meanwhile
+                continue
+    return path, files, size

@@ -1,0 +1,162 @@
+"""The section `store` of `doctor`: the integrity of the store, its contents, and the files that
+failed to ingest."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from ...common.system.sqlite import CorruptDatabaseError
+from ...common.system.terminal import Terminal, byte_size
+from ...common.system.zstd import can_decompress
+from ...common.text.format import counted
+from ...history.archives.due import only_in_store
+from ...history.copies.deletions import damaged_sessions
+from ...history.store.ingest.sources import FOREIGN, told_roots
+from ...history.store.sqlite.corruption import aside_lines, fault_of
+from ...history.store.sqlite.queue_database import damage
+from ...sessions.confined_files import OutsideGroupError
+from ..upkeep.runs import watcher_of
+from .opened_store import OpenStore, with_store
+
+SHOWN = 10
+COMPRESSED = ".jsonl.zst"
+
+
+def check_store(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Print the state of the store; return it for JSON, `ok` if it is sound. Raises
+    SessionMemoryError."""
+    return with_store(arguments, lambda opened: _check(opened, terminal))
+
+
+def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
+    store, location = opened.store, opened.location
+    fault = fault_of(store)
+    if fault:
+        raise CorruptDatabaseError(
+            f"{location.database}: {fault}", "session-memory ingest rebuilds it"
+        )
+    groups = sorted({watched.home for watched in location.watched})
+    compressed = (
+        file for one in location.watched for file in Path(one.path).rglob(f"*{COMPRESSED}")
+    )
+    excluded = store.excluded_files()  # they count, and are not named
+    states = [
+        state
+        for home in groups
+        for state in store.file_states(home).values()
+        if state.id not in excluded
+    ]
+    unread = _unread(opened, groups)
+    missing = [one.root for one in location.watched if one.is_named and not os.path.isdir(one.root)]
+    queue = damage(location.database)
+    damaged = damaged_sessions(location)
+    found = {
+        "ok": not missing
+        and not queue
+        and not damaged
+        and all(problem == FOREIGN for problem in unread.values()),
+        "store": location.database,
+        "is_newer": store.is_newer,
+        "obstacle": str(store.obstacle) if store.obstacle else None,
+        "is_rebuilt": opened.is_rebuilt,
+        **store.counts(location.homes)._asdict(),
+        "unfinished": sorted(state.file_path for state in states if state.status == "ingesting"),
+        "unreadable": {state.file_path: state.unreadable for state in states if state.unreadable},
+        "unread": unread,
+        "compressed": 0 if can_decompress() else len(list(compressed)),
+        "watched": told_roots(location.watched),
+        "redacted": round(store.redacted_share(), 3),
+        "missing": missing,
+        "watcher": watcher_of(location.database) or None,
+        "queue": str(queue) if queue else None,
+        "damaged": damaged,
+        "only_in_store": only_in_store(store, location),
+        "set_aside": aside_lines(store),
+    }
+    _show_contents(found, terminal)
+    if store.obstacle and not store.is_newer:
+        terminal.note(f"nothing new can be ingested: {terminal.short(str(store.obstacle))}")
+    _show_problems(found, terminal)
+    if queue:
+        terminal.note(f"{queue} ({queue.hint})")
+    for line in (*found["damaged"], *found["set_aside"]):
+        terminal.note(terminal.short(line))
+    return found
+
+
+def _unread(opened: OpenStore, groups: list[str]) -> dict[str, str]:
+    """Return why files failed to ingest, by path; transcripts come first."""
+    found: dict[str, str] = {}
+    for directory in opened.location.watched:
+        folders: list[tuple[str, Exception]] = []
+        try:
+            if directory.is_expected():
+                directory.files(folders)
+        except (OSError, OutsideGroupError) as error:
+            folders.append(("", error))
+        for folder, why in folders:
+            found[f"{directory.root}/{folder}".rstrip("/")] = getattr(why, "strerror", None) or str(
+                why
+            )
+    for home in groups:
+        found.update(
+            {
+                f"{one.root}/{key}": one.problem
+                for key, one in opened.store.unread_files(home).items()
+            }
+        )
+    return dict(sorted(found.items(), key=lambda pair: pair[1] == FOREIGN))
+
+
+def _show_contents(found: dict[str, Any], terminal: Terminal) -> None:
+    rest = {"gone": "deleted by the runtime", "ingesting": "not yet read to the end"}
+    notes = [f"{found[name]} {text}" for name, text in rest.items() if found[name]]
+    said = (
+        f"{counted(found['entries'], 'entry', 'entries')}, "
+        f"{counted(found['tool_uses'], 'tool use')}"
+    )
+    statuses = [f"{number} {status}" for status, number in sorted(found["conversations"].items())]
+    items = [
+        ("store", f"{terminal.short(found['store'])}, {byte_size(found['database_bytes'])}, whole"),
+        ("transcripts", ", ".join([counted(found["files"], "file"), *notes])),
+        ("holds", f"{said}, {byte_size(found['text_bytes'])} of text"),
+        ("conversations", ", ".join(statuses) or "none yet"),
+        ("watch", f"runs, process {found['watcher']}" if found["watcher"] else "does not run"),
+    ]
+    if found["only_in_store"]:
+        items.append(
+            (
+                "only here",
+                f"{counted(found['only_in_store'], 'session')}: no transcript or archive has them",
+            )
+        )
+    for root in found["watched"]:
+        items.append(
+            ("watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)"))
+        )
+    for label, text in items:
+        terminal.paragraph(text, indent=" " * 17, first=f"  {label:<15}")
+
+
+def _show_problems(found: dict[str, Any], terminal: Terminal) -> None:
+    for path in found["missing"]:
+        terminal.note(f"{terminal.short(path)} is not there: see store.watch_path in config.yaml")
+    for path in found["unfinished"][:SHOWN]:
+        terminal.note(f"{path} is not read to its end: session-memory ingest goes on with it")
+    for path, records in sorted(found["unreadable"].items(), key=lambda pair: -pair[1])[:SHOWN]:
+        terminal.note(f"{path}: {counted(records, 'record')} could not be read")
+    if found["redacted"] < 1:
+        share = f"{found['redacted']:.0%} of the texts of earlier versions"
+        terminal.note(f"{share} was redacted again: session-memory ingest continues")
+    for path, problem in list(found["unread"].items())[:SHOWN]:
+        terminal.note(f"{terminal.short(path)} is not in the store: {problem}")
+    if len(found["unread"]) > SHOWN:
+        terminal.note(f"nor are {counted(len(found['unread']) - SHOWN, 'other file')}: see --json")
+    if found["compressed"]:
+        what = counted(found["compressed"], "transcript")
+        terminal.note(
+            f"{what} compressed ({COMPRESSED}): to read such, session-memory install --with zstd"
+        )

@@ -1,0 +1,219 @@
+"""`session-memory why`: who asked for a line or a commit, in which words, and what was decided on
+the way."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from ... import NAME, __version__
+from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.system.git_process import GitUnavailableError
+from ...common.system.terminal import called_as
+from ...common.text.format import counted
+from ...common.text.sanitize import for_prompt
+from ...common.text.timestamps import iso_time, now_milliseconds
+from ...history.git.commits import Repository
+from ...history.patterns.why import Asked, Reason, Reasons
+from ...history.patterns.why_text import HINT, find_reasons, told
+from ...history.store.sqlite.written_lines import known_key
+from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.settings.homes import user_dir
+from .arguments import OnlyForPeopleError, add_common
+from .opened_store import OpenStore, refresh, with_store
+from .output import iso
+
+SUMMARY = "say why a line or a commit is so: who asked for it, and in which words"
+NOTES_REF = "session-memory"
+MOST_REASONS = 5  # of a file or a commit, shown without --all
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", metavar="FILE[:LINE[-LINE]]|COMMIT", nargs="?", default="", help=HINT
+    )
+    parser.add_argument("--staged", action="store_true", help="what is staged")
+    parser.add_argument("--all", action="store_true", help=f"all reasons, not only {MOST_REASONS}")
+    parser.add_argument(
+        "--format", choices=("text", "agent-trace"), default="text", help="agent-trace: version 0.1"
+    )
+    parser.add_argument(
+        "--notes",
+        action="store_true",
+        help=f"write a note to refs/notes/{NOTES_REF}, after a preview",
+    )
+    parser.add_argument(
+        "--with-prompts", action="store_true", help="with --notes: the words of the request too"
+    )
+    parser.add_argument("--yes", action="store_true", help="with --notes: do not ask")
+    add_common(parser, private=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Return 1 if nothing is known. Raises SessionMemoryError."""
+    if bool(arguments.target) == arguments.staged:
+        raise WrongCallError("name one thing to explain", HINT)
+    if arguments.notes and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--notes")
+    return with_store(arguments, lambda opened: _why(opened, arguments))
+
+
+def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened, with_sub_agents=True)
+    try:
+        repository, reasons, commit = find_reasons(
+            lambda repository: Reasons(
+                opened.store, repository, known_key(opened.store.path), opened.location.homes
+            ),
+            arguments.target,
+            os.getcwd(),
+            user_dir(os.environ),
+        )
+    except GitUnavailableError as error:
+        raise SessionMemoryError(f"git cannot tell: {error}") from error
+    if arguments.format == "agent-trace":
+        opened.terminal.is_json = True
+        with suppress(GitUnavailableError):
+            commit = commit or repository.resolved("HEAD")
+        opened.terminal.result(agent_trace(reasons, commit))
+        return 0
+    opened.terminal.result({"reasons": [_as_json(one) for one in reasons]})
+    shown = reasons if arguments.all else reasons[:MOST_REASONS]
+    for place, one in enumerate(shown):
+        if place:
+            opened.terminal.line()
+        for line in told(one):
+            opened.terminal.line(line)
+    if len(shown) < len(reasons):
+        opened.terminal.line(
+            f"\n{counted(len(reasons) - len(shown), 'more reason')}: --all shows them."
+        )
+    if repository.lacks:
+        opened.terminal.line(f"\n{repository.lacks}")
+    if not reasons:
+        opened.terminal.line("Nothing is staged." if arguments.staged else "There are no lines.")
+    if arguments.notes:
+        _note(opened, repository, reasons, commit, arguments)
+    return 0 if any(one.asked for one in reasons) else 1
+
+
+def _as_json(reason: Reason) -> dict[str, Any]:
+    commit, guess = reason.commit, reason.guess
+    return {
+        "path": reason.path,
+        "first": reason.first,
+        "last": reason.last,
+        "lines": reason.lines,
+        "commit": {
+            "id": commit.id,
+            "author": commit.author,
+            "subject": commit.subject,
+            "at": iso(commit.at),
+        }
+        if commit
+        else None,
+        "asked": _asked_as_json(reason.asked),
+        "mover": _asked_as_json(reason.mover),
+        "not_attributed": reason.refused,
+        "is_by_commit": reason.is_by_commit,
+        "lines_not_compared": reason.not_compared,
+        "guess_by_time": {
+            "session": guess.session_id,
+            "runtime": guess.runtime,
+            "conversation": guess.id,
+            "by": reason.guessed_by,
+        }
+        if guess
+        else None,
+    }
+
+
+def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
+    if asked is None:
+        return None
+    return {
+        "session": asked.session_id,
+        "runtime": asked.runtime,
+        "title": asked.title,
+        "at": iso(asked.at),
+        "words": asked.words,
+        "proposal": asked.proposal,
+        "decided": list(asked.decided),
+        "command": asked.command or None,
+        "read": f"{called_as()} show {asked.conversation} --around {asked.number}",
+    }
+
+
+def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
+    """Return a record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation;
+    without a revision if one of them is not committed."""
+    files: dict[str, dict[str, list[dict[str, int]]]] = {}
+    for one in reasons:
+        for path, first, last in one.ranges or ((one.path, one.first, one.last),):
+            if one.asked and path and not one.is_by_commit:
+                address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
+                ranges = files.setdefault(path, {}).setdefault(address, [])
+                ranges.append({"start_line": first, "end_line": last})
+    return {
+        "version": "0.1",
+        "id": str(uuid.uuid4()),
+        "timestamp": iso_time(now_milliseconds() / 1000),
+        **(
+            {"vcs": {"type": "git", "revision": revision}}
+            if revision and all(one.commit for one in reasons)
+            else {}
+        ),
+        "tool": {"name": NAME, "version": __version__},
+        "files": [
+            {
+                "path": path,
+                "conversations": [
+                    {"url": address, "contributor": {"type": "ai"}, "ranges": ranges}
+                    for address, ranges in conversations.items()
+                ],
+            }
+            for path, conversations in files.items()
+        ],
+    }
+
+
+def note_text(reasons: Sequence[Reason], with_prompts: bool) -> str:
+    """Return the note for a commit: its sessions, redacted; their requests only `with_prompts`."""
+    lines = []
+    for one in reasons:
+        if asked := one.asked:
+            lines.append(
+                f"{asked.runtime} session {asked.session_id}, {iso(asked.at)}: "
+                f"{counted(one.lines, 'line')}"
+            )
+            lines += [f"asked: {for_prompt(asked.words)}"] if with_prompts and asked.words else []
+    return "\n".join(lines)
+
+
+def _note(
+    opened: OpenStore,
+    repository: Repository,
+    reasons: Sequence[Reason],
+    commit: str,
+    arguments: argparse.Namespace,
+) -> None:
+    if not commit:
+        raise WrongCallError("--notes is for a commit", f"{called_as()} why HEAD --notes")
+    text, terminal = note_text(reasons, arguments.with_prompts), opened.terminal
+    if not text:
+        terminal.line("Nothing to note.")
+        return
+    terminal.line(f"\nThe note for {commit[:8]} in refs/notes/{NOTES_REF}:\n")
+    terminal.line(text)
+    if not (arguments.yes or (terminal.can_ask() and terminal.ask("Write it?"))):
+        terminal.line(f"\nNot written. {called_as()} why {commit[:8]} --notes --yes writes it.")
+        return
+    try:
+        repository.note(commit, NOTES_REF, text)
+    except GitUnavailableError as error:
+        raise SessionMemoryError(f"the note was not written: {error}") from error
+    terminal.line("Written.")

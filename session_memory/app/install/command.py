@@ -1,0 +1,249 @@
+"""The commands install, uninstall and new, and the arguments of install.py."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ... import NAME
+from ...common.errors import SessionMemoryError
+from ...common.system.terminal import Terminal, exit_code
+from ...common.text.format import enumerated
+from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.settings.homes import required_user_dir
+from ...sessions.settings.program import EXTRAS, program_paths, source_dir
+from .example import last_meeting, sample_update
+from .home_changes import HomePlan
+from .homes import RUNTIME, runtime_called
+from .installation import InstallRequest, install
+from .ledger import read_ledger
+from .output import (
+    ABOUT,
+    command_of,
+    show_example,
+    show_installed,
+    show_new,
+    show_next,
+    show_rules,
+    show_title,
+    show_uninstalled,
+)
+from .templates import TEMPLATES, HomeRequest, make_home
+from .uninstallation import uninstall
+
+_AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
+_ALLOW = (
+    "let agents look things up without asking: allow the commands and tools that change nothing"
+)
+_WITH = "also install what this needs, which is large; it stays with later installs"
+_PURGE = (
+    "also delete what is kept of sessions (archives, store, memories), and the "
+    "configuration, after asking"
+)
+_EPILOG = (
+    "--uninstall takes everything out again, `new HOME` makes an agent's home from a "
+    "template: see their --help."
+)
+
+
+def add_install_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_home(
+        parser,
+        "install into (an agent home, or the directory of a runtime's settings)",
+        "install into",
+    )
+    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
+    parser.add_argument("--allow", action="store_true", help=_ALLOW)
+    parser.add_argument(
+        "--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH
+    )
+
+
+def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
+    what_for = (
+        "uninstall from; without it, and without --runtime, from all, and the program is "
+        "removed too"
+    )
+    _add_home(parser, what_for, "uninstall from")
+    parser.add_argument("--purge", action="store_true", help=_PURGE)
+    parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
+
+
+def add_new_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("home", metavar="HOME", help="the directory that becomes the agent's home")
+    parser.add_argument(
+        "--template",
+        choices=list(TEMPLATES),
+        required=True,
+        help="the runtime that the agent runs on",
+    )
+    parser.add_argument("--force", action="store_true", help="even where there is something else")
+    parser.add_argument(
+        "--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH
+    )
+    _add_output(parser)
+
+
+def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install") -> int:
+    """Installs; returns the exit code. `called_as` is what the user typed to get here."""
+    environ = _environ()
+    terminal = Terminal(environ, is_json=arguments.json)
+    is_dry_run, extras = arguments.dry_run, arguments.extras
+    request = InstallRequest(
+        arguments.home, arguments.runtime, extras, arguments.agents_skills, is_dry_run
+    )
+    paths = program_paths(environ)
+    show_title(terminal, ABOUT, is_dry_run=is_dry_run)
+    is_first = not (terminal.is_json or is_dry_run or read_ledger(paths.ledger_file).homes)
+    done = install(request, paths, environ, terminal, is_allowed=arguments.allow)
+    show_installed(done, terminal, called_as)
+    if is_first:
+        if own := last_meeting(environ):
+            show_example(own, terminal, is_own=True)
+        elif sample := sample_update(source_dir()):
+            show_example(sample, terminal, is_own=False)
+    if not is_dry_run:
+        show_next(done, terminal, called_as)
+        if not done.is_sample and _ask_for_rules(done.plans, terminal, command_of(done, terminal)):
+            show_rules(install(request, paths, environ, terminal, is_allowed=True), terminal)
+    return (
+        1 if done.refused or done.has_problems or any(trial.problem for trial in done.trials) else 0
+    )
+
+
+def run_uninstall(arguments: argparse.Namespace) -> int:
+    environ = _environ()
+    terminal = Terminal(environ, is_json=arguments.json)
+    done = uninstall(
+        [*arguments.home, *(one.install.settings_dir(environ) for one in arguments.runtime)],
+        program_paths(environ),
+        environ,
+        dry_run=arguments.dry_run,
+        purge=arguments.purge,
+        confirm=lambda purged: None if arguments.yes else _ask_for_purge(purged, terminal),
+    )
+    show_uninstalled(done, terminal)
+    return 0
+
+
+def run_new(arguments: argparse.Namespace) -> int:
+    environ = _environ()
+    terminal = Terminal(environ, is_json=arguments.json)
+    request = HomeRequest(
+        arguments.home,
+        arguments.template,
+        arguments.extras,
+        force=arguments.force,
+        is_dry_run=arguments.dry_run,
+    )
+    done = make_home(request, program_paths(environ), terminal)
+    show_new(done, terminal)
+    return 0
+
+
+class Subcommand(NamedTuple):
+    """The parts of a subcommand that a module of `commands` has."""
+
+    SUMMARY: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+SUBCOMMANDS = {
+    "install": Subcommand(
+        "install into homes, or bring what is installed up to date",
+        add_install_arguments,
+        run_install,
+    ),
+    "new": Subcommand(
+        "make a new agent's home from a template, or renew one", add_new_arguments, run_new
+    ),
+    "uninstall": Subcommand("take everything out again", add_uninstall_arguments, run_uninstall),
+}
+
+
+def main(script: str, words: list[str]) -> int:
+    """Run install.py: install, uninstall with --uninstall, make a home with `new`. Return the exit
+    code."""
+    name, rest = "install", [word for word in words if word != "--uninstall"]
+    if words[:1] == ["new"]:
+        name, rest = "new", words[1:]
+    elif len(rest) < len(words):
+        name = "uninstall"
+    command, is_install = SUBCOMMANDS[name], name == "install"
+    prog = (
+        os.path.basename(script) + {"install": "", "new": " new", "uninstall": " --uninstall"}[name]
+    )
+    about, epilog = f"{command.SUMMARY.capitalize()}.", _EPILOG if is_install else ""
+    parser = argparse.ArgumentParser(prog, description=about, epilog=epilog)
+    command.add_arguments(parser)
+    arguments = parser.parse_args(rest)
+    called_as = f"python3 {shlex.quote(script)}"
+    return exit_code(
+        lambda: run_install(arguments, called_as) if is_install else command.run(arguments)
+    )
+
+
+def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None:
+    parser.add_argument(
+        "--home", metavar="PATH", action="append", default=[], help=f"the home to {what_for}"
+    )
+    names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
+    parser.add_argument(
+        "--runtime",
+        metavar="NAME",
+        action="append",
+        default=[],
+        type=_runtime,
+        help=f"a runtime to {verb}: its user's own settings of {names}",
+    )
+    _add_output(parser)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show the exact change and make none"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _runtime(name: str) -> Runtime:
+    """The runtime of that name. Raises ArgumentTypeError."""
+    found = runtime_called(name)
+    if found is None or not found.PROMPT_EVENT:
+        names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
+        raise argparse.ArgumentTypeError(f"there is no runtime {name!r}: it is one of {names}")
+    return found
+
+
+def _ask_for_rules(plans: list[HomePlan], terminal: Terminal, command: str) -> bool:
+    """Ask if agents may look things up without asking, in the homes where they have to."""
+    if not any(plan.hooks and plan.can_allow and not plan.rules for plan in plans):
+        return False
+    terminal.line()
+    if not terminal.can_ask():
+        terminal.line("To let agents look up the past without asking you each time:")
+        terminal.line(f"  {command} install --allow")
+        return False
+    return terminal.ask(
+        f"May agents look up the past without asking you each time ({RUNTIME.TITLE}: allow rules)?"
+    )
+
+
+def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:
+    """Ask to confirm the deletion of these paths. Raises SessionMemoryError."""
+    shown = [terminal.short(path) for path in purged]
+    if not terminal.can_ask():
+        hint = "nothing was changed; --yes does it, --dry-run shows it"
+        raise SessionMemoryError(f"--purge deletes {enumerated(shown)}, for good", hint)
+    for path in shown:
+        terminal.item("purge", path)
+    if not terminal.ask("Delete this for good, and uninstall?"):
+        raise SessionMemoryError("nothing was changed")
+
+
+def _environ() -> dict[str, str]:
+    return {**os.environ, "HOME": required_user_dir(os.environ)}

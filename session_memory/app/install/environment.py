@@ -1,0 +1,287 @@
+"""The private environment: a virtual environment with the pinned dependencies, made by a bare
+Python."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...common.system.terminal import Terminal
+from ...common.text.format import enumerated
+from ...sessions.settings.program import ENVIRONMENT_RECORD, EXTRAS, LARGE, ProgramPaths, python_in
+from .file_changes import remove_replaced, replace_directory
+from .installers import NO_PIP, Installers, NoInstallerError, package_for
+
+OLDEST_PYTHON = (3, 10)
+# What is installed, in this order. The lock file has a part for each, with all that it needs beyond
+# those before it.
+GROUPS = {
+    "basic": ("orjson", "pyyaml"),
+    "store": ("apsw",),
+    "watch": ("shtab", "watchfiles"),
+    "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),
+}
+NO_INDEX = "no package index that has it could be reached"
+_NOT_IN_INDEX = "(from versions: none)"  # also what pip says of an index that it cannot reach
+_UNREACHABLE = ("after connection broken by", "Could not fetch URL", "error sending request")
+_ERROR = re.compile(r"\s*error:", re.IGNORECASE)
+_START_TIMEOUT_SECONDS = 30
+
+
+@dataclass
+class Environment:
+    """`python`, of `version`, runs the hooks. `state` is ready, made, added (to what was there) or
+    missing; `problems` says for each group that could not be installed, why. `remedy` is the
+    command that brings what an install needs for them, or ''."""
+
+    python: str
+    version: str
+    state: str
+    problems: dict[str, str] = field(default_factory=dict)
+    remedy: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        return names_of(self.problems)
+
+
+@dataclass
+class _Record:
+    """The origin of an environment, kept in it: a checksum of the pins, the Python, the groups
+    installed, and the `remedy` that `settings.program.how_to_add` reads."""
+
+    pins: str
+    version: str
+    groups: list[str] = field(default_factory=list)
+    remedy: str = ""
+
+
+def names_of(groups: Iterable[str]) -> list[str]:
+    """The distributions that these groups and extras ask for."""
+    return [name for group in groups for name in (*GROUPS.get(group, ()), *EXTRAS.get(group, ()))]
+
+
+def sizes_of(extras: Iterable[str]) -> str:
+    """Return the distributions of large extras with their sizes, as shown to a person who is
+    asked."""
+    return enumerated([f"{names_of([name])[0]} ({LARGE[name]})" for name in extras])
+
+
+def base_python() -> str:
+    """The real path of the interpreter that runs this, or of the one that its virtual environment
+    was made from."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def version_of(python: str | Path) -> str:
+    """The version of an interpreter, such as 3.11.7; '' if it does not run."""
+    code = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
+    try:
+        done = subprocess.run(
+            [str(python), "-I", "-S", "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_START_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def minor(version: str) -> str:
+    """3.11 for 3.11.7: installed packages and compiled modules depend on no more."""
+    return ".".join(version.split(".")[:2])
+
+
+def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
+    """The groups that the environment lacks; all of them if `lock_file` has other pins than those
+    it was made from, or its Python is gone or of another version."""
+    record = _read_record(paths.env)
+    if (
+        record
+        and record.pins == _pins(lock_file)
+        and minor(record.version) == minor(version_of(paths.python))
+    ):
+        return [group for group in GROUPS if group not in record.groups]
+    return list(GROUPS)
+
+
+def installed_extras(paths: ProgramPaths) -> list[str]:
+    """Return the extras that the environment has, or had before it became outdated: an install
+    keeps these."""
+    record = _read_record(paths.env)
+    return [name for name in EXTRAS if record and name in record.groups]
+
+
+def remedy_of(paths: ProgramPaths) -> str:
+    """The command that brings what the last install needed for packages, or ''."""
+    record = _read_record(paths.env)
+    return record.remedy if record else ""
+
+
+def ensure_environment(
+    paths: ProgramPaths,
+    lock_file: Path,
+    terminal: Terminal,
+    groups: Collection[str] = tuple(GROUPS),
+) -> Environment:
+    """Makes the environment, or adds what it lacks of `groups`, which may name extras too; those
+    that it has stay. What cannot be installed is told in `problems`."""
+    missing = missing_groups(paths, lock_file)
+    record = _read_record(paths.env)
+    if record is None or missing == list(GROUPS):
+        return _make_anew(
+            paths, lock_file, terminal, list(dict.fromkeys([*groups, *installed_extras(paths)]))
+        )
+    absent = [
+        group for group in (*GROUPS, *EXTRAS) if group in groups and group not in record.groups
+    ]
+    problems, remedy = _install(paths.env, record, absent, lock_file, terminal)
+    state = "added" if len(problems) < len(absent) else "ready"
+    return Environment(str(paths.python), version_of(paths.python), state, problems, remedy)
+
+
+def _make_anew(
+    paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str]
+) -> Environment:
+    """Builds a new environment beside the old one, and keeps the old one where the new one would
+    have less."""
+    pins = _pins(lock_file)
+    version = version_of(base_python())
+    built = paths.program_dir / f"env-{pins[:8]}-{version}"
+    with terminal.working(f"making a private environment with Python {version}"):
+        problem = _make_venv(built)
+    problems, remedy = dict.fromkeys(groups, problem), package_for(base_python()) if problem else ""
+    if not problem:
+        record = _Record(pins, version)
+        _write_record(built, record)
+        problems, remedy = _install(built, record, list(groups), lock_file, terminal)
+    old_version = version_of(paths.python)
+    old = _read_record(paths.env) if old_version else None
+    if problem or ("basic" in problems and old and "basic" in old.groups):
+        shutil.rmtree(built, ignore_errors=True)
+        if old_version:
+            return Environment(str(paths.python), old_version, "ready", problems, remedy)
+        return Environment(base_python(), version, "missing", problems, remedy)
+    replace_directory(built, paths.env)
+    remove_replaced(paths.env)
+    return Environment(str(paths.python), version, "made", problems, remedy)
+
+
+def _make_venv(directory: Path) -> str:
+    """Makes a virtual environment without pip, whose copy takes 4 seconds; returns '' or why there
+    is none."""
+    shutil.rmtree(directory, ignore_errors=True)
+    command = [base_python(), "-I", "-m", "venv", "--without-pip", str(directory)]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+        )
+    except OSError as error:
+        return str(error)
+    return _last_line(done.stdout + done.stderr) if done.returncode else ""
+
+
+class _Installation:
+    """One installation of groups into an environment, which notes in the environment's record what
+    it has."""
+
+    def __init__(self, env: Path, record: _Record, lock_file: Path, installers: Installers) -> None:
+        self.env, self.record, self.lock_file = env, record, lock_file
+        self.installers = installers
+        self.problems: dict[str, str] = {}
+        self.remedy = ""
+
+    def install(self, groups: list[str]) -> None:
+        """Install groups at once, since each start of pip takes a second; one by one where that
+        fails, to have at least those that can be had."""
+        problem = NO_INDEX if NO_INDEX in self.problems.values() else self._problem_of(groups)
+        if not problem:
+            self.record.groups += groups
+            _write_record(self.env, self.record)
+        elif len(groups) == 1 or problem in (NO_INDEX, NO_PIP) or self.remedy:
+            self.problems |= dict.fromkeys(groups, problem)
+        else:
+            for group in groups:
+                self.install([group])
+
+    def _problem_of(self, groups: list[str]) -> str:
+        """Install groups; return '', or why they could not be."""
+        try:
+            done = self.installers.install(_wanted(groups, self.lock_file))
+        except NoInstallerError as error:
+            self.remedy = error.hint
+            return str(error)
+        said = done.stdout + done.stderr
+        if not done.returncode:
+            return ""
+        if any(sign in said for sign in _UNREACHABLE) or (
+            len(groups) == 1 and _NOT_IN_INDEX in said
+        ):
+            return NO_INDEX
+        errors = [
+            line.strip()[len("error:") :].strip()
+            for line in said.splitlines()
+            if _ERROR.match(line)
+        ]
+        return errors[0] if errors else _last_line(said)
+
+
+def _install(
+    env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal
+) -> tuple[dict[str, str], str]:
+    """Install groups into `env`; return for each that could not be installed, why, and the command
+    for a pip, or ''."""
+    if not groups:
+        return {}, ""
+    pinned = [group for group in groups if f"# [{group}]\n" in lock_file.read_text()]
+    with Installers(str(python_in(env)), base_python(), os.environ) as installers:
+        installation = _Installation(env, record, lock_file, installers)
+        for batch in filter(None, [pinned, *([group] for group in groups if group not in pinned)]):
+            with terminal.working(f"installing {', '.join(names_of(batch))}"):
+                installation.install(batch)
+    if record.remedy != installation.remedy:
+        record.remedy = installation.remedy
+        _write_record(env, record)
+    return installation.problems, installation.remedy
+
+
+def _wanted(groups: list[str], lock_file: Path) -> list[str]:
+    """Return pip's arguments for groups: their pins, or, for an extra without pins, versions that
+    fit the others."""
+    text = lock_file.read_text()
+    if f"# [{groups[0]}]\n" not in text:
+        return ["--constraint", str(lock_file), *names_of(groups)]
+    parts = [text.partition(f"# [{group}]\n")[2].partition("\n\n")[0] for group in groups]
+    return ["--no-deps", *[line for part in parts for line in part.splitlines()]]
+
+
+def _last_line(output: str) -> str:
+    return (
+        [line.strip() for line in output.splitlines() if line.strip()] or ["it did not say why"]
+    )[-1]
+
+
+def _write_record(env: Path, record: _Record) -> None:
+    (env / ENVIRONMENT_RECORD).write_text(json.dumps(vars(record)) + "\n")
+
+
+def _pins(lock_file: Path) -> str:
+    return hashlib.sha256(lock_file.read_bytes()).hexdigest()
+
+
+def _read_record(env: Path) -> _Record | None:
+    try:
+        return _Record(**json.loads((env / ENVIRONMENT_RECORD).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,176 @@
+"""Examples of an update, shown before an install changes anything: of a sample, and of the person's
+own sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ...awareness.events.delivery_state import text_at
+from ...common.errors import SessionMemoryError
+from ...common.system.terminal import Terminal
+from ...sessions.runtimes import runtime
+from ...sessions.settings.homes import ENV_DIR, ENV_HOME, environment, person_home, user_dir
+from ...sessions.transcripts.entries import INTRODUCTION
+from ...sessions.transcripts.sessions import FoundSession, find_sessions
+from .file_changes import write_in_place
+from .templates import sample_transcript
+
+COLLISION = "! "  # how the line of one begins
+_LOOKED_AT = 60  # sessions, the latest
+_TRIED = 12  # prompts
+_TIMEOUT_SECONDS = 20
+_PAUSE_SECONDS = 60  # between what the other session did and the prompt
+_CONFLICT_SECONDS = 2.0  # for the trial merges of a repository
+_REPOSITORIES = 4  # that are tried, the latest
+_DAY_SECONDS = 24 * 3600
+_CODE = (
+    f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import print_last_meeting; "
+    f"print_last_meeting()"
+)
+# The sessions of the sample: the name of each, its runtime, and how many minutes ago it was active.
+_SAMPLE = (("claude-code", "agent-sdk", 4.5), ("codex", "codex", 1.5))
+
+
+class PastUpdate(NamedTuple):
+    """The `text` that the next prompt of a session called `name` would have got at the time `at`
+    (seconds since the epoch), without its introduction."""
+
+    name: str
+    runtime: str
+    at: float
+    text: str
+    # a merge conflict between two sides of now, not an update of a time in the past
+    is_waiting: bool = False
+
+    @property
+    def has_collision(self) -> bool:
+        return any(line.startswith(COLLISION) for line in self.text.splitlines())
+
+
+def sample_update(source: Path) -> PastUpdate | None:
+    """Return what Claude Code is told in the sample project of `source`, if there is one."""
+    with tempfile.TemporaryDirectory(
+        prefix="session-memory-", ignore_cleanup_errors=True
+    ) as directory:
+        home = Path(os.path.realpath(directory))
+        return last_meeting({"HOME": str(home)}) if write_sample(source, home) else None
+
+
+def write_sample(source: Path, home: Path) -> list[str]:
+    """Write the sample project below `home`, with a session of Claude Code and one of Codex that
+    just ended; return the paths of their transcripts, none if `source` has no sample. Raises
+    OSError."""
+    paths = []
+    project = f"{home}/shop"
+    for name, of, minutes_ago in _SAMPLE if (source / "templates").is_dir() else ():
+        os.makedirs(project, exist_ok=True)
+        end = time.time() - minutes_ago * 60
+        text, session_id = sample_transcript(source, name, project, end)
+        one, began = runtime(of), time.gmtime(end)
+        config_dir = f"{home}/{one.USUAL_DIR}"
+        path = Path(one.project_dir(config_dir, project), f"{session_id}.jsonl")
+        if not one.HAS_PROJECT_FOLDERS:
+            rollout = f"rollout-{time.strftime('%Y-%m-%dT%H-%M-%S', began)}-{session_id}.jsonl"
+            path = Path(one.transcripts_dir(config_dir), time.strftime("%Y/%m/%d", began), rollout)
+        path.parent.mkdir(parents=True)
+        write_in_place(path, text.encode())
+        os.utime(path, (end, end))
+        paths.append(str(path))
+    return paths
+
+
+def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
+    """Return what the next prompt would have got on the last day when two sessions of a project
+    were at work: with a collision if there was one lately, else a merge conflict that waits, else
+    any; None if no two were. In a process of its own: a person who has nothing of ours yet gets
+    nothing by it."""
+    kept = {key: value for key, value in environ.items() if key != ENV_HOME}
+    with tempfile.TemporaryDirectory(
+        prefix="session-memory-", ignore_cleanup_errors=True
+    ) as directory:
+        if not os.path.isdir(person_home(kept).memory_dir):
+            kept[ENV_DIR] = directory
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", "-c", _CODE, *sys.path],
+                env=kept,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
+            return PastUpdate(*json.loads(done.stdout)["update"]) if done.stdout else None
+        except (OSError, ValueError, subprocess.TimeoutExpired):  # it is only an example
+            return None
+
+
+def print_last_meeting() -> None:
+    """Print that update as JSON, nothing if there is none. Raises what keeps it from being read."""
+    environ = environment()
+    best: PastUpdate | None = None
+    try:
+        found = find_sessions(None, True, environ, most=_LOOKED_AT)
+    except SessionMemoryError:  # there are none yet
+        return
+    for number, (one, at) in enumerate(_meetings(found)):
+        text = text_at(one, at, environ)
+        update = PastUpdate(one.name, one.runtime.TITLE, at, text.removeprefix(INTRODUCTION))
+        if text and (best is None or update.has_collision):
+            best = update
+        if number == _TRIED or (best and best.has_collision):
+            break
+    if not (best and best.has_collision):
+        best = _waiting_conflict(environ) or best
+    if best:
+        Terminal(environ, is_json=True).result({"update": best}, verbatim=["update"])
+
+
+def _waiting_conflict(environ: Mapping[str, str]) -> PastUpdate | None:
+    """Return the line about the first merge conflict between the worktrees and branches of the last
+    day's sessions."""
+    try:
+        return next(_conflicts(environ), None)
+    except (SessionMemoryError, OSError):  # no git, or it cannot tell: the other example stays
+        return None
+
+
+def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
+    from ...awareness.activity.conflicts import line_of
+    from ...history.conflicts import find_conflicts, live_sessions, sides_of
+
+    now = time.time()
+    sides = sides_of(live_sessions(None, environ, now), user_dir(environ))
+    latest = list(dict.fromkeys(side.common_dir for side in sides))[:_REPOSITORIES]
+    for clash in find_conflicts(
+        [side for side in sides if side.common_dir in latest], _CONFLICT_SECONDS
+    ):
+        if clash.own.sessions and clash.other:
+            session, line = clash.own.sessions[0], line_of(clash.as_kept(now), now)
+            yield PastUpdate(
+                session.name,
+                session.runtime.TITLE,
+                now,
+                f"[Session Activity]\n{line}",
+                is_waiting=True,
+            )
+
+
+def _meetings(found: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
+    """Yield each session that was at work within a day of another of its project, and when it could
+    have had its next prompt then, the latest first."""
+    for number, other in enumerate(found):
+        for one in found[number + 1 :]:
+            if (
+                one.start == other.start
+                and (other.began or other.modified) <= one.modified + _DAY_SECONDS
+            ):
+                yield one, other.modified + _PAUSE_SECONDS

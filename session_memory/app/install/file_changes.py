@@ -1,0 +1,186 @@
+"""Changes to single files of the user: the content before and after, made in one step each."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...common.errors import SessionMemoryError
+from ...sessions.settings.program import is_in_use
+
+HOOK_SECONDS = 60.0  # no hook runs longer; upkeep and commands lock their version
+
+
+class ChangedMeanwhileError(SessionMemoryError):
+    """A file is not what it was when the change was planned."""
+
+
+class CannotWriteError(SessionMemoryError):
+    """A file or directory cannot be read or written."""
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """`before` is the content of `path` as it was read, `after` as it shall be; None stands for no
+    file."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    mode: int = 0o600  # of a new file
+
+    @property
+    def kind(self) -> str:
+        if self.before == self.after:
+            return "unchanged"
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+    @property
+    def is_needed(self) -> bool:
+        """False where the file already is as it shall be."""
+        return self.before != self.after
+
+    def as_dict(self) -> dict[str, str]:
+        return {"path": str(self.path), "change": self.kind}
+
+    def diff(self) -> str:
+        sides = (self.before, self.after)
+        old, new = (
+            (one or b"").decode("utf-8", "replace").splitlines(keepends=True) for one in sides
+        )
+        old_name, new_name = (os.devnull if one is None else str(self.path) for one in sides)
+        lines = []
+        for line in difflib.unified_diff(old, new, old_name, new_name):
+            lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
+        return "".join(lines)
+
+    def check(self) -> None:
+        """Raises CannotWriteError if the directory cannot be written to, before anything is
+        changed."""
+        directory = Path(os.path.realpath(self.path)).parent
+        existing = directory if directory.exists() else missing_directories(directory)[0].parent
+        if self.is_needed and not os.access(existing, os.W_OK | os.X_OK):
+            raise CannotWriteError(
+                f"{self.path}: {existing} cannot be written to", "nothing was changed"
+            )
+
+    def make(self) -> None:
+        """Makes the change. Raises ChangedMeanwhileError, CannotWriteError."""
+        if not self.is_needed:
+            return
+        if read_if_there(self.path) != self.before:
+            raise ChangedMeanwhileError(
+                f"{self.path}: somebody else changed it just now", "run this again"
+            )
+        try:
+            if self.after is None:
+                os.unlink(os.path.realpath(self.path))
+            else:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                write_in_place(self.path, self.after, self.mode)
+        except OSError as error:
+            raise CannotWriteError(f"{self.path}: {error.strerror or error}") from error
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """The content of a file; None if there is none. Raises CannotWriteError if it is no regular
+    file, or unreadable."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise CannotWriteError(f"{path}: it is not a regular file")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise CannotWriteError(f"{path}: {error.strerror or error}") from error
+
+
+def write_in_place(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replaces a file in one step; it keeps its mode and owner, and a link stays a link. `mode` is
+    for a new file. Other than `system.files.write_atomically`, which is for files of ours. Raises
+    OSError."""
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)  # left by a process with the same id that died
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        _copy_mode_and_owner(target, temporary, mode)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def checksum(content: bytes) -> str:
+    """The SHA-256 of a file's content, by which the ledger recognises it."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def missing_directories(path: Path) -> list[Path]:
+    """`path` and those of its parents that do not exist, the outermost first."""
+    missing: list[Path] = []
+    while not path.exists() and path != path.parent:
+        missing.insert(0, path)
+        path = path.parent
+    return missing
+
+
+def remove_if_empty(directory: Path) -> None:
+    try:
+        directory.rmdir()
+    except OSError:
+        return
+
+
+def replace_directory(built: Path, at: Path) -> None:
+    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers
+    find either. The old directory stays for processes that still run from it. On Windows, where
+    links need a privilege, `at` is a directory, and not replaced in one step."""
+    if os.name == "nt":
+        shutil.rmtree(at, ignore_errors=True)
+        built.rename(at)
+    else:
+        if at.is_dir() and not at.is_symlink():  # a copy of a home directory that followed links
+            at.rename(at.with_name(f"{at.name}-copied-{os.getpid()}"))
+        link = at.with_name(at.name + ".new")
+        link.unlink(missing_ok=True)
+        link.symlink_to(built.name, target_is_directory=True)
+        link.replace(at)
+
+
+def remove_replaced(at: Path) -> None:
+    """Remove directories that `at` led to and no process runs from, and those never put in place;
+    none while a hook may still run that began before `at` was turned the last time."""
+    if at.is_symlink() and 0 <= time.time() - at.lstat().st_mtime < HOOK_SECONDS:
+        return
+    current = os.readlink(at) if at.is_symlink() else ""
+    for path in at.parent.glob(f"{at.name}-*"):
+        if path.name != current and not is_in_use(str(path)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _copy_mode_and_owner(old: Path, new: Path, mode: int) -> None:
+    try:
+        status = old.stat()
+    except FileNotFoundError:
+        new.chmod(mode)
+        return
+    new.chmod(stat.S_IMODE(status.st_mode))
+    if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
+        try:
+            os.chown(new, status.st_uid, status.st_gid)
+        # a file of somebody else that we may write: it becomes ours, as with any editor
+        except PermissionError:
+            return

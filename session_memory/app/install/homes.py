@@ -1,0 +1,252 @@
+"""Finds the homes to install into, and the paths of each one's settings, skills and transcripts.
+
+Each runtime that is on the machine is installed into its user's settings of it. An agent's home,
+and a project with settings of its own, are homes of `RUNTIME`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import NAME
+from ...common.errors import SessionMemoryError
+from ...common.system.files import expanded, user_dir
+from ...sessions.runtimes import Runtime, all_runtimes, runtime
+from ...sessions.settings.homes import (
+    SEED_MEMORY_DIRS,
+    Home,
+    home_at,
+    named_home,
+    person_home,
+    runtime_home,
+)
+from ...sessions.settings.registry import agent_home
+from ...sessions.transcripts.entries import Session
+from .ledger import InstallLedger
+
+# in a home directory or a project: holds skills for several runtimes
+SHARED_SKILLS_FOLDER = ".agents"
+RUNTIME = runtime("agent-sdk")
+
+
+class NoHomeError(SessionMemoryError):
+    """A path that is no home of any kind that we know."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A home to install into.
+
+    `kind` is *agent* (its sessions have names), *runtime* (a user's settings of the runtime),
+    *project* (one project's settings of it), *template* (made from a template; its agent asks by
+    itself, without hooks in settings) or *skills* (those of a user that several runtimes share; no
+    other part of it counts). `settings_dir` holds its settings and skills, `project` is the
+    directory its sessions run in ('' for any), and `config_dir` the runtime's directory that has
+    their transcripts. `home` is where our settings and state for it lie."""
+
+    kind: str
+    root: str
+    settings_dir: str
+    project: str
+    config_dir: str
+    home: Home
+    runtime: Runtime = RUNTIME
+
+    @property
+    def settings_file(self) -> Path | None:
+        """The file that the hooks are put in; None where there is none."""
+        name = self.runtime.install.SETTINGS_FILE
+        return Path(self.settings_dir, name) if name and self.kind != "skills" else None
+
+    @property
+    def plugins(self) -> list[str]:
+        """Our plugins that are switched on in its settings."""
+        return self.runtime.install.plugins_named(self.settings_dir, NAME)
+
+    @property
+    def status_line_file(self) -> Path:
+        return Path(self.settings_dir, self.runtime.install.STATUS_LINE_FILE)
+
+    @property
+    def skills_dir(self) -> Path | None:
+        """The directory for skills of its own; None if it shares those of others."""
+        if self.kind == "skills":
+            return Path(self.settings_dir, "skills")
+        name = self.runtime.install.SKILLS_FOLDER
+        return Path(self.settings_dir, name) if name else None
+
+    @property
+    def shared_skills_dir(self) -> Path:
+        """The directory of skills that the runtimes of an agent's home or a project share: beside
+        `settings_dir`."""
+        return Path(self.settings_dir).parent / SHARED_SKILLS_FOLDER / "skills"
+
+    @property
+    def title(self) -> str:
+        name = self.runtime.TITLE
+        return {
+            "agent": "agent home",
+            "runtime": name,
+            "project": f"{name}, one project",
+            "template": "made from a template",
+            "skills": "skills for all runtimes",
+        }[self.kind]
+
+    @property
+    def transcripts_dir(self) -> str:
+        """The directory of its sessions' transcripts, or, if they run in any project, the one above
+        those."""
+        if self.project:
+            return self.runtime.project_dir(self.config_dir, self.project)
+        return self.runtime.transcripts_dir(self.config_dir)
+
+    def sessions(self) -> list[Session]:
+        """An agent home's named sessions, with or without a transcript; else all that have one."""
+        if self.kind == "agent":
+            return self.runtime.named_sessions(
+                self.home.sessions_dir, self.config_dir, self.project
+            )
+        scope = "project" if self.project else "all"
+        return self.runtime.other_sessions("", self.config_dir, f"{self.transcripts_dir}/", scope)
+
+
+def runtime_called(name: str) -> Runtime | None:
+    """The runtime that somebody means by its name (`claude-code`) or its command (`claude`); None
+    if there is none."""
+    return next((one for one in all_runtimes() if name in (one.name, one.PROGRAM)), None)
+
+
+def identify(path: str, environ: Mapping[str, str]) -> Target:
+    """The home that `path` is, or that has its settings in `path`. Raises NoHomeError."""
+    root = os.path.abspath(expanded(path, os.environ))
+    if not os.path.isdir(root):
+        raise NoHomeError(
+            f"{path}: there is no such directory", "give the path of one that is there"
+        )
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise NoHomeError(f"{path}: it cannot be read", "see who owns it: ls -ld shows that")
+    for one in all_runtimes():
+        if one is not RUNTIME and root == one.install.settings_dir(environ):
+            return settings_of(one, environ)
+    folder = RUNTIME.install.HOME_FOLDER
+    is_settings_dir = os.path.basename(root) == folder
+    if _is_agent_home(root):
+        return _agent(root, environ)
+    if is_settings_dir and _is_agent_home(os.path.dirname(root)):
+        return _agent(os.path.dirname(root), environ)
+    if not is_settings_dir and os.path.isdir(os.path.join(root, folder)):
+        return _runtime_or_project(os.path.join(root, folder), environ)
+    has_settings = os.path.isfile(os.path.join(root, RUNTIME.install.SETTINGS_FILE))
+    if is_settings_dir or has_settings or os.path.isdir(RUNTIME.transcripts_dir(root)):
+        return _runtime_or_project(root, environ)
+    first, *others = [f"{name}/{RUNTIME.SESSIONS_FOLDER}/" for name in SEED_MEMORY_DIRS]
+    raise NoHomeError(
+        f"{path}: it is no agent home and no configuration directory of {RUNTIME.TITLE}",
+        f"an agent home has {first} (or {', '.join(others)}); a configuration directory has "
+        f"{RUNTIME.install.SETTINGS_FILE} or {os.path.basename(RUNTIME.transcripts_dir(root))}/, "
+        f"or is called {folder}",
+    )
+
+
+def find(
+    ledger: InstallLedger, environ: Mapping[str, str], current_dir: str, but: Collection[str] = ()
+) -> list[Target]:
+    """The homes that are found without being named: those of the runtimes that are here, those of
+    the ledger, and the one we are in. Not looked for is what is at the paths `but`."""
+    found = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
+    home = agent_home(current_dir, environ, stop=user_dir(environ))
+    for path in [*ledger.homes, *([home.root] if home else [])]:
+        target = None if path in but else known_home(path, ledger, environ)
+        found += [target] if target else []
+    return list(
+        {os.path.realpath(target.settings_dir): target for target in reversed(found)}.values()
+    )[::-1]
+
+
+def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
+    """A home that the ledger knows, or one at that path; None where it is no home any more."""
+    record = ledger.homes.get(path)
+    if record is not None and record.runtime != RUNTIME.name:
+        if not os.path.isdir(path):
+            return None
+        if record.runtime == SHARED_SKILLS_FOLDER:
+            return shared_skills(environ, path)
+        one = runtime_called(record.runtime)
+        return _settings_at(one, path, environ) if one else None
+    try:
+        return identify(path, environ)
+    except NoHomeError:
+        return None
+
+
+def is_here(one: Runtime, environ: Mapping[str, str]) -> bool:
+    """Check if a runtime is on this machine: its user has settings of it, or can start it. One
+    without hooks takes nothing."""
+    if not one.PROMPT_EVENT:
+        return False
+    command = one.install.COMMAND
+    is_found = bool(command and shutil.which(command, path=environ.get("PATH", "")))
+    return is_found or os.path.isdir(one.install.settings_dir(environ))
+
+
+def settings_of(one: Runtime, environ: Mapping[str, str]) -> Target:
+    """The home that a user's settings of a runtime are, there or not."""
+    return _settings_at(one, one.install.settings_dir(environ), environ)
+
+
+def shared_skills(environ: Mapping[str, str], root: str = "") -> Target:
+    """The folder of a user's skills for several runtimes, there or not."""
+    root = root or f"{user_dir(environ)}/{SHARED_SKILLS_FOLDER}"
+    return Target("skills", root, root, "", "", person_home(environ))
+
+
+def _settings_at(one: Runtime, settings_dir: str, environ: Mapping[str, str]) -> Target:
+    """The home that settings of a runtime are which lie in `settings_dir`."""
+    if one is RUNTIME and os.path.isdir(settings_dir):
+        return _runtime_or_project(settings_dir, environ)
+    is_usual = settings_dir == one.install.settings_dir(environ)
+    config_dir = one.config_dir(environ) if is_usual else settings_dir
+    home = runtime_home(config_dir, one.USUAL_DIR, environ)
+    return Target("runtime", settings_dir, settings_dir, "", config_dir, home, one)
+
+
+def _is_agent_home(root: str) -> bool:
+    folders = {one.SESSIONS_FOLDER for one in all_runtimes() if one.SESSIONS_FOLDER}
+    return any(
+        os.path.isdir(os.path.join(root, name, folder))
+        for name in SEED_MEMORY_DIRS
+        for folder in folders
+    )
+
+
+def _agent(root: str, environ: Mapping[str, str]) -> Target:
+    """An agent's runtime is started in the root, or, in homes that the seed's project made, in
+    `home/` below it."""
+    folder = RUNTIME.install.HOME_FOLDER
+    below = os.path.join(root, "home")
+    is_below = os.path.isdir(os.path.join(below, folder)) and not os.path.isdir(
+        os.path.join(root, folder)
+    )
+    project = below if is_below else root
+    settings_dir = os.path.join(project, folder)
+    has_own_transcripts = os.path.isdir(RUNTIME.transcripts_dir(settings_dir))
+    config_dir = settings_dir if has_own_transcripts else RUNTIME.config_dir(environ)
+    home = named_home(root, environ, RUNTIME.SESSIONS_FOLDER) or home_at(root, environ)
+    return Target("agent", root, settings_dir, project, config_dir, home)
+
+
+def _runtime_or_project(root: str, environ: Mapping[str, str]) -> Target:
+    """The runtime's own directory, or the one in a project that has its settings for that project
+    alone."""
+    config_dir = RUNTIME.config_dir(environ)
+    is_named = os.path.basename(root) == RUNTIME.install.HOME_FOLDER
+    has_transcripts = os.path.isdir(RUNTIME.transcripts_dir(root))
+    if is_named and not has_transcripts and os.path.realpath(root) != os.path.realpath(config_dir):
+        project = os.path.dirname(root)
+        if os.path.realpath(project) != os.path.realpath(user_dir(environ)):
+            home = runtime_home(config_dir, RUNTIME.USUAL_DIR, environ)
+            return Target("project", root, root, project, config_dir, home)
+    return Target("runtime", root, root, "", root, runtime_home(root, RUNTIME.USUAL_DIR, environ))

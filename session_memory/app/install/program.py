@@ -1,0 +1,303 @@
+"""The program: a compiled copy of the repository's parts, replaced in one step, and the command
+that runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ... import NAME
+from ...common.errors import LockedError, SessionMemoryError
+from ...common.system.files import lock
+from ...common.system.terminal import Terminal
+from ...sessions.settings.program import PACKAGED, ProgramPaths, package_dir
+from .environment import GROUPS, Environment, ensure_environment, minor
+from .file_changes import (
+    missing_directories,
+    read_if_there,
+    remove_if_empty,
+    remove_replaced,
+    replace_directory,
+    write_in_place,
+)
+from .ledger import InstallLedger
+
+PACKAGE = "session_memory"
+LOCK_FILE = "requirements.lock"
+_PARTS = (PACKAGE, "hooks", "scripts", "skills", "templates", "install.py", LOCK_FILE)
+_NEEDED = (PACKAGE, "hooks/hooks.json", LOCK_FILE)
+_COMPILED = (PACKAGE, "hooks", "scripts")
+LOCK_WAIT_SECONDS = 10
+_STAMP_FILE = ".stamp"
+_LOCK_NAME = "install.lock"
+# What there may be of ours in the program's directory, without the ledger.
+_REMOVED = (
+    "app",
+    "app-*",
+    "app.new",
+    "env",
+    "env-*",
+    "env.new",
+    "bin",
+    "sample-home",
+    ".*.tmp",
+    _LOCK_NAME,
+)
+
+
+@dataclass(frozen=True)
+class InstalledProgram:
+    """The program as it stands after an install, and what of it is new."""
+
+    environment: Environment
+    is_app_changed: bool
+    is_link_made: bool
+
+
+def check_source(source: Path) -> None:
+    """Raises SessionMemoryError unless `source` is a whole copy of the repository."""
+    for part in _NEEDED:
+        if not _lies_at(source, part).exists():
+            raise SessionMemoryError(
+                f"{source}: {part} is not there", "run install.py from a whole copy of it"
+            )
+
+
+@contextmanager
+def locked(paths: ProgramPaths) -> Iterator[list[Path]]:
+    """Keeps other installs and uninstalls out of the program's directory, which is made for that;
+    gives the directories above it, and above the command, that are not there for anything else.
+    Waits for an install that is at work; raises LockedError if that takes longer than
+    LOCK_WAIT_SECONDS."""
+    path = paths.program_dir / _LOCK_NAME
+    deadline = time.monotonic() + LOCK_WAIT_SECONDS
+    made: list[Path] = []
+    while True:
+        made += [
+            *missing_directories(paths.program_dir.parent),
+            *missing_directories(paths.bin_dir),
+        ]
+        try:
+            paths.program_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = lock(str(path), max(0.0, deadline - time.monotonic()))
+        except LockedError:
+            raise LockedError(
+                f"{paths.program_dir}: another install is at work", "wait for it to end"
+            ) from None
+        except FileNotFoundError:  # an uninstall has just removed the directory
+            continue
+        if _is_at(descriptor, path):
+            break
+        # an uninstall has removed the file meanwhile: who comes next locks another
+        os.close(descriptor)
+    try:
+        yield made
+    finally:
+        os.close(descriptor)
+
+
+def note_directories(made: list[Path], ledger: InstallLedger) -> None:
+    """Notes in the ledger which directories were made for the program, before anything else is
+    made."""
+    new = [path for path in dict.fromkeys(str(path) for path in made) if path not in ledger.made]
+    ledger.made += new
+    if new or not ledger.path.exists():
+        ledger.save()
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def ensure_program(
+    paths: ProgramPaths, source: Path, terminal: Terminal, extras: Collection[str] = ()
+) -> InstalledProgram:
+    """Installs the program, or brings it up to date, with `extras`. Raises SessionMemoryError,
+    OSError."""
+    environment = ensure_environment(paths, source / LOCK_FILE, terminal, (*GROUPS, *extras))
+    is_app_changed = ensure_app(paths, source, environment)
+    content = launcher_text(environment.python, paths.app).encode()
+    if read_if_there(paths.launcher) != content:
+        paths.launcher.parent.mkdir(parents=True, exist_ok=True)
+        write_in_place(paths.launcher, content)
+        paths.launcher.chmod(0o755)
+    is_link_made = not is_our_link(paths) and not link_problem(paths)
+    if is_link_made:
+        paths.bin_dir.mkdir(parents=True, exist_ok=True)
+        paths.link.symlink_to(paths.launcher)
+    return InstalledProgram(environment, is_app_changed, is_link_made)
+
+
+def is_current(paths: ProgramPaths, source: Path, version: str) -> bool:
+    """Check if `app/` holds what `source` holds, compiled for a Python of this version."""
+    return read_if_there(paths.app / _STAMP_FILE) == _stamp(source, version).encode()
+
+
+def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> bool:
+    """Copies `source` to `app/` and compiles it for the hooks' interpreter; returns False if it is
+    there already."""
+    if is_current(paths, source, environment.version):
+        if not has_usable_bundle(paths.app, environment.python):
+            _run_bundle(paths.app, environment.python, "bundle.write_bundle(sys.argv[1])")
+        return False
+    stamp = _stamp(source, environment.version)
+    built = paths.program_dir / f"app-{stamp[:12]}"
+    # hooks may be running from the current one, which stays until the next update
+    remove_replaced(paths.app)
+    shutil.rmtree(built, ignore_errors=True)
+    for path in _files(source):
+        copy = built / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(_lies_at(source, path), copy)
+    compiled = [str(built / part) for part in _COMPILED if (built / part).is_dir()]
+    done = subprocess.run(
+        [environment.python, "-I", "-S", "-m", "compileall", "-q", *compiled],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise SessionMemoryError(
+            f"{source}: it cannot be compiled: {(done.stdout + done.stderr).strip()}"
+        )
+    _run_bundle(built, environment.python, "bundle.write_bundle(sys.argv[1])")
+    (built / _STAMP_FILE).write_text(stamp)
+    replace_directory(built, paths.app)
+    return True
+
+
+def has_usable_bundle(app: Path, python: str) -> bool:
+    """Check if `python` loads the modules of a prompt from one file. Without it hooks only start
+    less quickly."""
+    return _run_bundle(app, python, "sys.exit(not bundle.has_usable_bundle(sys.argv[1]))")
+
+
+def _run_bundle(app: Path, python: str, call: str) -> bool:
+    """Runs `call` of the app's module `bundle` in the hooks' interpreter; returns whether it ended
+    well."""
+    code = (
+        f"import sys; sys.path.insert(0, sys.argv[1]); from session_memory.awareness.events import "
+        f"bundle; {call}"
+    )
+    words = [python, "-I", "-S", "-c", code, str(app)]
+    return (
+        subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode
+        == 0
+    )
+
+
+def launcher_text(python: str, app: Path) -> str:
+    """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site`
+    takes longer. The program and its packages are those that the links `app` and `env` lead to as
+    it starts. Where its interpreter is gone it runs with another, so that `doctor` can say so."""
+    # Ctrl-C ends it without a traceback also while it starts; commands handle it then. `main` has
+    # flushed what it printed, and freeing all objects of an interpreter that ends would take half
+    # of a bare start.
+    quiet = "import sys, _signal; _signal.getsignal(2) == 1 or _signal.signal(2, 0)"
+    start = "from session_memory.cli import main; import os; os._exit(main())"
+    if os.name == "nt":
+        code = f"{quiet}; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
+        return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
+    # without `site` Python does not know of its environment
+    prefix = os.path.dirname(os.path.dirname(python))
+    paths = (
+        "sys.path += map(realpath, (sys.argv[1], sys.argv[2] % sys.version_info[:2])); del "
+        "sys.argv[:3]"
+    )
+    return (
+        Path(__file__)
+        .with_name("launcher.sh")
+        .read_text()
+        .format(
+            name=NAME,
+            python=shlex.quote(python),
+            app=shlex.quote(str(app)),
+            packages=shlex.quote(f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"),
+            code=shlex.quote(f"{quiet}; from os.path import realpath; {paths}; {start}"),
+        )
+    )
+
+
+def link_problem(paths: ProgramPaths) -> str:
+    """Return why the command's link cannot be made; '' if it can, or is there."""
+    if os.name == "nt":
+        return f"put {paths.launcher.parent} on the PATH to have the command {paths.launcher.name}"
+    if is_our_link(paths) or not os.path.lexists(paths.link):
+        return ""
+    return f"{paths.link} is something else and was left alone; the command is {paths.launcher}"
+
+
+def is_our_link(paths: ProgramPaths) -> bool:
+    """Check if the link exists and leads to our launcher."""
+    return paths.link.is_symlink() and os.readlink(paths.link) == str(paths.launcher)
+
+
+def command_path(paths: ProgramPaths) -> Path:
+    """The path by which the command can be run: its link, or the launcher where the link is not
+    ours."""
+    return paths.link if is_our_link(paths) else paths.launcher
+
+
+def remove_program(paths: ProgramPaths, ledger: InstallLedger) -> None:
+    """Removes what is ours in the program's directory, the ledger last, and the directories that
+    were made for it."""
+    if is_our_link(paths):
+        paths.link.unlink()
+    for pattern in _REMOVED:
+        for path in paths.program_dir.glob(pattern):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    paths.ledger_file.unlink(missing_ok=True)
+    remove_if_empty(paths.program_dir)
+    for made in reversed(ledger.made):
+        remove_if_empty(Path(made))
+
+
+def _files(source: Path) -> Iterator[Path]:
+    """The program's files, as paths in a copy of the repository, in a fixed order."""
+    for part in _PARTS:
+        path = _lies_at(source, part)
+        if path.is_file():
+            yield Path(part)
+        for directory, names, files in os.walk(path):
+            names[:] = sorted(name for name in names if name not in ("__pycache__", PACKAGED))
+            for file in sorted(files):
+                yield part / Path(directory, file).relative_to(path)
+
+
+def _lies_at(source: Path, path: str | Path) -> Path:
+    """Return the source of a path of the repository: in a wheel the package is around the other
+    parts."""
+    first, *rest = Path(path).parts
+    return (
+        package_dir().joinpath(*rest)
+        if source.name == PACKAGED and first == PACKAGE
+        else source / path
+    )
+
+
+def _stamp(source: Path, version: str) -> str:
+    """A checksum of all that the copy is made from: every file, and the Python it is compiled
+    for."""
+    sum_of_all = hashlib.sha256(minor(version).encode())
+    for path in _files(source):
+        content = _lies_at(source, path).read_bytes()
+        sum_of_all.update(
+            f"\0{path.as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content
+        )
+    return sum_of_all.hexdigest()

@@ -1,0 +1,212 @@
+"""Homes made from templates: those of `new`, renewed without touching who the agent is, and the
+sample home."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import expanded, make_private_dir
+from ...common.system.terminal import Terminal
+from ...common.text.timestamps import epoch_seconds, iso_time
+from ...sessions.runtimes import runtime
+from ...sessions.settings.homes import MEMORY_DIR, home_at
+from ...sessions.settings.program import ProgramPaths, source_dir
+from . import program
+from .environment import Environment, installed_extras, sizes_of
+from .file_changes import FileChange, checksum, read_if_there, write_in_place
+from .home_changes import HomePlan, make_install
+from .homes import RUNTIME, Target
+from .ledger import HomeRecord, InstallLedger, read_ledger
+
+_BASE = "_base"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template: `start` is the command that talks to the agent; `extras` are those it needs."""
+
+    start: str
+    extras: tuple[str, ...] = ()
+
+
+# By the name that the table of runtimes has for the one that the agent runs on.
+TEMPLATES = {"agent-sdk": Template("./agent.py", ("sdk",)), "pi": Template("./agent")}
+# The files that make an agent this one and no other: copied once, then its user's.
+IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
+
+# The sessions of the sample home, and how many minutes ago each was active.
+_SAMPLE_MINUTES = {"main": 45, "discord": 3, "email": 20}
+_SAMPLE = "sample"
+_HOME_MARK = "@HOME@"  # stands in the sample's transcripts for the path of its home
+_TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
+
+
+class HomeRequest(NamedTuple):
+    """The home to make at `path`, with `extras` that may be installed. A directory with other
+    content, or of another template, is refused unless `force`."""
+
+    path: str
+    template: str
+    extras: list[str]
+    force: bool
+    is_dry_run: bool
+
+
+@dataclass
+class NewHome:
+    """The home that was made or renewed, or would be; `environment` is None in a dry run."""
+
+    root: str
+    template: str
+    plan: HomePlan
+    paths: ProgramPaths
+    environment: Environment | None
+    missing: tuple[str, ...] = ()  # extras that the agent needs, and nobody has agreed to
+
+
+def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> NewHome:
+    """Make a home, or renew it, and install the program that it runs. Extras that it needs are
+    installed if the request names them, or after a yes at the terminal. Raises SessionMemoryError,
+    OSError."""
+    source = source_dir()
+    program.check_source(source)
+    root, template = os.path.abspath(expanded(request.path, os.environ)), request.template
+    ledger = read_ledger(paths.ledger_file)
+    if not request.force:
+        _check_root(root, template, ledger)
+    plan = plan_template(root, template, source, ledger)
+    for change in plan.changes:
+        change.check()
+    if request.is_dry_run:
+        return NewHome(root, template, plan, paths, None)
+    wanted = _wanted_extras(template, [*request.extras, *installed_extras(paths)], terminal)
+    with program.locked(paths) as made_for_us:
+        # as it is now: another install may have been at work until now
+        ledger = read_ledger(paths.ledger_file)
+        program.note_directories(made_for_us, ledger)
+        environment = program.ensure_program(paths, source, terminal, wanted).environment
+        plan = plan_template(root, template, source, ledger)
+        _make(plan, template, ledger)
+    missing = tuple(name for name in TEMPLATES[template].extras if name not in wanted)
+    return NewHome(root, template, plan, paths, environment, missing)
+
+
+def _wanted_extras(template: str, agreed: list[str], terminal: Terminal) -> list[str]:
+    """Return the extras to install: those agreed to, and what the template needs beyond them if the
+    person says yes."""
+    missing = [name for name in TEMPLATES[template].extras if name not in agreed]
+    if not missing or not terminal.can_ask():
+        return agreed
+    question = f"This agent runs on {sizes_of(missing)}, which is not installed. Install it now?"
+    return [*agreed, *missing] if terminal.ask(question) else agreed
+
+
+def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
+    """The home at `path`, if it was made from a template and is still there."""
+    root = os.path.abspath(expanded(path, os.environ))
+    record = ledger.homes.get(root)
+    if record is None or not record.template or not os.path.isdir(root):
+        return None
+    return Target(
+        "template", root, f"{root}/{RUNTIME.install.HOME_FOLDER}", root, "", home_at(root, environ)
+    )
+
+
+def plan_template(root: str, template: str, source: Path, ledger: InstallLedger) -> HomePlan:
+    """Plan the changes that bring a home up to its template. Raises CannotWriteError."""
+    record = ledger.homes.get(root)
+    known = record.files if record else {}
+    settings = Path(root, RUNTIME.install.HOME_FOLDER, RUNTIME.install.SETTINGS_FILE)
+    content = read_if_there(settings)
+    plan = HomePlan(root, FileChange(settings, content, content))
+    for name, path in _files(source, template):
+        at, content = Path(root, name), path.read_bytes()
+        mode = 0o755 if content.startswith(b"#!") else 0o644
+        if name not in IDENTITY:
+            plan.put(at, content, known.get(str(at)), mode)
+        elif (record is None or str(at) not in record.identity) and read_if_there(at) is None:
+            plan.files.append(FileChange(at, None, content, mode))
+    plan.take_away_old(known)
+    return plan
+
+
+def fill_sample_home(home: Path, source: Path) -> None:
+    """Writes the sample's named sessions and their transcripts, as if they had happened just now.
+    Raises OSError."""
+    transcripts_dir = RUNTIME.project_dir(f"{home}/{RUNTIME.install.HOME_FOLDER}", str(home))
+    names = home / MEMORY_DIR / RUNTIME.SESSIONS_FOLDER
+    make_private_dir(transcripts_dir)
+    make_private_dir(str(names))
+    for name, minutes_ago in _SAMPLE_MINUTES.items():
+        end = time.time() - minutes_ago * 60 - 1
+        text, session_id = sample_transcript(source, name, str(home), end)
+        transcript = Path(transcripts_dir, f"{session_id}.jsonl")
+        write_in_place(transcript, text.encode())
+        os.utime(transcript, (end, end))
+        write_in_place(
+            names / f"{name}.json", (json.dumps({"sessionId": session_id}) + "\n").encode()
+        )
+
+
+def sample_transcript(source: Path, name: str, directory: str, end: float) -> tuple[str, str]:
+    """Return a transcript of the samples, of a session in `directory` whose last record is from the
+    time `end`, and the session's id. Raises OSError."""
+    text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
+    text = text.replace(_HOME_MARK, json.dumps(directory)[1:-1])
+    shift = end - max(epoch_seconds(time) or 0 for time in _TIMESTAMP.findall(text))
+    text = _TIMESTAMP.sub(lambda match: iso_time((epoch_seconds(match.group()) or 0) + shift), text)
+    first = json.loads(text.partition("\n")[0])
+    return text, first.get("sessionId") or first["payload"]["id"]
+
+
+def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
+    """Raises SessionMemoryError unless the home may be made at `root`."""
+    record = ledger.homes.get(root)
+    if record is not None and record.template == template:
+        return
+    if record is not None and record.template:
+        hint = f"--force makes it one of {template}; sessions are kept"
+        raise SessionMemoryError(f"{root}: it was made from the template {record.template}", hint)
+    if os.path.lexists(root) and (not os.path.isdir(root) or os.listdir(root)):
+        hint = "--force puts the agent beside what is there; a file in its place is kept as .bak"
+        raise SessionMemoryError(f"{root}: there is something else in it", hint)
+
+
+def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
+    """Makes the changes, each noted in the ledger before. Raises CannotWriteError,
+    ChangedMeanwhileError, OSError."""
+    settings = plan.settings
+    assert settings is not None  # as plan_template made it
+    original = (
+        None if settings.before is None else settings.before.decode("utf-8", "surrogateescape")
+    )
+    record = ledger.homes.setdefault(plan.root, HomeRecord(str(settings.path), original))
+    record.template = template
+    for change in plan.changes:
+        if os.path.relpath(change.path, plan.root) in IDENTITY and change.after is not None:
+            record.identity[str(change.path)] = checksum(change.after)
+    sessions_dir = f"{plan.root}/{MEMORY_DIR}/{runtime(template).SESSIONS_FOLDER}"
+    record.note_directories(Path(sessions_dir))
+    ledger.save()
+    make_private_dir(sessions_dir)
+    make_install(plan, ledger)
+
+
+def _files(source: Path, template: str) -> list[tuple[str, Path]]:
+    """The names of a template's files relative to the home, with where each lies; the overlay goes
+    before the base."""
+    found = {}
+    for part in (_BASE, template):
+        directory = source / "templates" / part
+        for path in sorted(directory.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                found[path.relative_to(directory).as_posix()] = path
+    return list(found.items())

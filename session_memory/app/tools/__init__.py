@@ -1,0 +1,30 @@
+"""The tools with which an agent reads its sessions and switches between them, defined once
+(`definitions`).
+
+They use a `Backend`: the sessions of a home, or those of a group of a host. `sdk_server` serves
+them inside a program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
+"""
+
+from __future__ import annotations
+
+from ...extras.host.group_backend import GroupBackend
+from .backend import Backend
+from .call import ToolResult, call
+from .definitions import TOOLS
+from .home_backend import HomeBackend
+from .sdk_server import sdk_server
+from .values import ListedSession, RefusedError, SearchLimits, SearchResult
+
+__all__ = [
+    "TOOLS",
+    "Backend",
+    "GroupBackend",
+    "HomeBackend",
+    "ListedSession",
+    "RefusedError",
+    "SearchLimits",
+    "SearchResult",
+    "ToolResult",
+    "call",
+    "sdk_server",
+]

@@ -1,0 +1,356 @@
+"""The backend of the tools: the sessions of one agent, its store and its memories, and its team's
+store."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import groupby
+from shlex import quote as quote_argument
+from typing import TYPE_CHECKING
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import user_dir
+from ...common.system.terminal import print_note
+from ...sessions.settings.sections import team_settings
+from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults, team_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ...common.system.sqlite import Patience
+    from ...extras.graph.strategy import GraphFact
+    from ...extras.team.postgres.engine import TeamPool, TeamStore
+    from ...history.patterns.habits import ErrorMatch
+    from ...history.store.location import StoreLocation
+    from ...history.store.sqlite.engine import SqliteStore
+    from ...memory.memory_index import IndexedMemory
+    from ...sessions.transcripts.entries import Entry
+    from .values import Administration, SearchLimits, SearchResult
+
+GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
+MOST_MEMORIES = 3  # listed before the messages
+NO_STORE = (
+    "nothing can be looked up: the store of all conversations does not exist yet, or cannot be used"
+)
+NO_MEMORIES = "memories cannot be changed: their store does not exist yet, or cannot be used"
+_EVERY = 10**9
+_LOOKED_AT = 200  # best memories of a team fetched, before the limits are applied
+
+
+class Backend(ABC):
+    """The sessions of one agent. They are fixed at construction: no argument of a tool names a
+    group or a path, and the sessions that methods receive come from its own list. Methods raise
+    SessionMemoryError with a message for the model, OSError for unreadable files. Several threads
+    call them.
+
+    It searches what the home `path` may see (by default the current one): store and memories. It
+    changes the memories of `own_path`, in which the agent works. `teams` opens the team's store
+    (default: its own pool). Memories and store are imported when they are needed: the MCP server
+    starts with every session of an agent, on any Python."""
+
+    def __init__(
+        self,
+        path: str | None,
+        own_path: str | None,
+        environ: Mapping[str, str],
+        teams: TeamPool | None,
+    ) -> None:
+        self._searched_path = path
+        self._own_path = own_path
+        self._environ = environ
+        self._given_teams = teams
+        # The host's services for the agent's group; None without a host.
+        self.administration: Administration | None = None
+
+    @abstractmethod
+    def sessions(self) -> list[ListedSession]:
+        """Return the sessions, the latest first."""
+
+    @abstractmethod
+    def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
+        """Return the last `count` entries of a session in file order, and the number of unreadable
+        records."""
+
+    def session_behind(self, word: str) -> ListedSession | None:
+        """Return the session of the conversation with this number, or that a memory with this id
+        was made from; None if it is not among the agent's sessions."""
+        id = self._id_behind(word)
+        return next((one for one in self.sessions() if id and one.session_id == id), None)
+
+    def _id_behind(self, word: str) -> str:
+        try:
+            with self._question() as (location, store, patience, _):
+                from ...memory.session_ids import session_behind
+
+                return session_behind(store, location, print_note, patience, word)
+        except SessionMemoryError:  # there is no database, or it is locked or corrupt
+            return ""
+
+    @abstractmethod
+    def clear(self, name: str) -> str:
+        """Save the session under a name, so that the next message begins a new one. Return the
+        message for the model."""
+
+    @abstractmethod
+    def resume(self, session: ListedSession, save_as: str | None) -> str:
+        """Continue an earlier session with the next message. Return the message for the model."""
+
+    def search(
+        self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
+    ) -> list[SearchResult]:
+        """Return at most `limit` memories and messages of earlier conversations within `limits`
+        that match the query: memories first, each the best first."""
+        with self._question() as (location, store, patience, missing):
+            from ...history.search.query import asks_for_last_work
+            from ...history.store.values import Filter
+            from ...memory.last_work import last_work
+            from ...memory.library import search_memories
+            from .store_results import found_memory, found_message, worked_on
+
+            since, until, project = limits
+            wanted = Filter(
+                homes=location.homes, project=project, since=since, until=until, limit=limit
+            )
+            last = (
+                last_work(store, wanted, self._own_session()) if asks_for_last_work(query) else []
+            )
+            if last:
+                return SearchResults([worked_on(*one) for one in last], missing)
+            hits = store.search(query, wanted)
+        fits = None if limits == EVERYWHERE else limits.fits
+        memories = search_memories(
+            location, query, min(limit, MOST_MEMORIES), print_note, patience, fits
+        )
+        found = [*map(found_memory, memories), *map(found_message, hits)][:limit]
+        return SearchResults(found, f"{missing} {hits.notice}".strip())
+
+    def errors(self, text: str) -> list[ErrorMatch]:
+        """Return earlier occurrences of the same error as a line of `text`, the best match
+        first."""
+        with self._question() as (location, store, *_):
+            from ...history.patterns.failures import ErrorQuery
+            from ...history.patterns.habits import matching_errors
+            from ...history.store.sqlite.tool_uses import conversation_steps
+            from ...history.store.values import Filter
+
+            wanted, query = Filter(homes=location.homes, limit=_EVERY), ErrorQuery(text)
+            return matching_errors(
+                query, conversation_steps(store, wanted, failing=query.similarity)
+            )
+
+    def why(self, what: str) -> str:
+        """Return why a line or commit of the current directory's repository is so, for the
+        model."""
+        if self.administration is not None:
+            raise RefusedError("a group has no repository", "go on without it")
+        with self._question(with_sub_agents=True) as (location, store, *_):
+            from ...common.system.git_process import GitUnavailableError
+            from ...history.patterns.why import Reasons
+            from ...history.patterns.why_text import find_reasons, told_to_agent
+            from ...history.store.sqlite.written_lines import known_key
+            from ...sessions.settings.homes import user_dir
+
+            try:
+                repository, reasons, _ = find_reasons(
+                    lambda repository: Reasons(
+                        store, repository, known_key(store.path), location.homes
+                    ),
+                    what,
+                    os.getcwd(),
+                    user_dir(self._environ),
+                    is_confined=True,
+                )
+            except GitUnavailableError as error:
+                raise SessionMemoryError(f"git cannot tell: {error}") from error
+        return told_to_agent(reasons) + (f"\n{repository.lacks}" if repository.lacks else "")
+
+    @contextmanager
+    def _question(
+        self, *, with_sub_agents: bool = False
+    ) -> Iterator[tuple[StoreLocation, SqliteStore, Patience, str]]:
+        """Yield the store with new content ingested within a query's patience, and a sentence about
+        the rest, '' for none. The agent sees the excluded content of its own session."""
+        location = self._searched_location()
+        from ...common.system.sqlite import Patience
+        from ...history.store.refresh import PATIENCE_SECONDS, open_store, read_sub_agents, refresh
+        from ...history.store.sqlite.exclusions import VisibilityOverrides
+
+        own, patience = self._own_session(), Patience(PATIENCE_SECONDS)
+        store = open_store(
+            location, print_note, patience, VisibilityOverrides((own,) if own else ())
+        )
+        try:
+            missing = refresh(store, location, print_note)
+            if with_sub_agents:
+                read_sub_agents(store)
+            yield location, store, patience, missing and f"{missing}."
+        finally:
+            store.close()
+
+    def _searched_location(self) -> StoreLocation:
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None:
+            raise RefusedError(
+                NO_STORE,
+                "archives of conversations are Markdown files, which you can search yourself",
+            )
+        return location
+
+    @cached_property
+    def has_graph(self) -> bool:
+        """True if `search_graph` has a knowledge graph to search. Determined once, as an agent gets
+        its tools once."""
+        from ...extras.graph import missing_packages
+        from ...history.store.location import find_location
+        from ...sessions.settings.sections import memory_settings
+
+        if missing_packages():
+            return False
+        try:
+            location = find_location(self._searched_path, self._environ)
+            return "graphiti" in memory_settings(location.home.settings().memories).strategies
+        except SessionMemoryError:  # invalid settings, which `doctor` reports
+            return False
+
+    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
+        """Return at most `limit` facts of the knowledge graph that match the query, the best first;
+        so many per group if there are several."""
+        location = self._searched_location()
+        from ...extras.graph.graphs import search_graph
+
+        return search_graph(location, query, limit, timeout_seconds=GRAPH_SECONDS)
+
+    @cached_property
+    def has_team(self) -> bool:
+        """True if `search_team` has a team to search. Determined once, too."""
+        try:
+            location = location_with_store(self._searched_path, self._environ)
+            return location is not None and bool(team_url(location))
+        except SessionMemoryError:
+            return False
+
+    @cached_property
+    def _teams(self) -> TeamPool:
+        from ...extras.team.postgres.engine import TeamPool
+
+        return self._given_teams or TeamPool()
+
+    @contextmanager
+    def _team(self) -> Iterator[tuple[TeamStore, tuple[str, ...] | None]]:
+        """Yield the team's store, and the groups whose sessions may be seen, None for all: the
+        agent of main sees all groups of its host, but in the team only what those groups have
+        shared under their names."""
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None or not team_url(location):
+            raise RefusedError("no team was joined on this machine", "go on without it")
+        with self._teams.store(team_url(location)) as store:
+            yield (
+                store,
+                location.homes or tuple({one.home for one in location.watched if one.home}) or None,
+            )
+
+    def search_team(
+        self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
+    ) -> list[SearchResult]:
+        """Search the team's sessions and memories as `search` does the home's. `role` contains the
+        speaker and place, `session_id` a `team_id`."""
+        with self._team() as (store, homes):
+            from ...extras.team.postgres.memories import TeamMemories
+            from ...history.store.values import Filter
+            from ...memory.memory_index import MemoryFilter
+            from .store_results import of_team
+
+            since, until, project = limits
+            hits = store.search(
+                query, Filter(homes=homes, project=project, since=since, until=until, limit=limit)
+            )
+            every = TeamMemories(store).search(query, MemoryFilter(homes, limit=_LOOKED_AT))
+        memories = [one for one in every if limits.fits(one)][: min(limit, MOST_MEMORIES)]
+        return SearchResults([*map(of_team, memories), *map(of_team, hits)][:limit], hits.notice)
+
+    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
+        """Return a conversation of the team under the name `ann@laptop: its title`, and its last
+        `count` entries in order."""
+        with self._team() as (store, homes):
+            from .store_results import entry_of
+
+            found = store.conversation(conversation, homes)
+            items = list(store.entries(conversation)) if found else []
+        if found is None:
+            hint = "it may not be shared any more: search_team says which there are"
+            raise RefusedError(f"the team has no conversation {team_id(conversation)}", hint)
+        modified = None if found.last_message_at is None else found.last_message_at / 1000
+        session = ListedSession(
+            team_id(conversation), f"{found.who}: {found.title}", found.session_id, modified
+        )
+        return session, [
+            entry_of(list(some)) for _, some in groupby(items, key=lambda item: item.message)
+        ][-count:]
+
+    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
+        """Store a memory that a quotation from the agent's session proves; return the stored
+        one."""
+        session = self._own_session() or self._likely_session()
+        if not session:
+            raise RefusedError(
+                "nothing was remembered: it is not known which session this is", "tell the user"
+            )
+        from ...memory.writer import remember  # needs apsw
+
+        return remember(self._own_location(), session, kind, text, quote, print_note)
+
+    def forget(self, id: str) -> tuple[IndexedMemory, str]:
+        """Forget a memory of the agent's own; return it, and the command with which a person undoes
+        that."""
+        location = self._own_location()
+        from ...memory.writer import forget
+
+        gone = forget(location, id, print_note)
+        home = f" --home {quote_argument(self._own_path)}" if self._own_path else ""
+        return gone, f"session-memory memories forget {gone.id} --undo{home}"
+
+    def _own_location(self) -> StoreLocation:
+        location = location_with_store(self._own_path, self._environ)
+        if location is None:
+            raise RefusedError(NO_MEMORIES, "tell the user if it stays so")
+        return location
+
+    @abstractmethod
+    def _own_session(self) -> str:
+        """Return the id of the agent's current session; '' if unknown."""
+
+    def _likely_session(self) -> str:
+        """Return the session that the agent's is most likely, if its runtime does not tell; '' for
+        none. What it quotes still has to be there."""
+        return ""
+
+
+def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
+    """Return the location of the store; None if it does not exist yet (creating it takes too long
+    for a query), or if apsw is missing, also among what a plugin has installed since the server
+    started. Raises SessionMemoryError."""
+    from importlib.util import find_spec
+
+    from ...history.store.location import find_location
+
+    location = find_location(path, environ)
+    if not os.path.exists(location.database):
+        return None
+    if find_spec("apsw") is None:
+        from importlib import invalidate_caches
+
+        from ...sessions.settings.program import add_all_packages
+
+        add_all_packages({**os.environ, **environ})
+        invalidate_caches()
+    return location if find_spec("apsw") else None
+
+
+def team_url(location: StoreLocation) -> str:
+    """Return the address of the team's store that the home has joined; '' for none. Raises
+    ConfigError."""
+    home = location.home
+    return team_settings(home.settings().team, home.user_dir or user_dir(os.environ)).url

@@ -1,0 +1,182 @@
+"""The sessions of a home, for the tools of its agent.
+
+A named session of an agent home is cleared and resumed by changing the id that its name points to:
+the program that runs the agent goes on with that. Any other session is switched by its user, in the
+program that runs it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from ...common.system.files import is_file, write_atomically
+from ...common.system.json import encode
+from ...common.text.format import one_line
+from ...history.archives.list import former_names, is_private_path, settle
+from ...history.archives.writer import ArchiveSource, archive_session
+from ...sessions.runtimes.detection import running_session
+from ...sessions.settings.homes import ENV_HOME
+from ...sessions.settings.privacy import Privacy
+from ...sessions.transcripts.sessions import (
+    AmbiguousSessionError,
+    UnknownSessionError,
+    choose,
+    find_sessions,
+)
+from .backend import Backend
+from .values import ListedSession, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...extras.team.postgres.engine import TeamPool
+    from ...sessions.transcripts.entries import Entry
+    from ...sessions.transcripts.sessions import FoundSession
+
+_ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
+
+
+class HomeBackend(Backend):
+    """The `Backend` of the home at `path`, by default the current one (an agent home, or the
+    project)."""
+
+    def __init__(
+        self, path: str | None, environ: Mapping[str, str], teams: TeamPool | None = None
+    ) -> None:
+        super().__init__(path, path, environ, teams)
+        self._found: dict[str, FoundSession] = {}  # as last listed
+        self._readable: dict[str, FoundSession] = {}  # also what another thread has looked up
+
+    def sessions(self) -> list[ListedSession]:
+        own_runtime, own_id = running_session(self._environ, os.getppid())
+        try:
+            found = find_sessions(
+                self._searched_path, False, self._environ, own_id=own_id, former_names=former_names
+            )
+        except UnknownSessionError:  # a home without sessions yet
+            found = []
+        self._found = {one.id: one for one in found}
+        self._readable.update(self._found)
+        own = own_runtime.name if own_runtime else found[0].runtime.name if found else ""
+        return [_listed(one, own_id, own) for one in found]
+
+    def session_behind(self, word: str) -> ListedSession | None:
+        """Return that session in any project, as `session-memory read` finds it. Raises
+        RefusedError if there are several."""
+        own_runtime, own_id = running_session(self._environ, os.getppid())
+        try:
+            id = self._id_behind(word)
+            is_agent_s = bool(self._environ.get(ENV_HOME)) or any(
+                one.home.sessions_dir for one in self._found.values()
+            )
+            # an agent with a home of its own sees that
+            is_all = self._searched_path is None and not is_agent_s
+            every = find_sessions(
+                self._searched_path, is_all, self._environ, own_id=own_id, former_names=former_names
+            )
+            found = choose(every, id or word)
+        except AmbiguousSessionError as error:
+            raise RefusedError(str(error), error.hint) from None
+        except UnknownSessionError:
+            return None
+        self._readable[found.id] = found
+        return _listed(found, own_id, own_runtime.name if own_runtime else "")
+
+    def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
+        return self._readable[session.id].last_entries(count)
+
+    def clear(self, name: str) -> str:
+        runtime, own_id = running_session(self._environ, os.getppid())
+        self.sessions()
+        own = self._found.get(own_id)
+        if own is not None and _pointer(own):
+            kept = f"this conversation is kept as {name!r} (id {own_id}){self._keep(own, name)}"
+            os.unlink(_pointer(own))
+            return (
+                f"Done: {kept}. Finish your answer: the next message to {own.session.name!r} "
+                f"begins a new one, and "
+                f"resume_session with id {own_id} comes back to this "
+                f"one.{_in_terminal(own.runtime.install.CLEAR)}"
+            )
+        if runtime is None:
+            return (
+                f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk "
+                f"to you."
+            )
+        types = runtime.install
+        return (
+            f"{_ONLY_THE_USER} type `{types.RENAME.format(name=one_line(name))}`, then "
+            f"`{types.CLEAR}`. This "
+            f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a "
+            f"terminal comes back to it."
+        )
+
+    def resume(self, session: ListedSession, save_as: str | None) -> str:
+        if session.is_active:
+            raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
+        target, own = self._found[session.id], self._found.get(self._own_session())
+        types = target.runtime.install
+        if (
+            own is not None
+            and _pointer(own)
+            and not target.session.name
+            and target.runtime is own.runtime
+        ):
+            kept = self._keep(own, save_as or "")
+            write_atomically(_pointer(own), encode({"sessionId": target.id}).encode())
+            return (
+                f"Done: the next message to {own.session.name!r} goes on with {session.name!r}. "
+                f"Finish your answer. "
+                f"This conversation is kept{f' as {save_as!r}' if save_as else ''} "
+                f"(id {own.id}){kept}."
+                f"{_in_terminal(types.RESUME.format(id=target.id))}"
+            )
+        first = f"type `{types.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
+        return (
+            f"{_ONLY_THE_USER} {first}leave this conversation and run "
+            f"`{types.RESUME.format(id=session.id)}` in a "
+            "terminal, in the directory that this one was started in."
+        )
+
+    def _keep(self, own: FoundSession, title: str) -> str:
+        """Archive the session under a title ('' for its own); return where, in words. Raises
+        OSError, LockedError."""
+        home, privacy = own.home, Privacy(self._environ, own.home)
+        settle(home.conversations_dir, privacy)
+        source = ArchiveSource(
+            own.id, own.session.path, own.runtime, title=title, name=own.session.name
+        )
+        archive = archive_session(
+            source, home.conversations_dir, home.settings(), time.time(), privacy=privacy
+        )
+        is_shown = archive is not None and not is_private_path(archive)
+        return f", archived in {archive}" if is_shown else ""
+
+    def _own_session(self) -> str:
+        return running_session(self._environ, os.getppid())[1]
+
+    def _likely_session(self) -> str:
+        """Return the session written to last of the runtime that started this process: Gemini CLI
+        and Qwen Code tell a command that they run it, but not in which session."""
+        self.sessions()
+        found = [one for one in self._found.values() if one.runtime.has_started(self._environ)]
+        return max(found, key=lambda one: one.modified).id if found else ""
+
+
+def _listed(one: FoundSession, own_id: str, own_runtime: str) -> ListedSession:
+    runtime = "" if one.runtime.name == own_runtime else one.runtime.name
+    return ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id, runtime=runtime)
+
+
+def _pointer(own: FoundSession) -> str:
+    """Return the path of the file that points from a session's name to its id; '' without a name or
+    such a file."""
+    path = f"{own.home.sessions_dir}/{own.session.name}.json"
+    return path if own.home.sessions_dir and own.session.name and is_file(path) else ""
+
+
+def _in_terminal(command: str) -> str:
+    return (
+        f" If the user talks to you in the runtime's own terminal, tell them to type `{command}`."
+    )

@@ -1,0 +1,52 @@
+"""Permission rules that let an agent run the read-only commands and tools without asking, if its
+user agrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ... import NAME
+from .definitions import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...sessions.runtimes import Runtime
+
+# The subcommands that the skills teach and that change nothing but data derived from transcripts.
+LOOKUPS = (
+    "search",
+    "show",
+    "conversations",
+    "sessions",
+    "read",
+    "errors",
+    "patterns",
+    "why",
+    "memories search",
+    "memories show",
+)
+# as the skills of a home that was made from a template call it
+HOME_COMMAND = "scripts/session-memory"
+# The name of the tool server in templates and manual setups, and its name in the plugin.
+SERVERS = ("sessions", f"plugin_{NAME}_sessions")
+
+
+def lookup_rules(runtime: Runtime, programs: Iterable[str], conversations_dir: str) -> list[str]:
+    """Return the runtime's rules that allow these commands of `programs`, each as skills call it,
+    these tools, and reading the archives in `conversations_dir`; [] if it has no such rules."""
+    rules = runtime.install
+    if not rules.COMMAND_RULE:
+        return []
+    commands = [f"{program} {name}" for program in programs for name in LOOKUPS]
+    tools = [
+        tool.name
+        for tool in ALL
+        if tool.audience in ("everyone", "home", "graph", "team")
+        if tool.is_read_only
+    ]
+    return [
+        *(rules.COMMAND_RULE.format(command=command) for command in commands),
+        rules.READ_RULE.format(directory=conversations_dir),
+        *(rules.TOOL_RULE.format(server=server, tool=tool) for server in SERVERS for tool in tools),
+    ]

@@ -1,0 +1,238 @@
+"""The tools as an MCP server on stdin and stdout, without dependencies, for any Python that a
+client starts.
+
+It speaks both forms of the protocol (https://modelcontextprotocol.io/specification): up to
+2025-11-25 a client begins with `initialize`; from 2026-07-28 on, every request states its version
+in `_meta`. Each request is answered in its own form, so the server is stateless. The package `mcp`,
+which claude-agent-sdk brings, would do the same, but needs 13 times as long to start, and a Python
+with packages.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from contextlib import suppress
+from queue import Queue
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ... import __version__
+from ...common.system.plain_output import plain_output
+from .definitions import INSTRUCTIONS, SERVER
+
+if TYPE_CHECKING:
+    from .call import Served
+
+    Message = dict[str, Any]
+
+HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+MODERN_VERSIONS = ("2026-07-28",)
+LINE_BYTES = 4 * 1024 * 1024
+CALL = "tools/call"
+CANCELLED = "notifications/cancelled"
+MOST_CALLS = 8  # at the same time
+MOST_WAITING = 64  # calls; then nothing more is read
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
+UNSUPPORTED_VERSION = -32022
+_META = "io.modelcontextprotocol/"
+_VERSION_KEY, _CAPABILITIES_KEY = _META + "protocolVersion", _META + "clientCapabilities"
+_INFO = {"name": SERVER, "title": "Session memory", "version": __version__}
+_CAPABILITIES: Message = {"tools": {}}
+# the tools do not change while a server runs
+_CACHEABLE = {"ttlMs": 3_600_000, "cacheScope": "private"}
+
+
+class _RequestError(Exception):
+    """A request that gets a JSON-RPC error: its code, a message, and data."""
+
+    def __init__(self, code: int, message: str, data: Message | None = None) -> None:
+        super().__init__(message)
+        self.error: Message = {"code": code, "message": message, **({"data": data} if data else {})}
+
+
+def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer the requests in `source`, one per line, until it ends or `sink` is closed. Calls run
+    in threads, so that a slow one blocks no other request; those that change something run one
+    after the other, as they came."""
+    writing = threading.Lock()
+    lookups: Queue[object] = Queue(MOST_WAITING)
+    changes: Queue[object] = Queue(MOST_WAITING)
+    pending: set[object] = set()  # the ids of calls
+    cancelled: set[object] = set()
+
+    def write(found: Message | list[Message] | None) -> None:
+        if found is not None:
+            with writing:
+                sink.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                sink.flush()
+
+    def work(calls: Queue[object]) -> None:
+        while True:
+            message = calls.get()
+            request_id = _id_of(message)
+            with suppress(BrokenPipeError):  # the client is gone, so `source` ends, too
+                found = None if request_id in cancelled else _answers(served, message)
+                if request_id not in cancelled:
+                    write(found)
+            pending.discard(request_id)
+            cancelled.discard(request_id)
+            calls.task_done()
+
+    for calls, count in ((lookups, MOST_CALLS), (changes, 1)):
+        for _ in range(count):
+            threading.Thread(target=work, args=(calls,), daemon=True).start()
+    try:
+        while line := source.readline(LINE_BYTES + 1):
+            if len(line) > LINE_BYTES:
+                line = b""  # not a message
+                while (rest := source.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+            elif not line.strip():
+                continue
+            try:
+                message: object = json.loads(line)
+            except (ValueError, RecursionError):
+                write(_failed(None, _RequestError(PARSE_ERROR, "not JSON, or too long")))
+                continue
+            called = _called(message)
+            if called:
+                pending.add(_id_of(message))
+                is_lookup = all(tool.is_read_only for tool in served.tools if tool.name in called)
+                (lookups if is_lookup else changes).put(message)
+            elif isinstance(message, dict) and message.get("method") == CANCELLED:
+                given = message.get("params")
+                cancelled |= pending & {_id_of(given, "requestId")} - {None}
+            else:
+                write(_answers(served, message))
+        lookups.join()
+        changes.join()
+    except (BrokenPipeError, KeyboardInterrupt):  # the client has gone, or is going
+        return
+
+
+def _called(message: object) -> set[str]:
+    """Return the names of the tools that a message calls, or some of a batch."""
+    found = set()
+    for one in message if isinstance(message, list) else [message]:
+        if isinstance(one, dict) and one.get("method") == CALL:
+            params = one.get("params")
+            found.add(str(params.get("name")) if isinstance(params, dict) else "")
+    return found
+
+
+def _id_of(message: object, key: str = "id") -> object:
+    """Return the id of a request; None for a batch, and for an id that cannot be one."""
+    found = message.get(key) if isinstance(message, dict) else None
+    return found if isinstance(found, (str, int)) else None
+
+
+def _answers(served: Served, message: object) -> Message | list[Message] | None:
+    """Return the answer to a message or a batch of them; None for no answer."""
+    if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
+        return [
+            one for one in (_answer(served, part) for part in message) if one is not None
+        ] or None
+    return _answer(served, message)
+
+
+def _answer(served: Served, message: object) -> Message | None:
+    if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+        if isinstance(message, dict) and ("result" in message or "error" in message):
+            return None  # an answer, though we ask nothing
+        return _failed(None, _RequestError(INVALID_REQUEST, "a request has a method"))
+    if "id" not in message:
+        return None  # a notification: none changes anything here
+    request_id = message["id"]
+    if not isinstance(request_id, (str, int)) or isinstance(request_id, bool):
+        return _failed(None, _RequestError(INVALID_REQUEST, "an id is a text or a whole number"))
+    params = message.get("params")
+    try:
+        result = _result(served, message["method"], params if isinstance(params, dict) else {})
+    except _RequestError as refused:
+        return _failed(request_id, refused)
+    except Exception as error:  # a host that answers nonsense
+        return _failed(
+            request_id, _RequestError(INTERNAL_ERROR, f"the call failed ({type(error).__name__})")
+        )
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def _result(served: Served, method: str, params: Message) -> Message:
+    meta = params.get("_meta")
+    if method == "initialize":
+        # for an unknown one the latest: the client decides if it accepts that
+        wanted = params.get("protocolVersion")
+        version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
+        told = {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO}
+        return {**told, "instructions": INSTRUCTIONS}
+    if not isinstance(meta, dict) or _VERSION_KEY not in meta:
+        return {} if method == "ping" else _served(served, method, params)
+    if meta[_VERSION_KEY] not in MODERN_VERSIONS:
+        data = {
+            "supported": [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS],
+            "requested": meta[_VERSION_KEY],
+        }
+        raise _RequestError(UNSUPPORTED_VERSION, "unsupported protocol version", data)
+    if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
+        raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
+    if method == "server/discover":
+        versions = [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS]
+        found = {
+            "supportedVersions": versions,
+            "capabilities": _CAPABILITIES,
+            "instructions": INSTRUCTIONS,
+        }
+    else:
+        found = _served(served, method, params, is_modern=True)
+    cacheable = {} if method == CALL else _CACHEABLE
+    return {"resultType": "complete", **found, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
+
+
+def _served(served: Served, method: str, params: Message, *, is_modern: bool = False) -> Message:
+    """Answer a request that both forms of the protocol share; only in the modern one with values
+    beside the text, since earlier clients give them to the model in its place."""
+    if method == "tools/list":
+        return {
+            "tools": [
+                {
+                    "name": tool.name,
+                    "title": tool.title,
+                    "description": tool.description,
+                    "inputSchema": tool.schema,
+                    "annotations": tool.annotations,
+                    **({"outputSchema": tool.output} if is_modern and tool.output else {}),
+                }
+                for tool in served.tools
+            ]
+        }
+    if method != CALL:
+        raise _RequestError(METHOD_NOT_FOUND, f"no method {method[:80]}")
+    name = params.get("name")
+    if name not in [tool.name for tool in served.tools]:
+        raise _RequestError(INVALID_PARAMS, f"no tool {str(name)[:80]!r}")
+    answer = served.call(str(name), params.get("arguments"))
+    values = {"structuredContent": answer.data} if is_modern and answer.data is not None else {}
+    return {
+        "content": [{"type": "text", "text": answer.text}],
+        **values,
+        "isError": answer.is_error,
+    }
+
+
+def _failed(request_id: object, refused: _RequestError) -> Message:
+    return {"jsonrpc": "2.0", "id": request_id, "error": refused.error}
+
+
+def serve_this_process(served: Served) -> None:
+    """Serve on stdin and stdout. All other output of the process goes to stderr."""
+    sink = plain_output(sys.stdout).of_protocol()
+    sys.stdout = sys.stderr
+    serve(served, sys.stdin.buffer, sink)

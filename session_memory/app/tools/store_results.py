@@ -1,0 +1,83 @@
+"""Results of the tools from what was found in a store, one's own or a team's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...common.text.format import one_line
+from ...history.store.values import TOOL_ROLE, Hit
+from ...memory.format import is_by_agent
+from ...sessions.transcripts.entries import Entry, ToolUse
+from .values import SearchResult, team_id
+
+if TYPE_CHECKING:
+    from ...history.store.values import Conversation, StoredEntry
+    from ...memory.memory_index import IndexedMemory
+
+
+def found_message(hit: Hit) -> SearchResult:
+    """Convert a hit to the tools' form."""
+    entry, conversation = hit.entry, hit.conversation
+    seconds = None if entry.timestamp is None else entry.timestamp / 1000
+    name = f"{conversation.home}: {conversation.title}" if conversation.home else conversation.title
+    where = ", ".join(
+        filter(None, (f"conversation {conversation.id}", one_line(conversation.origin)))
+    )
+    return SearchResult(
+        conversation.session_id, name, entry.tool or entry.role, seconds, hit.snippet, where
+    )
+
+
+def worked_on(conversation: Conversation, line: str) -> SearchResult:
+    """Convert a conversation with the line that sums it up."""
+    seconds = None if conversation.last_message_at is None else conversation.last_message_at / 1000
+    where = f"conversation {conversation.id}"
+    return SearchResult(
+        conversation.session_id, conversation.title, "session", seconds, line, where
+    )
+
+
+def found_memory(memory: IndexedMemory) -> SearchResult:
+    """Convert a memory."""
+    seconds = None if memory.at is None else memory.at / 1000
+    notes = [
+        *(["noted by an agent, not by the user"] if is_by_agent(memory) else []),
+        *memory.doubts,
+    ]
+    said = memory.text or (memory.quote and f'"{memory.quote}"')
+    text = "\n".join(filter(None, (said, f"({'; '.join(notes)})" if notes else "")))
+    _, session, conversation, *_ = memory.origins[-1] if memory.origins else (None, "", "")
+    known = ", ".join([f"memory {memory.id}", *([memory.path] if memory.path else [])])
+    where = f"conversation {conversation}, {known}" if conversation else known
+    return SearchResult(str(session), memory.title, "memory", seconds, text, where)
+
+
+def of_team(found: Hit | IndexedMemory) -> SearchResult:
+    """Convert a hit or memory in a team's store, with its owner and place."""
+    if isinstance(found, Hit):
+        told, one = found_message(found), found.conversation
+        role = f"{told.role} of {one.who}, in {one.cwd}"
+        return told._replace(role=role, session_id=team_id(one.id), conversation="")
+    origin = found.origins[-1]
+    return found_memory(found)._replace(
+        role=f"memory of {found.who}, in {origin.directory}",
+        session_id=team_id(origin.conversation),
+        conversation=f"memory {found.id}",
+    )
+
+
+def entry_of(items: list[StoredEntry]) -> Entry:
+    """Convert the items of a message to an entry."""
+    said = [item for item in items if item.role != TOOL_ROLE]
+    text = "\n\n".join([item.text for item in said])
+    tools = tuple(
+        [ToolUse(item.tool, item.text, item.kind) for item in items if item.role == TOOL_ROLE]
+    )
+    at = items[0].timestamp
+    return Entry(
+        said[0].role if said else "assistant",
+        text,
+        tools=tools,
+        timestamp=None if at is None else at / 1000,
+        cwd=items[0].cwd,
+    )

@@ -1,0 +1,100 @@
+"""Upkeep's pending work for a store, and the strategies' spending, as values."""
+
+import time
+from contextlib import closing
+from itertools import groupby
+from typing import NamedTuple
+
+from ...common.text.format import counted
+from ...common.text.sanitize import for_prompt
+from ...common.text.timestamps import now_milliseconds
+from ...history.prices import all_prices, cost
+from ...history.store.ingest.intake import pending
+from ...history.store.ingest.sources import FOREIGN
+from ...history.store.location import StoreLocation
+from ...history.store.sqlite.engine import SqliteStore
+from ...history.store.sqlite.queue import Retry, StoredQueue
+from ...history.store.sqlite.queue_database import day_of
+from ...history.store.sqlite.queue_file import UnreadableQueueError
+from ...memory.runner import settings_of
+
+WEEK_DAYS = 7
+_DAY_MILLISECONDS = 24 * 3600 * 1000
+
+
+class Waiting(NamedTuple):
+    """Pending work: the files with new content and its bytes; the number of pending conversations
+    by strategy; the strategies whose conversations wait for a retry, and why; the files that cannot
+    be ingested, each with the reason."""
+
+    files: int
+    bytes: int
+    conversations: dict[str, int]
+    retries: list[str]
+    unread: dict[str, str]
+
+
+class Spent(NamedTuple):
+    """The strategies' spending: tokens today (UTC) and in the last seven days, and dollars for the
+    latter as far as prices are known; `unpriced` are the models without a price."""
+
+    tokens_today: int
+    tokens: int
+    dollars: float
+    dollars_today: float
+    unpriced: list[str]
+
+
+def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent | None, list[str]]:
+    """Return what is not done yet and what the strategies spent, as far as the queue can be read;
+    and why it cannot. Raises DatabaseError."""
+    new = pending(store, [one for one in location.watched if one.is_expected()])
+    unread = {
+        f"{one.root}/{key}": one.problem
+        for home in sorted({one.home for one in location.watched})
+        for key, one in store.unread_files(home).items()
+        if one.problem != FOREIGN
+    }
+    try:
+        each, retries, spent = _in_queue(location)
+    except UnreadableQueueError as error:
+        return Waiting(new.files, new.bytes, {}, [], unread), None, [f"{error}; {error.hint}"]
+    return Waiting(new.files, new.bytes, each, retries, unread), spent, []
+
+
+def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent]:
+    now = now_milliseconds()
+    with closing(StoredQueue(location.database, location.rules)) as queue:
+        strategies = settings_of(location).strategies
+        each = {id: len(queue.waiting(id, now, location.homes)) for id in strategies}
+        retries = [
+            line
+            for id in strategies
+            for line in retry_lines(queue.retries(id, now, location.homes))
+        ]
+        week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
+        today = queue.accounts.by_model(day_of(now))
+    prices = all_prices(settings_of(location).prices)
+    costs = {usage.model: cost(usage, prices) for usage in week}
+    spent = Spent(
+        sum(usage.tokens for usage in today),
+        sum(usage.tokens for usage in week),
+        sum(dollars or 0.0 for dollars in costs.values()),
+        sum(cost(usage, prices) or 0.0 for usage in today),
+        sorted(model for model, dollars in costs.items() if dollars is None),
+    )
+    return each, retries, spent
+
+
+def retry_lines(retries: list[Retry]) -> list[str]:
+    """Return a line for each strategy with conversations to retry: how many, when the next is due,
+    why."""
+    lines = []
+    for strategy, waiting in groupby(retries, key=lambda one: one.strategy):
+        first, *others = waiting
+        wait = counted(len(others) + 1, "conversation waits", "conversations wait")
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(first.at / 1000))
+        lines.append(
+            f"{strategy}: {wait} for a retry, the next at {when}: {for_prompt(first.problem)}"
+        )
+    return lines

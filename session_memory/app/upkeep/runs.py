@@ -1,0 +1,156 @@
+"""The log of upkeep's last runs for a home: `upkeep.json` beside the home's log."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...awareness.events.upkeep_start import INTERVAL_SECONDS, lock_file
+from ...common.errors import LockedError
+from ...common.system.files import Closing, is_locked, lock, read_whole, write_atomically
+from ...common.system.json import decode, encode
+from ...history.store.location import StoreLocation
+from ...sessions.settings.homes import Home
+
+FILE = "/upkeep.json"
+KEPT_RUNS = 20
+BROKEN_OFF = "it was ended before it was done"
+
+
+@dataclass
+class UpkeepRun:
+    """One run: `began` and `ended` (0.0 for not yet) in seconds since the epoch; `cpu_seconds`; the
+    number of `files` with new content and its `bytes`; the number of `archived` conversations, of
+    `kept` sessions with something new and of `memories` made. `is_cut_short`: the limit left work
+    undone. `stopped` maps strategies that could not continue to the reason; `problem` is the run's
+    error ('' for none)."""
+
+    began: float
+    ended: float = 0.0
+    cpu_seconds: float = 0.0
+    files: int = 0
+    bytes: int = 0
+    archived: int = 0
+    kept: int = 0
+    memories: int = 0
+    is_cut_short: bool = False
+    stopped: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+class RunLog:
+    """The last runs of a home, the oldest first. All new sessions were archived at
+    `archived_until`, all of the history at `history_archived_at`, in seconds since the epoch. A
+    corrupt file is empty."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.state_dir + FILE
+        self.runs: list[UpkeepRun] = []
+        self.archived_until = 0.0
+        self.history_archived_at = 0.0
+        try:
+            found: Any = decode(read_whole(self._path).decode())
+            self.archived_until = float(found["archived_until"])
+            self.history_archived_at = float(found.get("history_archived_at", 0.0))
+            self.runs = [_run_of(values) for values in found["runs"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+
+    def save(self) -> None:
+        """Write the last KEPT_RUNS. Raises OSError."""
+        self.runs = self.runs[-KEPT_RUNS:]
+        content = {
+            "archived_until": self.archived_until,
+            "history_archived_at": self.history_archived_at,
+            "runs": [vars(run) for run in self.runs],
+        }
+        write_atomically(self._path, encode(content).encode())
+
+    def note_broken_off(self) -> None:
+        """Mark unfinished runs as interrupted. Call it only if no run is in progress."""
+        for run in self.runs:
+            if not run.ended and not run.problem:
+                run.problem = BROKEN_OFF
+
+
+class UpkeepRuns(NamedTuple):
+    """The `mode` of upkeep, the process id of the watcher (0 for none), the past runs, the oldest
+    first, and the earliest time of the next in seconds since the epoch (0.0 for now)."""
+
+    mode: str
+    watcher: int
+    runs: list[UpkeepRun]
+    not_before: float
+
+
+def past_runs(home: Home) -> list[UpkeepRun]:
+    """Return the last runs of a home, the oldest first."""
+    log = RunLog(home)
+    if not (os.path.exists(lock_file(home)) and is_locked(lock_file(home))):
+        log.note_broken_off()
+    return log.runs
+
+
+def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
+    """Return the runs for the store's home."""
+    home = location.home
+    try:
+        status = os.stat(lock_file(home))
+        not_before = status.st_mtime + INTERVAL_SECONDS if status.st_size else 0.0
+    except OSError:
+        not_before = 0.0
+    return UpkeepRuns(
+        home.settings().upkeep, watcher_of(location.database), past_runs(home), not_before
+    )
+
+
+def _run_of(values: dict[str, Any]) -> UpkeepRun:
+    run = UpkeepRun(float(values["began"]))
+    for name, default in vars(run).items():
+        value = values.get(name, default)
+        setattr(run, name, value if type(value) is type(default) else type(default)(value))
+    return run
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and its finished children."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+WAIT_SECONDS = 1.0  # longer than `watcher_of` holds it
+UNKNOWN = -1
+
+
+@contextmanager
+def watch_lock(database: str) -> Iterator[None]:
+    """Hold the lock of a store until the block ends. Raises LockedError, OSError."""
+    try:
+        held = lock(_lock_file(database), WAIT_SECONDS)
+    except LockedError:
+        raise LockedError(
+            f"{database}: process {watcher_of(database)} watches it already"
+        ) from None
+    with Closing(held):
+        write_atomically(_process_file(database), str(os.getpid()).encode())
+        yield
+
+
+def watcher_of(database: str) -> int:
+    """Return the id of the process that watches a store; UNKNOWN if it does not say, 0 if there is
+    none."""
+    if not os.path.lexists(_lock_file(database)) or not is_locked(_lock_file(database)):
+        return 0
+    try:
+        return int(read_whole(_process_file(database)))
+    except (OSError, ValueError):
+        return UNKNOWN
+
+
+def _lock_file(database: str) -> str:
+    return f"{os.path.dirname(database)}/watch.lock"
+
+
+def _process_file(database: str) -> str:
+    return f"{os.path.dirname(database)}/watch.pid"

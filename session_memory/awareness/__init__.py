@@ -1,0 +1,1 @@
+"""Updates about other sessions for a prompt, a call and a sub-agent."""

@@ -1,0 +1,309 @@
+"""Collisions for a tool call: over the files that the call is about to edit; and conflicts in them.
+
+A turn may go on for half an hour without a prompt. What others did since the last one is found from
+the state that the prompt left, which is only read here, not locked or written."""
+
+from __future__ import annotations
+
+from ...common.system.files import is_file, without_links
+from .call_log import ActionIndex, CallLog, edited_key
+from .changes import OwnSession, changed_sessions, conflicts_stamp, seen_until
+from .state import COLLISIONS, LAST, KnownState, is_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ...common.system.git import Worktree
+    from ...sessions.settings.compiled import Settings
+    from ...sessions.transcripts.entries import Session
+    from .collisions import Findings, Others
+    from .collisions.facts import Fact
+    from .collisions.working_set import CollisionState
+    from .state import Cursors
+    from .status_line import Edit
+
+    SettledLine = tuple[str, float, bool]  # the key of a fact, until when, and if it was reported
+
+
+class CallDelivery:
+    """Text to report with a call, '' for none, the `reason` to ask the user before it, '' for none,
+    and the newest `edit` in it for a status line; `is_start` says that a sub-agent is told at its
+    start. For use in a `with` block. It counts as reported when the block ends without an
+    exception. During the block nothing is reported with another call of the session."""
+
+    def __init__(
+        self,
+        log: CallLog,
+        text: str = "",
+        settled: list[SettledLine] | None = None,
+        edit: Edit | None = None,
+    ) -> None:
+        self.text = text
+        self.edit = edit
+        self.reason = ""
+        self.is_start = False
+        self._log = log
+        self._settled = settled or []
+
+    def acquire(self) -> None:
+        """Keep other calls of the session from reporting until the block ends. Raises LockedError,
+        OSError."""
+        self._log.acquire()
+
+    def settle(self, key: str, time: float, *, is_reported: bool = False) -> None:
+        """Settle another key when the block ends. Raises LockedError, OSError."""
+        self._log.acquire()
+        self._settled.append((key, time, is_reported))
+
+    def settled(self, beginning: str, time: float) -> list[str]:
+        """Return the rest of the keys that begin so and are settled until `time`."""
+        found = self._log.settled.items()
+        return [
+            key[len(beginning) :]
+            for key, until in found
+            if key.startswith(beginning) and until >= time
+        ]
+
+    def __enter__(self) -> CallDelivery:
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        try:
+            if error_type is None:
+                self._log.add(self._settled, for_prompts=self.is_start)
+        finally:
+            self._log.release()
+
+
+class CallSearch:
+    """Search for collisions of the `calls` of one `agent`, each the path of the file that it is
+    about to edit and its id ('' if unknown), with what `sessions` did since the last update of the
+    session `own`; at the start of a sub-agent, which knows of no update, also before. `agent` is ''
+    for the session's own. `now` is in seconds since the epoch."""
+
+    def __init__(
+        self,
+        own: OwnSession,
+        calls: Sequence[tuple[str, str]],
+        agent: str,
+        sessions: list[Session],
+        settings: Settings,
+        now: float,
+        *,
+        is_start: bool = False,
+    ) -> None:
+        self._own = own
+        self._agent = agent
+        self._call_ids = {call_id for _, call_id in calls if call_id}
+        self._paths = list(dict.fromkeys([without_links(path) for path, _ in calls]))
+        self._sessions = sessions
+        self._settings = settings
+        self._now = now
+        reported = {} if is_start else _reported_cursors(own)
+        self._content = reported.get(COLLISIONS, "")
+        self._cursors = {
+            key: one for key, one in reported.items() if isinstance(one, dict) and is_whole(one)
+        }
+        self._updated = self._cursors.get(own.key, {}).get("at", 0.0)
+        # As far back as a prompt reads sessions without a cursor: a call that was made before the
+        # last prompt may be written after it, and what did not fit there waits.
+        self._oldest = max(
+            now - settings.first_sight_seconds, seen_until(self._cursors.get(own.key, {}), now)
+        )
+        self._log = CallLog(own.cursor_file, self._agent, now)
+        self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
+
+    def delivery(self, introduction: str, limit: int) -> CallDelivery:
+        """Return the text to report, in at most `limit` characters with the `introduction`. Raises
+        LockedError if another call is reporting, OSError if the log cannot be written."""
+        self._index.read_on(self._own, self._sessions, self._now, self._oldest)
+        # sessions that may have done something to one of the files that is not settled
+        concerned = []
+        for one in self._sessions:
+            latest = [
+                about for path in self._paths for about in self._index.latest(one.key, path).items()
+            ]
+            if any([time > self._log.settled.get(about, 0.0) for about, time in latest]):
+                concerned.append(one)
+        conflicts = self._conflicts() if conflicts_stamp(self._own) else []
+        if not (concerned or conflicts):
+            return CallDelivery(self._log)
+        others, answered = self._read_again(concerned) if concerned else ([], set())
+        facts, settled = self._search(answered, others) if concerned else ([], {})
+        try:
+            self._log.acquire()
+            known = self._log.settled  # by now another call may have reported the same
+            facts = [
+                one
+                for one in facts
+                if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)
+            ]
+            room = limit - len(introduction)
+            lines, reported, edit = self._lines(facts, others, room)
+            told: list[str] = []
+            if conflicts:
+                from .conflicts import lines_about
+
+                room -= sum([len(line) + 1 for line in lines])
+                more, told = lines_about(conflicts, self._log.settled, self._now, room)
+                lines += more
+        except BaseException:
+            self._log.release()
+            raise
+        keys = {one.key for one in reported}
+        left_out = {one.key for one in facts} - keys
+        done = [(key, time, key in keys) for key, time in settled.items() if key not in left_out]
+        done += [(one.key, one.own_time, True) for one in reported if one.key not in settled]
+        done += [(key, self._now, True) for key in told]
+        return CallDelivery(self._log, introduction + "\n".join(lines) if lines else "", done, edit)
+
+    def _conflicts(self) -> list[dict[str, Any]]:
+        """Return the conflicts in the files that the agent was not told of."""
+        from .conflicts import of_files
+
+        known = (
+            () if self._agent else self._cursors.get(self._own.key, {}).get("conflicts_told", ())
+        )
+        asked = (self._own, self._paths, self._now)
+        found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
+        return [
+            one for one in found if one["key"] not in known and one["key"] not in self._log.settled
+        ]
+
+    def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
+        """Return what those sessions did since the last prompt, as far as the rules permit, and the
+        keys of those for which that did not fail."""
+        from .forks import drop_copies
+        from .new_entries import read_changed
+        from .report import reports_of
+
+        own = self._own
+        changed = changed_sessions(concerned, self._cursors, self._oldest, own)
+        read, _ = read_changed(own, changed, self._cursors, self._now, self._oldest, len(changed))
+        found = reports_of(
+            drop_copies(read, self._sessions, self._cursors, own), own, self._settings, self._now
+        )
+        others = [(report, new) for report, new in found if report is not None]
+        return others, {new.session.key for _, new in found}
+
+    def _search(self, answered: set[str], others: Others) -> tuple[list[Fact], dict[str, float]]:
+        """Return the facts, and by the keys of the log up to when they settle what the `answered`
+        sessions did."""
+        from .collisions import Known, find
+
+        facts: list[Fact] = []
+        until: dict[str, float] = {}
+        for worktree, paths in self._by_worktree():
+            known = Known(
+                self._own,
+                self._own_state(paths),
+                worktree,
+                self._log.settled,
+                self._now,
+                self._oldest,
+            )
+            found = find(known, others, paths)
+            if known.state.draws:
+                from .collisions.coin import is_held
+
+                found.facts = [
+                    one for one in found.facts if not is_held(one, known.state, found.evidence)
+                ]
+            facts += found.facts
+            for session in answered - found.failed:
+                for path in paths:
+                    until.update(self._settled_by(found, session, path))
+        return facts, {
+            key: time for key, time in until.items() if time > self._log.settled.get(key, 0.0)
+        }
+
+    def _settled_by(self, found: Findings, session: str, path: str) -> dict[str, float]:
+        """Return up to when all is known that a session did to a file: up to now, unless some calls
+        are not over."""
+        from .actions import EDIT, GIT, REMOVE
+
+        actions, waiting = found.actions.get(session, []), found.open_actions.get(session, [])
+        until = {}
+        for key, latest in self._index.latest(session, path).items():
+            kinds = (EDIT, REMOVE) if key == edited_key(session, path) else (GIT,)
+            about = [
+                one
+                for one in actions
+                if one.kind in kinds
+                and (one.kind == GIT or one.path == path or path.startswith(f"{one.path}/"))
+            ]
+            times = [one.time for one in about if one not in waiting]
+            is_over = len(times) == len(about)
+            until[key] = max([*times, latest if is_over else 0.0], default=0.0)
+        return until
+
+    def _by_worktree(self) -> list[tuple[Worktree | None, list[str]]]:
+        from ...common.system.git import find_worktree
+
+        found: dict[str, tuple[Worktree | None, list[str]]] = {}
+        for path in self._paths:
+            worktree = find_worktree(path.rpartition("/")[0], self._own.user_dir)
+            found.setdefault(worktree.git_dir if worktree else "", (worktree, []))[1].append(path)
+        return list(found.values())
+
+    def _own_state(self, paths: list[str]) -> CollisionState:
+        """Return what the agent did to the files before, and what was reported to it: of a
+        sub-agent its own."""
+        from .actions import actions_of, is_of_agent, sub_agent_actions
+        from .collisions.evidence import Evidence
+        from .collisions.working_set import CollisionState, WorkingSet, resolve_symlinks
+        from .new_entries import read_own
+
+        own = self._own
+        state = CollisionState(self._content, self._updated)
+        offsets = {} if self._agent else dict(state.sub_agents)
+        actions = sub_agent_actions(own.sub_agents(), own.runtime, offsets, self._oldest)
+        if self._agent:
+            state.working_set, state.reported = WorkingSet(self._updated), {}
+            actions = [one for one in actions if is_of_agent(one.transcript, self._agent)]
+        elif is_file(own.path):
+            cursor = self._cursors.get(own.key, {})
+            known = cursor if "tail" in cursor else None
+            actions += actions_of(read_own(own, known, self._now, self._oldest).entries)
+        resolve_symlinks(actions)
+        actions = [
+            one for one in actions if one.path in paths and one.call_id not in self._call_ids
+        ]
+        # Copilot CLI names no call: those without a result are this one, or wait like it
+        if not self._call_ids:
+            results = Evidence({"": own.runtime}, {"": own.path}, None, own.user_dir)
+            actions = [
+                one for one in actions if not one.call_id or results.end("", one)[0] is not None
+            ]
+        state.working_set.add(sorted(actions, key=lambda action: action.time))
+        return state
+
+    def _lines(
+        self, facts: list[Fact], others: Others, room: int
+    ) -> tuple[list[str], list[Fact], Edit | None]:
+        if not facts:
+            return [], [], None
+        from .collisions.facts import lines_of, newest_edit, reports_by_key
+
+        worktree = self._by_worktree()[0][0]
+        directory = worktree.root if worktree and worktree.root else self._own.directory
+        reports = reports_by_key(others)
+        lines, reported = lines_of(facts, reports, directory, self._now, room)
+        return lines, reported, newest_edit(reported, reports, directory)
+
+
+def _reported_cursors(own: OwnSession) -> Cursors:
+    """Return the cursors behind all that prompts reported, without the lock: the file is replaced
+    in one step."""
+    try:
+        known = KnownState(own.cursor_file)
+    except OSError:
+        return {}
+    cursors = known.of(own.key)
+    if "cursors" not in cursors.get(LAST, ()):
+        return cursors
+    from .delivery import as_reported
+
+    return as_reported(cursors)

@@ -1,0 +1,378 @@
+"""Log of a session's tool calls: one append-only file beside its state, with the collisions that
+were reported with them, and an index of what the other sessions edited since the last prompt.
+
+A line is JSON, in one of two forms:
+
+    ["", "edited discord /srv/app.py", 1790000000.5, true]
+    {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py":
+    1790000000.5}, ...}
+
+The first has the agent ('' for the session's own, else a sub-agent; PROMPTS for what the start of a
+sub-agent told, and prompts need not repeat), the key of a collision, a time up to which it
+needs no report, and if it was reported. The second replaces earlier ones of the same index and
+session. The index is a cache: a report is made from the transcripts, by the current rules. The file
+has its own lock, so that no call waits for a prompt. Reported collisions are appended under the
+lock, index lines without it. A time in the future was noted by a clock that was ahead: it does not
+count."""
+
+from __future__ import annotations
+
+from ...common.system.files import Closing, lock, open_own, os, read_at, read_whole
+from ...common.system.json import decode, encode
+from ...common.text.paths import ANY
+from .actions import (
+    EDIT,
+    GIT,
+    NAMED,
+    REMOVE,
+    FileAction,
+    actions_elsewhere,
+    actions_of,
+    is_read_only,
+    sub_agent_actions,
+)
+from .changes import OwnSession, changed_sessions
+from .state import LAST_SECOND, LOCK_WAIT_SECONDS, are_cursors, is_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ...sessions.transcripts.entries import Session
+    from ...sessions.transcripts.lines import Cursor
+    from .new_entries import Budget, NewEntries
+
+    ReportedLine = tuple[str, str, float, bool]
+
+EDITED = "edited"
+PROMPTS = " prompts"  # no agent has such a name
+MEMORY = "memory "  # begins the key of a memory
+# a longer file keeps the later half of its reports, and as much of the index
+LOG_BYTES = 128 * 1024
+MOST_PATHS = 1000  # of one session
+MOST_NAMES = 200
+SUFFIX = ".calls"
+_INDEX = b'{"index": '
+
+
+def edited_key(session: str, path: str) -> str:
+    """Return the key of the fact that a session edited a file."""
+    return f"{EDITED} {session} {path}"
+
+
+def _named(name: str) -> str:
+    """Return the key of the commands that may have written any file of this name."""
+    return f"{NAMED} {name}"
+
+
+def git_key(session: str, path: str) -> str:
+    """Return the key under which git commands of a session on a file are settled."""
+    return f"{GIT} {session} {path}"
+
+
+def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
+    """Return up to when a prompt need not report something again, by its key: a call of the
+    session's own agent, or the start of a sub-agent, has done so."""
+    lines = [one for one in _reported_lines(_read(_path(cursor_file))) if one[0] in ("", PROMPTS)]
+    return {key: time for _, key, time, is_reported in lines if is_reported and time <= now}
+
+
+def forget_calls(cursor_file: str, names: set[str]) -> None:
+    """Delete the log of a session with one of these names. From another log, delete the index,
+    whose cursors have titles, and the lines about these sessions, which have paths. Raises
+    LockedError, OSError."""
+    path = _path(cursor_file)
+    content = _read(path)
+    if content and path.rpartition("/")[2].removesuffix(SUFFIX) in names:
+        os.unlink(path)
+    elif content:
+        log = CallLog(cursor_file)
+        log.acquire()
+        try:
+            log.forget(names)
+        finally:
+            log.release()
+
+
+class CallLog:
+    """The log of one session. `settled` says by key up to when collisions of an `agent` need no
+    report; times after `now` do not count."""
+
+    def __init__(self, cursor_file: str, agent: str = "", now: float = LAST_SECOND) -> None:
+        self.now = now
+        self._path = _path(cursor_file)
+        self._agent = agent
+        self._descriptor: int | None = None
+        self._content = _read(self._path)
+        self.settled = self._settled()
+
+    def acquire(self) -> None:
+        """Take the lock, and read what other calls have appended. Raises LockedError, OSError."""
+        if self._descriptor is None:
+            self._descriptor = lock(self._path, LOCK_WAIT_SECONDS)
+            self._content = read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size)
+            self.settled = self._settled()
+
+    def add(self, lines: list[tuple[str, float, bool]], *, for_prompts: bool = False) -> None:
+        """Append what is settled, and if it was reported; `for_prompts` too, not only for the
+        agent. Does nothing without the lock. Raises OSError."""
+        agents = (self._agent, PROMPTS) if for_prompts else (self._agent,)
+        values = [
+            [agent, key, min(time, self.now), is_told]
+            for agent in agents
+            for key, time, is_told in lines
+        ]
+        if self._descriptor is not None and values:
+            self._append(values)
+            if os.fstat(self._descriptor).st_size > LOG_BYTES:
+                self.shorten()
+
+    def add_index(self, lines: list[dict[str, object]]) -> None:
+        """Append lines of an index. Raises OSError."""
+        if lines:
+            self._append(lines)
+
+    def index_lines(self, name: str) -> list[dict[str, object]]:
+        """Return the last line of each session in the index `name`."""
+        found: dict[bytes, bytes] = {}
+        begin = b'%s"%s", ' % (_INDEX, name.encode())
+        for line in self._content.split(b"\n"):
+            if line.startswith(begin):
+                found[line.partition(b', "cursor": ')[0]] = line
+        lines = []
+        for line in found.values():
+            try:
+                lines.append(decode(line.decode()))
+            except ValueError:
+                continue
+        return [line for line in lines if isinstance(line, dict)]
+
+    def shorten(self) -> None:
+        """Keep the later half of the reports, and as much of the index. Needs the lock. Raises
+        OSError."""
+        kept: list[bytes] = []
+        heads: set[bytes] = set()
+        rooms = [LOG_BYTES // 2, LOG_BYTES // 4]
+        for line in reversed(self._all_lines()):
+            is_index = line.startswith(_INDEX)
+            head = line.partition(b', "cursor": ')[0]
+            if len(line) < rooms[is_index] and (not is_index or head not in heads):
+                heads.add(head)
+                kept.append(line)
+                rooms[is_index] -= len(line) + 1
+        self._replace(kept[::-1])
+
+    def forget(self, names: set[str]) -> None:
+        """Delete the index, and the reports about sessions of these names. Needs the lock. Raises
+        OSError."""
+        lines = [line for line in self._all_lines() if line]
+        reports = [report for line in lines for report in _reported_lines(line)]
+        kept = [encode(report).encode() for report in reports if not _is_about(report[1], names)]
+        if len(kept) < len(lines):
+            self._replace(kept)
+
+    def _all_lines(self) -> list[bytes]:
+        assert self._descriptor is not None
+        return read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size).split(b"\n")
+
+    def _replace(self, lines: list[bytes]) -> None:
+        assert self._descriptor is not None
+        os.ftruncate(self._descriptor, 0)
+        os.lseek(self._descriptor, 0, 0)
+        os.write(self._descriptor, b"\n".join(lines))
+
+    def release(self) -> None:
+        """Release the lock, if it is held."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _append(self, values: Iterable[object]) -> None:
+        # Each line begins with its line feed: what stands before may have been cut off.
+        content = b"".join([b"\n" + encode(value).encode() for value in values])
+        with Closing(open_own(self._path, os.O_WRONLY | os.O_APPEND)) as descriptor:
+            os.write(descriptor, content)
+
+    def _settled(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for agent, key, time, _ in _reported_lines(self._content):
+            if agent == self._agent and time <= self.now:
+                found[key] = max(time, found.get(key, 0.0))
+        return found
+
+
+class ActionIndex:
+    """Index of the other sessions' edits: of each session the cursor and, in `edited`, by path the
+    time of its last edit; under GIT that of its last git command, under `named NAME` of a command
+    that may have written a file NAME. Actions of sub-agents count as their session's."""
+
+    def __init__(self, log: CallLog, name: str, known: Mapping[str, Cursor]) -> None:
+        """`known` are the cursors of the last prompt: what lies before them is not needed. Without
+        any, all is kept."""
+        self._log = log
+        self._name = name
+        self.cursors: dict[str, Cursor] = {}
+        # of the sessions that did something since the last prompt
+        self.edited: dict[str, dict[str, float]] = {}
+        self._offsets: dict[str, int] = {}
+        for line in log.index_lines(name):
+            try:
+                self._load(line)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                continue
+        for key, cursor in known.items():
+            if "tail" in cursor:
+                self._advance(key, cursor)
+
+    def read_on(
+        self,
+        own: OwnSession,
+        sessions: list[Session],
+        now: float,
+        oldest: float,
+        budget: Budget | None = None,
+    ) -> None:
+        """Read what the sessions did since, those without a cursor since `oldest`, within the
+        `budget`. Raises OSError if the log cannot be written."""
+        changed = changed_sessions(sessions, self.cursors, oldest, own)
+        new_keys: set[str] = set()
+        if changed:
+            from .new_entries import Budget, read_changed
+
+            read, _ = read_changed(
+                own, changed, self.cursors, now, oldest, len(changed), budget or Budget()
+            )
+            own.deadline.attempt_each(read, self._add_new, lambda new: new.session.path)
+            new_keys = {new.session.key for new in read}
+        transcripts: dict[str, list[str]] = {}
+        for session in sessions:
+            if session.key in self.edited:
+                transcripts[session.key] = own.sub_agents_of(session)
+                asked = (own, session, transcripts[session.key], oldest)
+                if own.deadline.attempt(session.path, self._read_sub_agents, *asked):
+                    new_keys.add(session.key)
+        self._log.add_index(
+            [self._line(key, transcripts.get(key, ())) for key in new_keys if key in self.edited]
+        )
+
+    def latest(self, session: str, path: str) -> dict[str, float]:
+        """Return by the keys of the log when a session last edited or removed a file, a directory
+        above it or its copy in another worktree of the repository, and when it last ran a git
+        command that may change something; 0 for never."""
+        found = self.edited.get(session, {})
+        times, above, name = [0.0], path, path[path.rfind("/") :]
+        times += [found.get(_named(written), 0.0) for written in (name[1:], ANY)]
+        while found and above:
+            times.append(found.get(above, 0.0))
+            above = above.rpartition("/")[0]
+        copies = [at for at in found if at.endswith(name) and at != path]
+        if copies:
+            from ...common.system.git import copied_to
+
+            times += [found[at] for at in copied_to(path, copies)]
+        return {edited_key(session, path): max(times), git_key(session, path): found.get(GIT, 0.0)}
+
+    def _advance(self, key: str, cursor: Cursor) -> None:
+        """Replace the cursor by a prompt's unless it has read as far, and drop what the prompt has
+        read."""
+        known = self.cursors.get(key, {})
+        if (
+            known.get("inode") == cursor.get("inode")
+            and known.get("offset", -1) >= cursor["offset"]
+        ):
+            return
+        # What a prompt left unread is older than what it has seen.
+        behind = 0 if "unread" in cursor else cursor.get("seen", 0)
+        found = {path: time for path, time in self.edited.pop(key, {}).items() if time > behind}
+        self.cursors[key] = cursor
+        if found:
+            self.edited[key] = found
+
+    def _read_sub_agents(
+        self, own: OwnSession, session: Session, transcripts: list[str], oldest: float
+    ) -> bool:
+        offsets = dict(self._offsets)
+        self._add(
+            session.key, sub_agent_actions(transcripts, own.runtime_of(session), offsets, oldest)
+        )
+        before, self._offsets = self._offsets, offsets
+        return before != offsets
+
+    def _add_new(self, new: NewEntries) -> None:
+        root = new.session.team_root
+        self._add(
+            new.session.key,
+            actions_elsewhere(new.entries, root) if root else actions_of(new.entries),
+        )
+        self.cursors[new.session.key] = new.cursor
+
+    def _add(self, key: str, actions: list[FileAction]) -> None:
+        found = self.edited.setdefault(key, {})
+        for action in actions:
+            is_git = action.kind == GIT and bool(action.words) and not is_read_only(action.words)
+            path = action.path if action.kind in (EDIT, REMOVE) else GIT if is_git else ""
+            path = _named(action.path) if action.kind == NAMED else path
+            if path:
+                found[path] = max(min(action.time, self._log.now), found.pop(path, 0.0))
+
+    def _line(self, key: str, transcripts: Iterable[str]) -> dict[str, object]:
+        # by whether only a name is known
+        times: dict[bool, list[tuple[str, float]]] = {False: [], True: []}
+        for path, time in self.edited[key].items():
+            times[path.startswith(_named(""))].append((path, time))
+        return {
+            "index": self._name,
+            "session": key,
+            "cursor": _without_titles(self.cursors.get(key, {})),
+            "edited": dict(times[True][-MOST_NAMES:] + times[False][-MOST_PATHS:]),
+            "sub_agents": {
+                path: self._offsets[path] for path in transcripts if path in self._offsets
+            },
+        }
+
+    def _load(self, line: dict[str, object]) -> None:
+        cursor, edited, offsets = line["cursor"], line["edited"], line["sub_agents"]
+        if are_cursors({"": cursor}) and is_whole(cursor):  # type: ignore[arg-type]
+            key = str(line["session"])
+            times = [(str(path), float(time)) for path, time in edited.items()]  # type: ignore[attr-defined]
+            self.edited[key] = {path: time for path, time in times if time <= self._log.now}
+            self._offsets.update({str(path): int(at) for path, at in offsets.items()})  # type: ignore[attr-defined]
+            self.cursors[key] = cursor  # type: ignore[assignment]
+
+
+def _without_titles(cursor: Cursor) -> Cursor:
+    """Return a cursor with no title's words: a rule may hide the session, and nothing here is told
+    by its title."""
+    kept = {name: value for name, value in cursor.items() if name != "own_title"}
+    # without one the head would be read again
+    return {**kept, "title": [0, "-"]} if "title" in kept else kept
+
+
+def _is_about(key: str, names: set[str]) -> bool:
+    """Check if the key of a collision names one of these sessions, in whatever runtime it is."""
+    session = key.partition(" ")[2].partition(" ")[0]
+    return bool(names & {session, session.rpartition(":")[2]})
+
+
+def _path(cursor_file: str) -> str:
+    return cursor_file.removesuffix(".json") + SUFFIX
+
+
+def _read(path: str) -> bytes:
+    try:
+        return read_whole(path)
+    except OSError:
+        return b""
+
+
+def _reported_lines(content: bytes) -> list[ReportedLine]:
+    """Return the lines that are as they were written."""
+    found: list[ReportedLine] = []
+    for line in content.split(b"\n"):
+        if line.startswith(b"["):
+            try:
+                agent, key, time, is_reported = decode(line.decode())
+                found.append((str(agent), str(key), float(time), is_reported is True))
+            except (ValueError, TypeError):
+                continue
+    return found

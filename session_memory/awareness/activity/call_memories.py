@@ -1,0 +1,109 @@
+"""Memories about the file or the git command of a tool call, from the index that prompts read
+(`prompt_memories`).
+
+A decision, a preference or a rejection that names files, directories or git commands has three more
+columns there:
+
+    [..., places, said, sessions]
+
+`places` are what it names: `$git push`, `^src/db.py` for a file of the repository, `^src/db/` for a
+directory of it, `/db.py` for any file with a path that ends so. The index lists the memory by the
+last part of each. `said` is the quotation, with who said it when, and `sessions` those that it
+comes from: they know it."""
+
+from __future__ import annotations
+
+from .memory_index import found_in, listed_in, value_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from typing import Any
+
+CHARACTERS = 300  # with a call, the introduction included
+COMMAND, ROOTED = "$", "^"
+_COLUMNS = 11  # of a memory that names something
+
+
+def key_of(place: str) -> str:
+    """Return the key by which the index lists a place."""
+    return (
+        place
+        if place.startswith(COMMAND)
+        else f"/{place.rstrip('/').rpartition('/')[2].lstrip(ROOTED)}"
+    )
+
+
+def git_commands(command: str) -> list[str]:
+    """Return the places of the git commands in a shell command: `$git push`."""
+    found, before = [], ""
+    for word in command.split():
+        if before == "git":
+            found.append(f"{COMMAND}git {word}")
+        before = word
+    return found
+
+
+def about_calls(
+    directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own: Collection[str] = ()
+) -> list[tuple[str, str]]:
+    """Return the memories in `directory` about calls, each the path of a file with '', or a
+    directory with the command that is run there: the key of each, and the line that tells it, those
+    about a single file first. Those that come from a session known as one of `own` are left out.
+    Raises as `found_in`."""
+
+    def find(descriptor: int, head: bytes) -> list[tuple[list[Any], list[tuple[str, str]]]]:
+        found: dict[int, list[tuple[str, str]]] = {}
+        for path, command in calls:
+            parts = [f"/{part}" for part in path.split("/") if part]
+            for key in git_commands(command) if command else parts:
+                for at in listed_in(descriptor, head, key)[1:]:
+                    found.setdefault(at, []).append((path, command))
+        return [(value_at(descriptor, at), of) for at, of in found.items()]
+
+    named = [(memory, of) for memory, of in found_in(directory, find) if len(memory) == _COLUMNS]
+    ranked = [
+        (_rank(memory, of, user_dir), memory)
+        for memory, of in named
+        if not {*own}.intersection(memory[10])
+    ]
+    best = sorted([one for one in ranked if one[0]], key=lambda one: one[0])
+    return [(memory[1], memory[9]) for _, memory in best]
+
+
+def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int:
+    """Return how closely a memory is about the calls: 1 for a file or command, more for a
+    directory; 0 for not."""
+    from ...common.system.git import find_worktree, head_of
+
+    projects, branch, places = memory[4], memory[7], memory[8]
+    ranks = []
+    for path, command in calls:
+        at = path if command else path.rpartition("/")[0]
+        worktree = find_worktree(at, user_dir)
+        project, root = (worktree.common_dir, worktree.root) if worktree else ("", "")
+        if not worktree:
+            project = root = next((one for one in projects if f"{path}/".startswith(f"{one}/")), "")
+        if project not in projects or (
+            branch and not (worktree and branch == head_of(worktree.git_dir))
+        ):
+            continue
+        inside = path.removeprefix(root)
+        named = git_commands(command)
+        for place in places:
+            is_named = (
+                place in named
+                if place.startswith(COMMAND)
+                else not command and _is_at(place, inside)
+            )
+            if is_named:
+                ranks.append(2 if place.endswith("/") else 1)
+    return min(ranks, default=0)
+
+
+def _is_at(place: str, path: str) -> bool:
+    """Check if a file, at a path that begins with `/` below its root, is what a place names."""
+    if place.startswith(ROOTED):
+        place = f"/{place[1:]}"
+        return path.startswith(place) if place.endswith("/") else path == place
+    return path.endswith(place)

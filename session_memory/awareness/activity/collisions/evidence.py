@@ -1,0 +1,389 @@
+"""Evidence of a suspected collision, from transcripts, files and git: each question is asked
+once."""
+
+from __future__ import annotations
+
+from ....common.system.files import (
+    Opened,
+    is_regular,
+    is_symlink,
+    os,
+    read_at,
+    read_whole,
+    status_at,
+)
+from ....common.system.git import (
+    HeadMove,
+    Worktree,
+    branch_moves,
+    commit_of,
+    find_worktree,
+    head_moves,
+)
+from ....common.system.json import objects_in
+from ....sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
+from ....sessions.transcripts.entries import FAILED, NOTHING
+from ....sessions.transcripts.lines import last_line_end, lines_forward, windows_backward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ....common.system.git_objects import GitIndex, GitObjects
+    from ....sessions.runtimes import Runtime
+    from ..actions import FileAction
+
+RESULT_BYTES = 64 * 1024 * 1024  # searched behind a call for its result
+# searched before a record for its call, if the record was written when that was over
+CALL_BYTES = 2 * 1024 * 1024
+# most results stand close behind their call, and the calls close to each other
+WINDOW_BYTES = 64 * 1024
+NEAR_BYTES = 4 * 1024
+LOG_SECONDS = 1.5  # the log of HEAD has whole seconds, and is written a moment later
+_EXACT_SECONDS = 1e-6  # a number of seconds as a float is no more exact
+LARGEST_FILE = 1024 * 1024  # compared with what was written
+
+
+def grain_of(time: float) -> float:
+    """Return how much later the time of a file may have been, in seconds: some file systems have
+    whole seconds (HFS+, NFS and SMB of some servers), every other one (FAT) or hundredths
+    (exFAT)."""
+    if abs(time - round(time)) < _EXACT_SECONDS:
+        return 1.0 + (round(time) % 2 == 0)
+    return 0.01 if abs(time * 100 - round(time * 100)) < 100 * _EXACT_SECONDS else 0.0
+
+
+class Evidence:
+    """Answers for one prompt or call. `paths` and `runtimes` are the transcripts and the runtimes
+    by the key of their session, '' for this session; `worktree` is this session's."""
+
+    def __init__(
+        self,
+        runtimes: Mapping[str, Runtime],
+        paths: Mapping[str, str],
+        worktree: Worktree | None,
+        user_dir: str,
+    ) -> None:
+        self._runtimes = runtimes
+        self._paths = paths
+        self._worktree = worktree
+        self._user_dir = user_dir
+        self._ends: dict[tuple[str, str], tuple[float | None, bool, bool]] = {}
+        self._begins: dict[tuple[str, str, int], float] = {}
+        self._is_own_worktree: dict[str, bool] = {}
+        self._moves: list[HeadMove] | None = None
+        self._behind: float | None = None
+        self._windows: dict[str, tuple[int, bytes]] = {}
+        self._index: GitIndex | None = None
+        self._objects: GitObjects | None = None
+        self._found: dict[tuple[str, str], str | None] = {}
+
+    def end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
+        """Return when the result of a call came, None if it has not, and if the call failed."""
+        time, has_failed, _ = self._end(session, action)
+        return time, has_failed
+
+    def outcome(self, session: str, action: FileAction, *, is_last: bool) -> str:
+        """Return NOTHING for a call that did not run, an edit or a read that failed, or a last call
+        that has no result yet; FAILED for a command that ran and failed; else ''."""
+        end, has_failed, _ = self._end(session, action)
+        if (is_last and end is None) or not self.is_done(session, action):
+            return NOTHING
+        return FAILED if has_failed else ""
+
+    def is_done(self, session: str, action: FileAction) -> bool:
+        """Check if a call may have had its effect: a command that failed may have had it before."""
+        _, has_failed, has_run = self._end(session, action)
+        return has_run if action.is_command else not has_failed
+
+    def _end(self, session: str, action: FileAction) -> tuple[float | None, bool, bool]:
+        """Return when the result of a call came, if the call failed, and if it ran."""
+        key = session, action.call_id
+        if key not in self._ends:
+            self._ends[key] = (
+                self._find_end(session, action) if action.call_id else (None, False, True)
+            )
+        return self._ends[key]
+
+    def began(self, session: str, action: FileAction) -> float:
+        """Return when a call was made: its record may have been written only at its end."""
+        key = session, action.transcript, action.offset
+        if key not in self._begins:
+            path = action.transcript or self._paths.get(session, "")
+            runtime = self._runtimes.get(session)
+            began = (
+                runtime.call_began(_lines_back(path, action.offset)) if runtime and path else None
+            )
+            self._begins[key] = action.time if began is None else min(began, action.time)
+        return self._begins[key]
+
+    def ended(self, session: str, action: FileAction) -> float:
+        """Return when a call ended; when it was made if that is unknown."""
+        end, _ = self.end(session, action)
+        return action.time if end is None else end
+
+    def modified(self, path: str, *, is_moved: bool = False) -> float | None:
+        """Return when the file was last modified, at the earliest; None if there is none, 0 if it
+        is not a regular file. A moved file keeps its mtime, but not its ctime."""
+        times = self._modified(path, is_moved)
+        return times[0] if times else None
+
+    def modified_until(self, path: str, *, is_moved: bool = False) -> float:
+        """Return when the file was last modified, at the latest: the same as `modified`, except if
+        the file system has whole seconds, or a clock that is behind ours. 0 if there is none."""
+        times = self._modified(path, is_moved)
+        return times[1] if times else 0.0
+
+    def _modified(self, path: str, is_moved: bool) -> tuple[float, float] | None:
+        status = status_at(path, follow_symlinks=False)
+        if status is None:
+            return None
+        if not is_regular(status) and not (is_moved and is_symlink(status)):
+            return 0.0, 0.0
+        time = max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
+        behind = self._seconds_behind()
+        if behind:
+            return time + behind - LOG_SECONDS, time + behind + LOG_SECONDS + grain_of(time)
+        return time, time + grain_of(time)
+
+    def is_older(self, path: str, since: float) -> bool:
+        """Check if nothing about a file has changed since a time, by the clock of the file
+        system."""
+        status = status_at(path, follow_symlinks=False)
+        changed = max(status.st_mtime, status.st_ctime) if status else since
+        return changed + grain_of(changed) < since
+
+    def _seconds_behind(self) -> float:
+        """Return by how much the clock of the file system is behind ours, 0 if nothing shows that:
+        the log of HEAD was not written before the time in its last line."""
+        if self._behind is None:
+            moves = self.moves()
+            status = (
+                status_at(self._worktree.git_dir + "/logs/HEAD")
+                if self._worktree and moves
+                else None
+            )
+            behind = moves[-1].time - status.st_mtime - grain_of(status.st_mtime) if status else 0.0
+            self._behind = behind if behind > LOG_SECONDS else 0.0
+        return self._behind
+
+    def may_have_gone(self, path: str, since: float) -> bool:
+        """Check if a missing file may have been removed since a time: its directory has changed
+        since."""
+        directory = path.rpartition("/")[0]
+        status = None
+        while directory and status is None:
+            status = status_at(directory)
+            directory = directory.rpartition("/")[0]
+        if status is None:
+            return True
+        behind = self._seconds_behind()
+        return (
+            status.st_mtime + grain_of(status.st_mtime) + behind + (LOG_SECONDS if behind else 0.0)
+            >= since
+        )
+
+    def is_as_written(self, path: str, action: FileAction) -> bool:
+        """Check if a file still has the content that this session's own call wrote, if that wrote
+        all of it."""
+        written_in = action.transcript or self._paths[""]
+        try:
+            start, window = self._windows.get(written_in, (0, b""))
+            end = window.find(b"\n", action.offset - start) if start <= action.offset else -1
+            near = window[action.offset - start : end] if end >= 0 else b""
+            line = near or next(_lines_from(written_in, action.offset), b"")
+            found = objects_in(line)
+            edits = self._runtimes[""].records.edits(found[0], action.call_id) if found else []
+            is_whole = len(edits) == 1 and not edits[0][0]
+            return is_whole and read_whole(path, LARGEST_FILE) == edits[0][1].encode()
+        except (OSError, UnicodeError):
+            return False
+
+    def is_in_worktree(self, directory: str) -> bool:
+        """Check if a directory is in this session's worktree; if it has none, in none either."""
+        if directory not in self._is_own_worktree:
+            own, found = self._worktree, find_worktree(directory, self._user_dir)
+            self._is_own_worktree[directory] = (found and found.git_dir) == (own and own.git_dir)
+        return self._is_own_worktree[directory]
+
+    def staged(self, paths: list[str]) -> dict[str, str]:
+        """Return the files that the index has as they are on disk, with the names of their
+        objects."""
+        if self._index is None and self._worktree:
+            from ....common.system.git_objects import GitIndex
+
+            self._index = GitIndex(self._worktree)
+        return self._index.as_they_are(paths) if self._index else {}
+
+    def in_index(self, path: str) -> str | None:
+        """Return the name of the object that the index has at an absolute path: '' for none, None
+        if unknown."""
+        if self._worktree is None or not path.startswith(self._worktree.root + "/"):
+            return None
+        self.staged([])
+        return self._index.at(path) if self._index else None
+
+    def is_tracked(self, path: str) -> bool:
+        """Check if git may know a file, or one below a directory, in the index or in the commit
+        checked out."""
+        return bool(self._object(self._head_commit(), path) != "" or self.in_index(path) != "")
+
+    def is_staged(self, path: str) -> bool:
+        """Check if the index may have another content of a file than the commit that is checked
+        out."""
+        committed, staged = self._object(self._head_commit(), path), self.in_index(path)
+        return committed is None or staged is None or committed != staged
+
+    def moves(self) -> list[HeadMove]:
+        """Return the moves of HEAD of this worktree at the end of its log."""
+        if self._moves is None:
+            self._moves = head_moves(self._worktree.git_dir, 0.0) if self._worktree else []
+        return self._moves
+
+    def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
+        """Return the moves of the branch that is checked out since a time which the log of HEAD
+        does not have: another worktree made them, or a command that moves branches alone."""
+        here = {(move.before, move.after) for move in self.moves() if move.branches is None}
+        moves = branch_moves(self._worktree, branch, since) if self._worktree and branch else []
+        return [
+            move
+            for move in moves
+            if move.before != move.after and (move.before, move.after) not in here
+        ]
+
+    def head_written(self) -> float:
+        """Return when HEAD was last made to name another branch or commit; 0 if unknown."""
+        status = status_at(self._worktree.git_dir + "/HEAD") if self._worktree else None
+        return status.st_mtime if status else 0.0
+
+    def is_in_repository(self, directory: str) -> bool:
+        """Check if a directory is in a worktree of this session's repository."""
+        worktree = find_worktree(directory, self._user_dir)
+        return bool(
+            worktree and self._worktree and worktree.common_dir == self._worktree.common_dir
+        )
+
+    def has_changed(self, move: HeadMove, path: str) -> bool | None:
+        """Check if the commit that HEAD moved to changed a file; None if unknown."""
+        before = self._object(move.before, path) if move.before.strip("0") else ""
+        after = self._object(move.after, path)
+        return None if before is None or after is None else before != after
+
+    def object_after(self, move: HeadMove, path: str) -> str | None:
+        """Return the name of a file's object in the commit that HEAD moved to; None if unknown."""
+        return self._object(move.after, path)
+
+    def is_as_committed(self, path: str) -> bool | None:
+        """Check if a file is as the commit has it that is checked out; None if git cannot tell."""
+        committed = self._object(self._head_commit(), path)
+        if committed is None:
+            return None
+        status = status_at(path, follow_symlinks=False)
+        if status is None or not committed:
+            return status is None and not committed
+        if self.staged([path]).get(path) == committed:
+            return True
+        try:
+            content = read_whole(path, LARGEST_FILE)
+        except OSError:
+            return False
+        from ....common.system.git_objects import blob_name
+
+        return blob_name(content, len(committed)) == committed
+
+    def lacks_replacement(self, path: str, command: str) -> bool:
+        """Check if a command line only substitutes, and a file has nothing of that."""
+        if "sed" not in command and "perl" not in command:
+            return False
+        from ....common.text.shell_written import has_replaced_nothing
+
+        try:
+            return has_replaced_nothing(command, read_whole(path, LARGEST_FILE).decode())
+        except (OSError, UnicodeError):
+            return False
+
+    def _head_commit(self) -> str:
+        """Return the name of the commit that is checked out; '' if unknown."""
+        if self._worktree is None:
+            return ""
+        moves = self.moves()
+        return commit_of(self._worktree) or (moves[-1].after if moves else "")
+
+    def _object(self, commit: str, path: str) -> str | None:
+        """Return the name of the object that a commit has at an absolute path."""
+        key = commit, path
+        if key not in self._found:
+            if not commit or not self._worktree or not path.startswith(self._worktree.root + "/"):
+                return None
+            if self._objects is None:
+                from ....common.system.git_objects import GitObjects
+
+                self._objects = GitObjects(self._worktree.common_dir)
+            self._found[key] = self._objects.at(commit, path[len(self._worktree.root) + 1 :])
+        return self._found[key]
+
+    def _find_end(self, session: str, action: FileAction) -> tuple[float | None, bool, bool]:
+        path = action.transcript or self._paths.get(session, "")
+        # A call that wrote several files has a result for each; we number their ids.
+        wanted = action.call_id.partition(":")[0].encode("utf-8", "replace")
+        if session not in self._runtimes or not wanted:
+            return None, False, True
+        records, whose = self._runtimes[session].records, SUB_AGENTS if action.transcript else 0
+        for line in self._lines_from(path, action.offset, wanted):
+            if records.prefilter(line, RESULTS):
+                for record in objects_in(line):
+                    for event in records.events(record, 0, RESULTS | whose):
+                        if isinstance(event, CallResult) and event.call_id == action.call_id:
+                            return (
+                                event.time or records.time(record),
+                                event.has_failed,
+                                event.has_run,
+                            )
+        return None, False, True
+
+    def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
+        """Yield the lines from `offset` on that contain `wanted`, the near ones from a window that
+        is read once."""
+        start, window = self._windows.get(path, (0, b""))
+        end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
+        if not start <= offset < end:
+            start, window = offset, b""
+            try:
+                with Opened(path) as descriptor:
+                    window = read_at(descriptor, offset, offset + WINDOW_BYTES)
+            except OSError:
+                pass
+            self._windows[path] = start, window
+        at = window.find(wanted, offset - start)
+        end = window.find(b"\n", at) if at >= 0 else -1
+        while end >= 0:
+            yield window[window.rfind(b"\n", 0, at) + 1 : end]
+            at = window.find(wanted, end + 1)
+            end = window.find(b"\n", at) if at >= 0 else -1
+        if len(window) == WINDOW_BYTES:  # there is more
+            yield from _lines_from(path, offset, wanted)
+
+
+def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
+    """Yield the complete lines of a transcript from `offset` on that contain `wanted`, within
+    RESULT_BYTES."""
+    try:
+        with Opened(path) as descriptor:
+            size = min(os.fstat(descriptor).st_size, offset + RESULT_BYTES)
+            end = last_line_end(descriptor, offset, size, RESULT_BYTES)
+            for _, line in lines_forward(descriptor, offset, end or offset):
+                if wanted in line:
+                    yield line[:-1]
+    except OSError:
+        return
+
+
+def _lines_back(path: str, offset: int) -> Iterator[bytes]:
+    """Yield the line at `offset` and those before it, the last first, within CALL_BYTES."""
+    yield next(_lines_from(path, offset), b"")
+    try:
+        with Opened(path) as descriptor:
+            for lines in windows_backward(descriptor, 0, offset, CALL_BYTES):
+                yield from [line for _, line in reversed(lines)]
+    except OSError:
+        return

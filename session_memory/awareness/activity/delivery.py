@@ -1,0 +1,347 @@
+"""Delivery of an update: prepare, print, commit; and later its acknowledgement by the transcript.
+
+The new state is written beside the old one before the update is printed, and replaces it
+afterwards: a hook killed in between repeats the update. If the session's own transcript shows it,
+as that of a runtime does which records injected text, the state is replaced before: then the
+transcript proves what arrived.
+
+The last delivery is kept among the cursors of the session, under LAST, as a cursor at the end of
+the transcript then:
+
+    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "prompt": "<id>",
+    "process": "4711",
+     "misses": 0, "cursors": {...}}
+
+`cursors` are those that moved with the update, and the state of collisions. They count once the
+transcript shows that the agent got the text: its record is there, and the conversation goes on from
+it. A prompt that is cancelled before the answer leaves its record beside the conversation. If
+nothing follows it yet, the process decides: the same one has cancelled it, another one has resumed
+the conversation with it. An update that the agent did not get is repeated, all of it; but not to a
+prompt of the same turn, since the record may come as late as the turn's end. A resolved delivery
+has `acknowledged` in place of `cursors`.
+
+A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
+the runtime that records none: after MOST_MISSES of these in a row the cursors count at once. The
+same holds without a transcript, or from the first on if the same process continues.
+
+The record stands up to 30 KB behind the former end of the transcript; 70 KB if a prompt was typed
+while the agent worked, plus the results of tools before it, of which one may have 350 KB; some MB
+if images were pasted. So the search, which reads WINDOW_BYTES at once, continues until an answer
+shows that nothing more will come, at most for MOST_BYTES. Nearly always the record is in the first
+window, and a lost one would stand at the end of the file: neither reads far. If MOST_BYTES end the
+search (20 ms), the update is repeated, and the log says why."""
+
+from __future__ import annotations
+
+from ...common.system.files import Opened, is_file, os, read_at
+from ...common.system.json import objects_in
+from ...sessions.runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, Injected, ParentLink
+from ...sessions.transcripts.entries import Entry
+from ...sessions.transcripts.lines import id_checksum
+from .state import LAST, MEMORIES, are_cursors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ...sessions.runtimes import Runtime
+    from ...sessions.transcripts.lines import Cursor
+    from .changes import OwnSession
+    from .state import Cursors, StateFile
+    from .updates import Update
+
+WINDOW_BYTES = 256 * 1024
+MOST_BYTES = 16 * 1024 * 1024
+MOST_MISSES = 3
+ARRIVED = "arrived"
+UNANSWERED = "unanswered"  # its record is there, and nothing follows it
+LOST = "lost"
+UNRECORDED = "unrecorded"
+NO_TRANSCRIPT = "no transcript"
+UNSHOWN = "unshown"  # the process goes on, and writes none
+
+
+class Delivery:
+    """An update on its way to the session `own`, under the lock of its state. For use in a `with`
+    block: at its end the update counts as delivered, unless an exception ends it. `text` is None
+    for nothing, `edit` as in Update."""
+
+    def __init__(self, own: OwnSession, file: StateFile, update: Update) -> None:
+        self.text = update.text
+        self.edit = update.edit
+        self._own = own
+        self._file = file
+        self._update = update
+        self._is_prepared = self._is_over = False
+
+    def __enter__(self) -> Delivery:
+        return self
+
+    @property
+    def state(self) -> Cursors:
+        """The state of the session after the update."""
+        return self._update.cursors or self._file.cursors.get(self._own.key, {})
+
+    def is_first_to_answer(self, prompt: str) -> bool:
+        """Check that no other copy of our hook, such as a plugin beside an install, has answered
+        this prompt; if one has, nothing is delivered now. Raises OSError."""
+        is_first = self._file.is_first_to_answer(prompt)
+        self._is_over = not is_first
+        return is_first
+
+    def prepare(self, memories: Iterable[str] = ()) -> None:
+        """Write the new state beside the old one, with the ids of the injected `memories`. Raises
+        OSError."""
+        update, cursors = self._update, self._file.cursors
+        is_changed = update.cursors is not None or self._file.was_corrupt
+        is_changed = is_changed or update.standstill not in (None, self._file.standstill)
+        if update.cursors is not None:
+            cursors[self._own.key] = update.cursors
+        if memories:
+            own = cursors.setdefault(self._own.key, {})
+            own[MEMORIES] = [*own.get(MEMORIES, ()), *memories]
+        if is_changed or memories:
+            self._file.prepare(update.standstill)
+            self._is_prepared = True
+
+    def commit_first(self) -> None:
+        """Commit before printing if the transcript will show the update. Raises OSError."""
+        last = (self._update.cursors or {}).get(LAST, {})
+        if "cursors" in last and self._update.is_shown:
+            self._commit()
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        try:
+            if error_type is None and not self._is_over:
+                self._commit()
+        finally:
+            self._file.close()
+
+    def _commit(self) -> None:
+        if not self._is_prepared:
+            self.prepare()
+        if self._is_prepared:
+            self._file.commit()
+        self._is_over = True
+
+
+class Delivered:
+    """The last delivery: when, in seconds since the epoch; the `text`, None if the transcript does
+    not show it; and if it is `acknowledged`, None if that is not known yet."""
+
+    def __init__(self, at: float, text: str | None, acknowledged: bool | None) -> None:
+        self.at = at
+        self.text = text
+        self.acknowledged = acknowledged
+
+
+def kind_of_delivery(runtime: Runtime) -> str:
+    """Return the guarantee of delivery for sessions of a runtime, for people."""
+    if runtime.SHOWS_WHAT_WAS_TOLD:
+        return "as the agent saw it: what its transcript does not show is reported again"
+    return "at least once: its transcripts do not show what a hook injected"
+
+
+def with_last(before: Cursors, after: Cursors, text: str, own: OwnSession, now: float) -> Cursors:
+    """Return the cursors `before` with a note that `text` is delivered, after which the cursors
+    `after` hold."""
+    misses = before.get(LAST, {}).get("misses", 0)
+    last: Cursor = {
+        "offset": _size(own.path),
+        "file": own.path.rpartition("/")[2],
+        "text": id_checksum(text),
+        "at": now,
+        "prompt": own.prompt_id,
+        "process": own.process,
+        "misses": misses,
+    }
+    if misses >= MOST_MISSES:
+        return {**after, LAST: last}
+    last["cursors"] = {
+        key: cursor for key, cursor in after.items() if before.get(key) is not cursor
+    }
+    return {**before, LAST: last}
+
+
+def as_reported(cursors: Cursors) -> Cursors:
+    """Return the cursors behind all that was reported, even if it did not arrive."""
+    last = cursors.get(LAST, {})
+    return {**cursors, **last["cursors"]} if "cursors" in last and _is_whole(last) else cursors
+
+
+def resolved(cursors: Cursors, own: OwnSession) -> Cursors | None:
+    """Return the cursors in force of the session `own`: the same if its last delivery is resolved
+    already, None if the outcome of that is unknown. What is repeated without proof is noted for the
+    log."""
+    last = cursors.get(LAST)
+    if last is None or "acknowledged" in last or not own.path:
+        return cursors
+    if not _is_whole(last):
+        return {key: cursor for key, cursor in cursors.items() if key != LAST}
+    search = _searched(last, own)
+    outcome = _judged(search, last, own)
+    if not outcome:
+        return None
+    is_counted = "cursors" not in last
+    misses = last["misses"]
+    if outcome == ARRIVED:
+        misses = 0
+    elif outcome in (UNRECORDED, NO_TRANSCRIPT) and not is_counted:
+        misses += 1
+    note: Cursor = {key: last[key] for key in ("offset", "file", "text", "at")}
+    note.update(misses=misses, acknowledged=outcome == ARRIVED)
+    if outcome in (ARRIVED, UNSHOWN) and not is_counted:
+        return {**cursors, **last["cursors"], LAST: note}
+    if search.is_cut and not is_counted:
+        said = f"the last update is repeated: it is not in {MOST_BYTES >> 20} MB behind it"
+        own.deadline.notes.append(f"{own.path}: {said}")
+    return {**cursors, LAST: note}
+
+
+def delivered(cursors: Cursors, own: OwnSession) -> Delivered | None:
+    """Return the last delivery to the session `own`; None if unknown."""
+    last = cursors.get(LAST, {})
+    if "at" not in last or not _is_whole(last):
+        return None
+    search = _searched(last, own)
+    if "acknowledged" in last:
+        return Delivered(last["at"], search.text, last["acknowledged"])
+    is_known = search.outcome != UNANSWERED
+    return Delivered(last["at"], search.text, search.outcome == ARRIVED if is_known else None)
+
+
+def _is_whole(last: Cursor) -> bool:
+    """Check every part of the note."""
+    kinds = {"offset": int, "text": int, "misses": int, "file": str, "at": float}
+    return (
+        are_cursors(last.get("cursors", {}))
+        and all([type(last.get(key)) is kind for key, kind in kinds.items()])
+        and last["offset"] >= 0
+        and "/" not in last["file"]
+    )
+
+
+def _judged(search: DeliverySearch, last: Cursor, own: OwnSession) -> str:
+    """Return the outcome of the last delivery by what the transcript shows of it; '' if it is not
+    known yet."""
+    outcome = search.outcome
+    if not search.is_over and own.prompt_id and own.prompt_id == last.get("prompt"):
+        return ""
+    is_same_process = bool(own.process) and own.process == last.get("process")
+    if outcome == UNANSWERED:
+        return LOST if is_same_process else ARRIVED
+    is_unshown = outcome == NO_TRANSCRIPT and is_same_process and not own.keeps_transcript
+    return UNSHOWN if is_unshown else outcome
+
+
+class DeliverySearch:
+    """Search of the lines behind the former end of the transcript for the text with a checksum: the
+    `outcome` so far, and the `text` if found. `is_cut` says that there are more lines."""
+
+    def __init__(self, checksum: int, runtime: Runtime) -> None:
+        self.outcome = LOST
+        self.text: str | None = None
+        self.is_over = self.is_cut = False
+        self._checksum = checksum
+        self._records = runtime.records
+        # of the record that shows the text, and of those that go on from it
+        self._ids: set[str] = set()
+        self._has_prompt = self._has_failed = False
+
+    def read(self, line: bytes) -> None:
+        """Read the next line."""
+        if self._records.prefilter(
+            line, INJECTED | (MESSAGES | CALLS if self.text is None else LINKS)
+        ):
+            for record in objects_in(line):
+                if not self.is_over:
+                    self._read_record(record)
+
+    def _read_record(self, record: dict[str, Any]) -> None:
+        link, entry, has_text = None, None, False
+        for event in self._records.events(record, 0, MESSAGES | INJECTED | LINKS):
+            if isinstance(event, Injected):
+                self._has_failed = self._has_failed or not event.texts
+                has_text = has_text or self._is_in(event.texts)
+            elif isinstance(event, ParentLink):
+                link = event
+            elif isinstance(event, Entry):
+                entry = event
+        if has_text:
+            self.outcome = UNANSWERED
+            self._ids.add(link.id if link is not None else "")
+        elif self.text is not None:
+            if link is not None:
+                self._follow(link)
+        elif entry is not None:
+            self._read_entry(entry)
+
+    def _is_in(self, texts: tuple[str, ...]) -> bool:
+        for part in [part for text in texts for part in text.split("\n\n")]:
+            if id_checksum(part) == self._checksum:
+                self.text = part
+                return True
+        return False
+
+    def _follow(self, link: ParentLink) -> None:
+        """Check if the conversation continues from the text, or from before it."""
+        is_behind = link.parent_id in self._ids or "" in self._ids
+        if is_behind:
+            self._ids.add(link.id)
+        if link.is_message:
+            self._end(ARRIVED if is_behind else LOST)
+
+    def _read_entry(self, entry: Entry) -> None:
+        """Check if a prompt was answered without the text. A failed hook shows that the runtime
+        records hooks."""
+        if entry.role == "user":
+            self._has_prompt = True
+        elif self._has_prompt:
+            self._end(LOST if self._has_failed else UNRECORDED)
+
+    def _end(self, outcome: str) -> None:
+        self.outcome, self.is_over = outcome, True
+
+
+def _searched(last: Cursor, own: OwnSession) -> DeliverySearch:
+    """Return the outcome of the last delivery by the transcript of then: after a fork the session
+    continues in another. An unreadable transcript counts as none."""
+    search = DeliverySearch(last["text"], own.runtime)
+    path = f"{own.path.rpartition('/')[0]}/{last['file']}"
+    if (
+        not is_file(path)
+        or own.deadline.attempt(path, _look_through, path, last["offset"], search) is None
+    ):
+        search.outcome = NO_TRANSCRIPT
+    return search
+
+
+def _look_through(path: str, offset: int, search: DeliverySearch) -> bool:
+    """Search the lines of a transcript from `offset` on, within MOST_BYTES. Raises OSError."""
+    with Opened(path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        # Some runtimes rewrite the file as they open it.
+        start = offset if offset <= size else max(0, size - WINDOW_BYTES)
+        end = min(size, start + MOST_BYTES)
+        pieces: list[bytes] = []  # of a line that is longer than a window
+        while start < end and not search.is_over:
+            stop = min(end, start + WINDOW_BYTES)
+            whole, line_end, rest = read_at(descriptor, start, stop).rpartition(b"\n")
+            if line_end:
+                for line in b"".join([*pieces, whole]).split(b"\n"):
+                    search.read(line)
+                pieces = []
+            pieces.append(rest)
+            start = stop
+        if end == size:
+            search.read(b"".join(pieces))
+        search.is_cut = end < size and not search.is_over
+        return True
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

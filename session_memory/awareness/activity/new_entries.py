@@ -1,0 +1,401 @@
+"""New entries of the sessions that changed: from each cursor on, or at first sight those of the
+last hours."""
+
+from __future__ import annotations
+
+from ...common.system.files import Opened, os
+from ...common.text.format import one_line, shorten
+from ...common.text.sanitize import beginning, for_people
+from ...sessions.transcripts.entries import Entry, Session
+from ...sessions.transcripts.lines import (
+    first_line,
+    id_checksum,
+    last_line_end,
+    make_cursor,
+    resume_offset,
+    windows_backward,
+)
+from ...sessions.transcripts.reader import (
+    BRIEF_OWNER_BYTES,
+    FIRST_PROMPT_RANK,
+    USER_RANK,
+    TitleOwner,
+    TranscriptHead,
+    TranscriptReader,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from ...common.system.deadline import Deadline
+    from ...sessions.runtimes import Runtime
+    from ...sessions.transcripts.lines import Cursor
+    from .changes import Changed, OwnSession
+
+PROMPT_BYTES = 4 * 1024 * 1024  # decoded at most, about half of them of one session
+SKIPPED_BYTES = 64 * 1024 * 1024  # read at most: most of a transcript is not decoded
+BACK_BYTES = 2 * 1024 * 1024  # searched for copies
+MOST_UNREAD = 16  # parts of one transcript that are left for the next time
+# read of sessions that are seen first, if their last day is that long
+FIRST_SIGHT_BYTES = 1536 * 1024
+TITLE_CHARACTERS = 200
+PROMPT_CHARACTERS = 100  # of a request if it is the title
+SECRET_CHARACTERS = 400  # read beyond that, so that no secret is cut in two and missed
+# Parts of a cursor about the beginning of a transcript, and about what it has in common with
+# others.
+_OF_THE_START = ("start", "began", "compacted", "kin", "own_title")
+RECENT_IDS = 4  # of the last entries, which find their place in a rewritten file
+
+
+class Budget:
+    """Bytes that may still be `decoded` and `read`, of all transcripts; of one at most `of_one` are
+    decoded."""
+
+    def __init__(self, decoded: int = PROMPT_BYTES, read: int = SKIPPED_BYTES) -> None:
+        self.decoded = decoded
+        self.of_one = decoded // 2
+        self.read = read
+
+    @property
+    def is_spent(self) -> bool:
+        """Check if nothing more is read."""
+        return self.decoded <= 0 or self.read <= 0
+
+
+class NewEntries:
+    """New `entries` of `session` in file order, its `title` with its rank ('' for none), and the
+    `cursor` behind them, empty if no line was completed.
+
+    `runtime` is the session's. Bytes before the offset `lowest` were not read now, those before
+    `titled` were searched for titles. `is_partial` says that older entries were left unread, which
+    the cursor notes for the next time; `is_first_sight` that there was no cursor; `bytes_read` how
+    much was read; `unreadable` how many records could not be decoded."""
+
+    def __init__(self, session: Session, runtime: Runtime) -> None:
+        self.session = session
+        self.runtime = runtime
+        self.lowest = 0
+        self.titled = 0
+        self.cursor: Cursor = {}
+        self.entries: list[Entry] = []
+        self.title: tuple[int, str] = (FIRST_PROMPT_RANK, "")
+        self.is_partial = False
+        self.is_first_sight = False
+        self.bytes_read = 0
+        self.unreadable = 0
+
+
+def read_changed(
+    own: OwnSession,
+    changed: list[Changed],
+    cursors: Mapping[str, Cursor],
+    now: float,
+    oldest: float,
+    most: int,
+    budget: Budget | None = None,
+    *,
+    all_of: Collection[str] = (),
+) -> tuple[list[NewEntries], int]:
+    """Return the new entries of the first sessions, until `most` have some, PROMPT_BYTES were
+    decoded, SKIPPED_BYTES read or no time is left, and how many sessions were not read. A given
+    `budget` is the limit for all, also for sessions that are seen first; else it is for those with
+    the keys `all_of`, and others are read less far back."""
+    found: list[NewEntries] = []
+    deadline = own.deadline
+    first_sight_left = FIRST_SIGHT_BYTES if budget is None else budget.read
+    budget = budget or Budget()
+    with_entries = 0
+    for index, (session, _) in enumerate(changed):
+        if budget.is_spent or with_entries >= most:
+            return found, len(changed) - index
+        if deadline.is_over:
+            deadline.late.append(session.path)
+            return found, len(changed) - index
+        first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
+        new = NewEntries(session, own.runtime_of(session))
+        asked = (
+            new,
+            cursors.get(session.key),
+            now,
+            oldest,
+            None if session.key in all_of else first_sight,
+            budget,
+        )
+        if deadline.attempt(session.path, _read_session, *asked) is None:
+            continue
+        first_sight_left -= new.bytes_read * new.is_first_sight
+        with_entries += bool(new.entries)
+        if new.unreadable:
+            deadline.notes.append(
+                f"{session.path}: {new.unreadable} records could not be read and were skipped"
+            )
+        if new.cursor:
+            found.append(new)
+        else:
+            deadline.notes.append(
+                f"{session.path}: a line of more than {SKIPPED_BYTES} bytes is not complete yet"
+            )
+    return found, 0
+
+
+def may_have_news(own: OwnSession, session: Session, cursor: Cursor | None, oldest: float) -> bool:
+    """Check if the end of a transcript has an entry behind `cursor`, or without one since the time
+    `oldest`; True if a window is not enough to know. Raises OSError."""
+    with Opened(session.path) as descriptor:
+        status, runtime = os.fstat(descriptor), own.runtime_of(session)
+        start = (resume_offset(cursor, descriptor, status) if cursor else None) or 0
+        end = last_line_end(descriptor, start, status.st_size, SKIPPED_BYTES) or start
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        for lines in windows_backward(descriptor, start, end, SKIPPED_BYTES, reader.may_matter):
+            for entry in reader.backward(reversed(lines)):
+                return (entry.timestamp or oldest) >= oldest
+            if lines[0][0] > start:
+                return True
+        return False
+
+
+def read_own(own: OwnSession, cursor: Cursor | None, now: float, oldest: float) -> NewEntries:
+    """Return the new entries of the own transcript. Raises OSError."""
+    with Opened(own.path) as descriptor:
+        new = NewEntries(Session("", own.path), own.runtime)
+        _Reader(new, descriptor, Budget()).read(cursor, now, oldest, FIRST_SIGHT_BYTES)
+        return new
+
+
+def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
+    """Return the last entries of a transcript, back to the time `oldest`, within BACK_BYTES. Raises
+    OSError."""
+    with Opened(path) as descriptor:
+        reader = _Reader(
+            NewEntries(Session("", path), runtime), descriptor, Budget(read=BACK_BYTES)
+        )
+        end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, SKIPPED_BYTES)
+        return reader.read_back(0, end or 0, oldest)
+
+
+def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> dict[str, Cursor]:
+    """Return a cursor at the end of each of the sessions, by its key."""
+    cursors: dict[str, Cursor] = {}
+
+    def take(one: Changed) -> None:
+        with Opened(one[0].path) as descriptor:
+            status = os.fstat(descriptor)
+            end = last_line_end(descriptor, 0, status.st_size, SKIPPED_BYTES)
+            if end is not None:
+                cursors[one[0].key] = {
+                    **make_cursor(descriptor, status, end, int(now * 1e9)),
+                    "seen": now,
+                }
+
+    deadline.attempt_each(changed, take, lambda one: one[0].path)
+    return cursors
+
+
+def read_other_titles(new: NewEntries) -> None:
+    """Search once for a title in bytes that were never read: a rule may name a session by it.
+    Raises OSError."""
+    end = new.cursor["offset"]
+    # else all of it was read, but some owners were not searched for
+    if new.lowest or end <= BRIEF_OWNER_BYTES:
+        end = new.lowest
+    if new.entries and new.titled < end:
+        with Opened(new.session.path) as descriptor:
+            owner = TitleOwner(new.runtime.session_id_of(new.session.path), descriptor)
+            reader = TranscriptReader(new.runtime, first_line(descriptor), owner=owner)
+            reader.take_titles(descriptor, new.titled, end)
+        if reader.title[0] > new.title[0]:
+            new.title = kept_title(reader.title)
+            new.cursor["title"] = list(new.title)
+        new.titled = new.cursor["offset"]
+    new.cursor["titled"] = new.titled
+
+
+def kept_title(title: tuple[int, str]) -> tuple[int, str]:
+    """Return `title` in the form that cursors store: short, on one line, and without secrets."""
+    rank, text = title
+    longest = TITLE_CHARACTERS if rank > FIRST_PROMPT_RANK else PROMPT_CHARACTERS
+    return rank, shorten(
+        one_line(for_people(beginning(text, longest + SECRET_CHARACTERS))), longest
+    )
+
+
+def _read_session(
+    new: NewEntries,
+    cursor: Cursor | None,
+    now: float,
+    oldest: float,
+    first_sight: int | None,
+    budget: Budget,
+) -> bool:
+    with Opened(new.session.path) as descriptor:
+        reader = _Reader(new, descriptor, budget)
+        reader.read(cursor, now, oldest, first_sight)
+        if new.session.sub_agent_bytes and new.cursor:
+            new.cursor["sub_agents"] = new.session.sub_agent_bytes
+        if (new.entries or new.session.sub_agent_bytes) and new.cursor:
+            if "start" not in new.cursor:
+                reader.read_head()
+            if name := new.runtime.given_name(new.session.path):
+                new.title = kept_title((USER_RANK, name))
+                new.cursor["title"] = list(new.title)
+    return True
+
+
+class _Reader:
+    """Reads the open transcript of `new` within a budget."""
+
+    def __init__(self, new: NewEntries, descriptor: int, budget: Budget) -> None:
+        self._new = new
+        self._descriptor = descriptor
+        self._budget = budget
+        self._owner = TitleOwner(
+            new.runtime.session_id_of(new.session.path), descriptor, BRIEF_OWNER_BYTES
+        )
+        self._unread: list[list[float]] = []
+
+    def read(
+        self, cursor: Cursor | None, now: float, oldest: float, first_sight: int | None
+    ) -> None:
+        """Read behind `cursor` and what was left unread before; without one, what was written since
+        `oldest` (seconds since the epoch), of that, if given, about `first_sight` bytes, or more if
+        they hold no dialogue. A file that is not the cursor's is read from its end back to the last
+        entry that was seen."""
+        new, descriptor = self._new, self._descriptor
+        status = os.fstat(descriptor)
+        if cursor and "title" in cursor:
+            new.title = (cursor["title"][0], cursor["title"][1])
+        start = resume_offset(cursor, descriptor, status) if cursor else None
+        end = last_line_end(descriptor, start or 0, status.st_size, SKIPPED_BYTES)
+        if end is None:
+            return
+        if cursor and start is not None:
+            new.titled = cursor.get("titled", 0)
+            parsed = self.read_back(start, end, 0)
+            for low, high, since in reversed(cursor.get("unread", ())):
+                older = self.read_back(low, high, since, is_new=False)
+                parsed = _not_before(since, older) + parsed
+            new.entries = parsed
+        elif cursor:
+            seen, last_seen = cursor.get("seen") or oldest, cursor.get("ids", ())
+            parsed = self.read_back(0, end, seen)
+            new.entries = _behind(parsed, last_seen, seen)
+            if (
+                last_seen
+                and not new.entries
+                and not any(_is_among(entry, last_seen[-1:]) for entry in parsed)
+            ):
+                # Still being rewritten (Pi does that to its older files, line by line): missing
+                # entries are not new when they return.
+                at = make_cursor(descriptor, status, end, int(now * 1e9))
+                new.cursor = {**cursor, **{key: at[key] for key in ("size", "inode", "mtime")}}
+                return
+        else:
+            new.is_first_sight = True
+            parsed = self.read_back(0, end, oldest, first_sight)
+            new.entries = _not_before(oldest, parsed)
+        new.is_partial = new.is_partial and len(new.entries) == len(parsed)
+        new.cursor = make_cursor(descriptor, status, end, int(now * 1e9))
+        unread = sorted(self._unread)
+        if len(unread) > MOST_UNREAD:
+            unread[:2] = [[unread[0][0], unread[1][1], unread[0][2]]]
+        if unread:
+            new.cursor["unread"] = unread
+        self._remember(parsed, cursor or {})
+
+    def read_back(
+        self, start: int, end: int, since: float, enough: int | None = None, *, is_new: bool = True
+    ) -> list[Entry]:
+        """Return the entries in `[start, end)`, read from its end back to the time `since` (0 for
+        all) or, if given, until about `enough` bytes, 0 for the first dialogue. The rest is noted
+        as unread. `is_new` is false for a part that was left unread before."""
+        new, descriptor, budget = self._new, self._descriptor, self._budget
+        reader = TranscriptReader(new.runtime, first_line(descriptor), owner=self._owner)
+        entries: list[Entry] = []
+        lowest, is_enough = end, False
+        if not budget.is_spent:
+            for lines in windows_backward(descriptor, start, end, budget.read, reader.may_matter):
+                entries = list(reader.backward(reversed(lines)))[::-1] + entries
+                lowest = lines[0][0]
+                is_enough = any([since > (e.timestamp or since) for e in entries]) or (
+                    enough is not None and _is_much(entries, end - lowest, enough)
+                )
+                if is_enough or reader.decoded >= min(budget.decoded, budget.of_one):
+                    break
+        budget.decoded -= reader.decoded
+        budget.read -= end - lowest
+        new.bytes_read += end - lowest
+        if is_new:
+            new.lowest = lowest
+        new.unreadable += reader.unreadable
+        if lowest > start:
+            new.is_partial = True
+            if not is_enough:
+                self._unread.append([start, lowest, since])
+        if reader.title[0] >= new.title[0] + (not is_new):
+            new.title = kept_title(reader.title)
+        return entries
+
+    def read_head(self) -> None:
+        """Note in the cursor the first entry's id, the directory that the session was started in,
+        and the title: the best known, else the first prompt."""
+        new = self._new
+        head = TranscriptHead(new.runtime, self._descriptor, self._owner)
+        new.title = kept_title(head.best_title(new.title))
+        new.cursor["first"] = head.first_id
+        new.cursor["began"] = head.first_time
+        if head.begins_compacted:
+            new.cursor["compacted"] = True
+        new.cursor["start"] = for_people(head.cwd or (new.entries[0].cwd if new.entries else ""))
+        new.cursor["title"] = list(new.title)
+
+    def _remember(self, parsed: list[Entry], before: Cursor) -> None:
+        """Note in the new cursor the last ids, to compare a rewritten file with, and the title."""
+        new, cursor = self._new, self._new.cursor
+        ids = [
+            id_checksum(entry.id) if entry.id else _content_checksum(entry)
+            for entry in parsed[-RECENT_IDS:]
+        ]
+        cursor["ids"] = [*before.get("ids", ()), *ids][-RECENT_IDS:]
+        cursor["seen"] = max([entry.timestamp or 0 for entry in parsed] + [before.get("seen", 0)])
+        if new.title[1]:
+            cursor["title"] = list(new.title)
+            # else the head is read again, for the prompt that names a session without a title
+            if "first" in before:
+                cursor["first"] = before["first"]
+                cursor.update({key: before[key] for key in _OF_THE_START if key in before})
+
+
+def _not_before(oldest: float, entries: list[Entry]) -> list[Entry]:
+    """Return those of `entries` that are not older than the time `oldest`."""
+    return [entry for entry in entries if entry.timestamp is None or entry.timestamp >= oldest]
+
+
+def _is_much(entries: list[Entry], read: int, most: int) -> bool:
+    """Check if `entries`, in the last `read` bytes, are a dialogue, and one more window, twice as
+    large as all before it, would go beyond `most` bytes."""
+    if 3 * read < most:
+        return False
+    return any(e.role == "user" for e in entries) and any(
+        e.role == "assistant" and e.text for e in entries
+    )
+
+
+def _behind(entries: list[Entry], last_seen: Collection[int], seen: float) -> list[Entry]:
+    """Return the entries of a rewritten file behind the last in `last_seen`, else those not older
+    than `seen`."""
+    for index in range(len(entries) - 1, -1, -1):
+        if _is_among(entries[index], last_seen):
+            return entries[index + 1 :]
+    return _not_before(seen, entries)
+
+
+def _is_among(entry: Entry, checksums: Collection[int]) -> bool:
+    """Compare by id and by content: Pi adds ids to the entries of its oldest files."""
+    return (bool(entry.id) and id_checksum(entry.id) in checksums) or _content_checksum(
+        entry
+    ) in checksums
+
+
+def _content_checksum(entry: Entry) -> int:
+    return id_checksum(f"{entry.role} {entry.timestamp} {entry.text}")

@@ -1,0 +1,227 @@
+"""Memories relevant to a prompt, from their index (`memory_index`).
+
+The session's state keeps the keys of the injected memories until the session is compacted or
+left."""
+
+from __future__ import annotations
+
+from ...sessions.settings.compiled import stamp
+from .memory_index import INTRODUCTION, SHORTEST, SILENT_AT, composed, found_in, listed_in, value_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from .state import Cursors
+
+PROMPT_CHARACTERS, PROMPT_TERMS = 500, 24  # the rest of a longer prompt is ignored
+CANDIDATES = 12
+MOST_INJECTED = 3
+# How well a memory has to fit, found with `python -m bench.research.prompt_memories`: by the geometric mean
+# of the weight of the shared terms among its own and among the prompt's. A term weighs WHOLE at
+# most, and TELLING at least unless it is common in prompts about anything.
+TELLING = 56
+LEAST_WORTH, STRONG = 135, 0.28  # for two terms at least, one of which is telling
+LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # for terms none of which is
+
+_ENDINGS = {
+    "ments",
+    "ings",
+    "ment",
+    "ions",
+    "ing",
+    "ion",
+    "ers",
+    "ors",
+    "ed",
+    "er",
+    "or",
+    "es",
+    "ly",
+    "s",
+    "e",
+}
+_LAST_LETTERS = "degnrsty"  # of the endings
+_LONGEST_ENDING = 5
+_SHORTEST_STEM = 3
+
+
+class PromptedSession:
+    """The session of a prompt: its state, its start directory, the person's home directory and the
+    file of its cursors; '' if unknown."""
+
+    def __init__(
+        self,
+        state: Cursors | None = None,
+        directory: str = "",
+        user_dir: str = "",
+        cursor_file: str = "",
+    ) -> None:
+        self._state = state or {}
+        self._cursor_file = cursor_file
+        self.directory = directory
+        self._user_dir = user_dir
+        self._place: tuple[str, str] | None = None
+
+    def place(self) -> tuple[str, str]:
+        """Return the repository that it works in, else the directory, and the branch checked out
+        there."""
+        if self._place is None:
+            from ...common.system.git import find_worktree, head_of
+
+            found = find_worktree(self.directory, self._user_dir)
+            self._place = (
+                (found.common_dir, head_of(found.git_dir)) if found else (self.directory, "")
+            )
+        return self._place
+
+    def injected(self) -> set[str]:
+        """Return the keys of the memories that were injected before, with prompts and calls."""
+        found = set(map(str, self._state.get(" memories", ())))
+        if self._cursor_file:
+            from .call_log import MEMORY, reported_with_calls
+            from .state import LAST_SECOND
+
+            told = [
+                key
+                for key in reported_with_calls(self._cursor_file, LAST_SECOND)
+                if key.startswith(MEMORY)
+            ]
+            found.update([key[len(MEMORY) :] for key in told])
+        return found
+
+
+class PromptMemories:
+    """Memories to inject with a prompt: `text`, '' for none, and the `ids` of those in it."""
+
+    def __init__(self, text: str = "", ids: Iterable[str] = ()) -> None:
+        self.text = text
+        self.ids = tuple(ids)
+
+
+def relevant(
+    directory: str, prompt: str, max_characters: int, session: PromptedSession
+) -> PromptMemories:
+    """Return the memories in `directory` that fit `prompt` well and were not injected before, best
+    first, in at most `max_characters`, sanitized for a prompt. Raises as `found_in`."""
+    if max_characters < len(INTRODUCTION) + SHORTEST:
+        return PromptMemories()
+    asked = prompt[:PROMPT_CHARACTERS]
+    found = found_in(directory, lambda descriptor, head: _found(descriptor, head, asked, session))
+    return PromptMemories(
+        *composed([(key, text) for _, key, text, *_ in found[:MOST_INJECTED]], max_characters)
+    )
+
+
+def terms(text: str) -> Iterator[str]:
+    """Yield the index's words of `text`: their stems in lower case; of scripts without spaces pairs
+    of characters."""
+    for part in text.lower().split():
+        for word in (part,) if part.isalnum() else _split(part):
+            if word.isascii():
+                if len(word) > 1:
+                    yield _stem(word) if word.isalpha() else word
+            elif max(word) >= "\u2e80":
+                yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
+            elif len(word) > 1:
+                yield word
+
+
+def _split(text: str) -> list[str]:
+    if text.isascii():
+        return "".join([c if c.isalnum() else " " for c in text]).split()
+    from ...common.text.format import words_of  # imported late: most prompts need none
+
+    return words_of(text)
+
+
+def _stem(word: str) -> str:
+    """Return the stem of an English word: `archives`, `archived` and `archiving` are `archiv`."""
+    for _ in range(2):  # an ending may follow another: orderings
+        if word[-1] not in _LAST_LETTERS:
+            break
+        for length in range(min(_LONGEST_ENDING, len(word) - _SHORTEST_STEM), 0, -1):
+            if word[-length:] in _ENDINGS and word[-2:] != "ss":
+                word = word[:-length]
+                break
+        else:
+            break
+        if word[-1] == word[-2] and word[-1] not in "aeiouls":  # logged
+            word = word[:-1]
+    if len(word) > 6 and word.endswith("at"):  # configuration, configure
+        return word[:-2]
+    return word[:-1] if len(word) > 4 and word[-1] in "iy" else word  # retry, retries
+
+
+def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) -> list[list[Any]]:
+    """Return the memories that fit well and may be injected, best first."""
+    total = 0
+    places: list[tuple[int, list[int]]] = []
+    once: set[int] = set()
+    enough: set[int] = set()  # that share two terms or more: only these are read
+    for term in _first_terms(prompt, head[SILENT_AT:]):
+        weight, *listed = listed_in(descriptor, head, term)
+        total += weight
+        if listed:
+            places.append((weight, listed))
+            having = set(map(abs, listed))
+            enough |= once & having
+            once |= having
+    if not enough:
+        return []
+    worth, shared = _shared(places, enough)
+    best = sorted(enough, key=lambda at: (-worth[at], at))[:CANDIDATES]
+    injected = session.injected()
+    found = []
+    for at, least in [(at, least) for at in best if (least := _least(shared[at], worth[at]))]:
+        memory = value_at(descriptor, at)
+        fit: float = worth[at] / (memory[0] * total) ** 0.5
+        if memory[1] not in injected and fit >= least:
+            hurdle, projects = memory[3:5]
+            if projects and session.directory and session.place()[0] not in projects:
+                fit /= hurdle
+            if fit >= least and not _is_outdated(memory, session):
+                found.append((fit, memory))
+    return [memory for _, memory in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _first_terms(prompt: str, silent: bytes) -> Iterable[str]:
+    """Return the first terms of a prompt that are no stop words."""
+    found: dict[str, None] = {}
+    for term in terms(prompt):
+        if term not in found and f" {term} ".encode("utf-8", "replace") not in silent:
+            found[term] = None
+            if len(found) == PROMPT_TERMS:
+                break
+    return found
+
+
+def _shared(
+    places: list[tuple[int, list[int]]], enough: set[int]
+) -> tuple[dict[int, float], dict[int, list[int]]]:
+    """Return the weights of the terms that the memories at `enough` share with the prompt: the sum,
+    and each."""
+    worth = dict.fromkeys(enough, 0.0)
+    shared: dict[int, list[int]] = {at: [] for at in enough}
+    for weight, listed in places:
+        for at in enough.intersection(map(abs, listed)):
+            worth[at] += weight if at in listed else weight / 2
+            shared[at].append(weight)
+    return worth, shared
+
+
+def _least(weights: list[int], worth: float) -> float:
+    """Return how well a memory has to fit that shares terms of these weights with the prompt; 0 if
+    it cannot."""
+    if max(weights) >= TELLING:
+        return STRONG if worth >= LEAST_WORTH else 0.0
+    return STRONG_COMMON if len(weights) >= LEAST_COMMON_TERMS else 0.0
+
+
+def _is_outdated(memory: list[Any], session: PromptedSession) -> bool:
+    files, settled, branch = memory[5:8]
+    stamps = [stamp(path) for path in files]
+    return any([one is None or one[0] > settled * 1e9 for one in stamps]) or bool(
+        branch and branch != session.place()[1]
+    )

@@ -1,0 +1,590 @@
+"""Reports: one session's activity as a value, as far as the rules permit."""
+
+from __future__ import annotations
+
+from ...common.system.files import Opened, os, status_at
+from ...common.text.format import shorten
+from ...common.text.paths import relative, resolved
+from ...common.text.sanitize import for_people
+from ...sessions.transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
+from ...sessions.transcripts.lines import first_line
+from ...sessions.transcripts.projects import is_of_namesake
+from ...sessions.transcripts.reader import (
+    FIRST_PROMPT_RANK,
+    HEAD_BYTES,
+    USER_RANK,
+    TitleOwner,
+    TranscriptHead,
+    TranscriptReader,
+    is_request,
+    telling_request,
+    title_of,
+)
+from .new_entries import NewEntries, kept_title, read_other_titles
+from .state import drop_titles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+
+    from ...sessions.runtimes import Runtime
+    from ...sessions.settings.compiled import Settings
+    from ...sessions.settings.homes import Home
+    from ...sessions.settings.privacy import Privacy
+    from ...sessions.transcripts.gate import Gate
+    from ...sessions.transcripts.lines import Cursor
+    from .changes import OwnSession
+
+# tools of which nothing is reported
+SEARCHES = ("glob", "grep", "list_directory", "ls", "toolsearch", "tool_search")
+_LISTS = (
+    *(
+        "todowrite",
+        "todo_write",
+        "write_todos",
+        "update_plan",
+        "taskcreate",
+        "taskupdate",
+        "tasklist",
+        "taskget",
+    ),
+    *("enterplanmode", "exitplanmode"),
+)  # the agent's own notes: no work either
+_SPILLED = "/tool-results/"  # in which Claude Code puts results that are too long
+NAME_CHARACTERS = 40
+PLACE_CHARACTERS = 24
+FILLER_CHARACTERS = 200  # a longer text is no filler
+MOST_HEADS = 30  # read to count unread sessions
+MOST_COUNTED = 10  # unread sessions: of more only that there are more
+MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
+
+_PLANS = "/.claude/plans/"  # of Claude Code's plan mode
+
+_EXCLAIMED = frozenset(
+    ("alright", "awesome", "excellent", "good", "great", "nice", "ok", "okay", "perfect", "right")
+)
+_ANNOUNCED = (
+    "first, i",
+    "first, let",
+    "i am going to",
+    "i need to",
+    "i will",
+    "i'll",
+    "i'm going to",
+    "let me",
+    "let's",
+    "next, i",
+    "next, let",
+    "now i",
+    "now let",
+    "now, let",
+)
+_RULES = tuple([5 * mark for mark in "─━═-=*~_"])  # drawn with characters
+
+
+class SessionSummary:
+    """Summary of a session's entries.
+
+    `first_request` is the first prompt that says enough, else the one that says most,
+    `last_assistant_text` is whole ('' for none), `edited_files` are the distinct paths in their
+    order, relative to the first working directory if below it, as is `last_read`, `ran` are the
+    calls of commands, `other_tools` the names of further tools, `from_agents` counts the messages
+    of other agents, and the times are in seconds since the epoch (None if no entry has one).
+    `calls` are edits, reads and commands, with their entries and paths, `touched` the files that
+    they edited or read, as path, kind and time, `by_sub_agents` the paths of files that sub-agents
+    edited. `last` is the last entry."""
+
+    def __init__(self) -> None:
+        self.first_request = ""
+        self.last_assistant_text = ""
+        self.edited_files: tuple[str, ...] = ()
+        self.files_read = 0
+        self.last_read = ""
+        self.ran: list[ToolUse] = []
+        self.calls: list[tuple[Entry, ToolUse, str]] = []
+        self.touched: list[tuple[str, str, float | None]] = []
+        self.by_sub_agents: list[str] = []
+        self.directory = ""
+        self.last: Entry | None = None
+        self.other_tools: tuple[str, ...] = ()
+        self.from_agents = 0
+        self.messages = 0
+        self.first_timestamp: float | None = None
+        self.last_timestamp: float | None = None
+
+    def relate_to(self, root: str) -> None:
+        """Name the files relative to `root`, a directory at or above the first working
+        directory."""
+        if root != self.directory:
+            self.directory = root
+            self.count_calls()
+
+    def count_calls(self) -> None:
+        """Count the calls, without those of which it is known that they did nothing."""
+        self.touched, self.ran = [], []
+        for entry, tool, path in self.calls:
+            if tool.outcome == NOTHING:
+                continue
+            written = [path] if tool.kind == "edit" else []
+            if tool.kind == "command":
+                from ...sessions.transcripts.edits import edited_files
+
+                written = edited_files(tool.kind, tool.argument, entry.cwd, tool.outcome)
+                if not (written and _only_writes(tool.argument)):
+                    self.ran.append(tool)
+            elif tool.kind == "read" and _SPILLED not in path:
+                self.touched.append((path, "read", entry.timestamp))
+            self.touched += [(path, "edit", entry.timestamp) for path in written]
+        read = dict.fromkeys([path for path, kind, _ in self.touched if kind == "read"])
+        edited = dict.fromkeys(
+            [path for path, kind, _ in self.touched if kind == "edit"] + self.by_sub_agents
+        )
+        self.edited_files = tuple([relative(path, self.directory) for path in edited])
+        self.files_read = len(read)
+        self.last_read = relative(next(reversed(read)), self.directory) if read else ""
+
+    @property
+    def first_user_text(self) -> str:
+        """The name of `first_request` in programs that import `session_monitor`."""
+        return self.first_request
+
+    @property
+    def commands(self) -> int:
+        """The number of commands."""
+        return len(self.ran)
+
+    @property
+    def has_actions(self) -> bool:
+        """Check if there is anything that it did beside talking."""
+        return bool(
+            self.edited_files or self.files_read or self.ran or self.other_tools or self.from_agents
+        )
+
+
+def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
+    """Return the summary of `entries` in file order; None if there are none. An id counts once."""
+    summary = SessionSummary()
+    ids: set[str] = set()
+    messages: set[str] = set()
+    others: dict[str, None] = {}
+    requests: list[str] = []
+    directory = ""
+    for entry in entries:
+        if entry.id in ids:
+            continue
+        if entry.id:
+            ids.add(entry.id)
+        summary.last = entry
+        if not entry.message_id or entry.message_id not in messages:
+            summary.messages += 1
+            messages.add(entry.message_id)
+        directory = directory or entry.cwd
+        if entry.role == "user":
+            summary.from_agents += entry.text.startswith(FROM_AGENTS)
+            if is_request(entry.text):
+                requests.append(entry.text)
+        elif entry.text:
+            summary.last_assistant_text = entry.text
+        for tool in entry.tools:
+            if tool.kind in ("edit", "read"):
+                summary.calls.append(
+                    (entry, tool, resolved(tool.argument, entry.cwd) or tool.argument)
+                )
+            elif tool.kind == "command":
+                summary.calls.append((entry, tool, ""))
+            elif tool.name.lower() not in (*SEARCHES, *_LISTS):
+                others[tool.name] = None
+        if entry.timestamp is not None:
+            if summary.first_timestamp is None:
+                summary.first_timestamp = entry.timestamp
+            summary.last_timestamp = max(entry.timestamp, summary.last_timestamp or entry.timestamp)
+    summary.directory = directory
+    summary.count_calls()
+    summary.other_tools = tuple(others)
+    summary.first_request = title_of(telling_request(requests))
+    return summary if summary.messages else None
+
+
+def _only_writes(command: str) -> bool:
+    from ...common.text.shell_commands import only_writes
+
+    return only_writes(command)
+
+
+class Report:
+    """Report of one session: its `name` in an agent home, or its `title`, either '' for none, the
+    `place` named with it, its summary, and when it was last active. `is_request` says that the
+    title is a request, perhaps shortened. `with_text` says that its text may be shown, `may_quote`
+    also its commands.
+
+    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None
+    for all. `ran` names its commands, None to count them; if it `counts_deeds`, it is told in the
+    seed's form, which counts several files too. `preferred` is the edited file that matters most to
+    the reader, '' if unknown. `runtime` is '' if it is this session's. What it did up to `since`,
+    in seconds since the epoch, was forgotten."""
+
+    def __init__(
+        self,
+        name: str,
+        summary: SessionSummary,
+        *,
+        last_active: float,
+        place: tuple[str, str] = ("", ""),
+        title: str = "",
+        is_request: bool = False,
+        with_text: bool = True,
+        is_partial: bool = False,
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.is_request = is_request
+        self.summary = summary
+        self.last_active = last_active
+        self.place = place
+        self.with_text = with_text
+        self.is_partial = is_partial
+        self.entries: Sequence[Entry] = ()
+        self.gate: Gate | None = None
+        self.ran: list[str] | None = None
+        self.may_quote = False
+        self.counts_deeds = False
+        self.runtime = ""
+        self.since = 0.0
+        self.preferred = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that name it, to be sanitized for `label_of`."""
+        return [self.name, self.title, self.place[1]]
+
+    @property
+    def is_empty(self) -> bool:
+        """Check if there is nothing to report, although all may be reported."""
+        said = self.summary.first_request or self.answer
+        return self.may_quote and not (said or self.summary.has_actions)
+
+    @property
+    def named_file(self) -> tuple[str, int, str]:
+        """The file that stands for those it edited, else for those it read, '' for none that may be
+        named, after the verb and how many there are. It is the last one of the session's directory,
+        if there is one, and no plan."""
+        summary = self.summary
+        if self.counts_deeds and len(summary.edited_files) != 1:
+            return "", 0, ""
+        edited = [path for path in summary.edited_files if self.counts_deeds or _PLANS not in path]
+        if self.preferred in edited:
+            return "edited", len(edited), self.preferred
+        for path in (
+            *[path for path in reversed(edited) if not path.startswith("/")],
+            *edited[-1:],
+        ):
+            return "edited", len(edited), path
+        return "read", summary.files_read, "" if self.counts_deeds else summary.last_read
+
+    def prefer(self, names: Collection[str], in_hand: Container[str]) -> int:
+        """Prefer an edited file with one of the `names`, else one `in_hand` (absolute paths), and
+        return how much the session matters to the reader by that: 2, 1, or 0."""
+        rank = 0
+        for path in [path for path, kind, _ in reversed(self.summary.touched) if kind == "edit"]:
+            value = 2 if path.rpartition("/")[2] in names else int(path in in_hand)
+            if value > rank:
+                rank, self.preferred = value, relative(path, self.summary.directory)
+        return rank
+
+    @property
+    def named_commands(self) -> list[str]:
+        """The names among what it `ran`; the rest is a count."""
+        return [
+            name
+            for name in self.ran or ()
+            if not (name[0].isdigit() and name.endswith(("command", "commands", "more")))
+        ]
+
+    @property
+    def is_concrete(self) -> bool:
+        """Check if something that it did can be named: a file, a command, an answer."""
+        return self.with_text and bool(self.named_file[2] or self.named_commands or self.answer)
+
+    @property
+    def answer(self) -> str:
+        """The last answer without the rules and boxes that it begins with, '' if it says
+        nothing."""
+        rest = self.summary.last_assistant_text.lstrip()
+        while rest:
+            line, _, more = rest.partition("\n")
+            says = not line.isascii() or any([one.isalnum() for one in line])
+            if says and not any([rule in line for rule in _RULES]):
+                break
+            rest = more.lstrip()
+        return rest if says_something(rest) else ""
+
+    @property
+    def is_nameless(self) -> bool:
+        """Check if there is nothing to say of it but that there is one more session."""
+        said = self.name or self.title or (self.with_text and self.summary.first_request)
+        return not (said or (self.with_text and self.summary.has_actions))
+
+
+def says_something(text: str) -> bool:
+    """Check if an agent's text says something, unlike "Perfect!", "Now let me run the tests." or
+    "The tests:"."""
+    rest = text.strip().casefold().replace("’", "'")
+    if len(rest) > FILLER_CHARACTERS:
+        return True
+    end = next((at for at, character in enumerate(rest) if character in "!.,"), len(rest))
+    if rest[:end] in _EXCLAIMED:
+        rest = rest[end:].lstrip("!., \n")
+    return bool(rest) and not rest.endswith(":") and not rest.startswith(_ANNOUNCED)
+
+
+def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHARACTERS) -> str:
+    """Return what a session is called in an update, by the sanitized `texts` of its report: by its
+    name, else by its title in so many `characters` between quotation marks, so that it does not
+    read as an order."""
+    name, title, place = texts
+    called = shorten(name, NAME_CHARACTERS)
+    if not all([character.isalnum() or character in "-._@…" for character in called]):
+        called = f'"{called}"'
+    if not name:
+        called = f'"{shorten(title, characters)}"' if title else "a session"
+    return called + (before_place + shorten(place, PLACE_CHARACTERS) if place else "")
+
+
+def may_hide(settings: Settings, home: Home | None) -> bool:
+    """Check if rules of the home, or what was forgotten there, may hide anything."""
+    return settings.has_rules or (home is not None and home.has_forgotten())
+
+
+def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
+    """Return the rules for sessions that were started in the directories `starts`; None if they can
+    hide nothing. `settings` are those of `home`. Other homes are looked at only if there are
+    any."""
+    from ...sessions.settings.homes import environment, settings_above
+
+    if not may_hide(settings, home) and not (
+        home and any([settings_above(start, home) for start in {*starts}])
+    ):
+        return None
+    from ...sessions.settings.privacy import Privacy
+
+    return Privacy(environment(), *([home] if home else []))
+
+
+def reports_of(
+    read: list[NewEntries], own: OwnSession, settings: Settings, now: float
+) -> list[tuple[Report | None, NewEntries]]:
+    """Return the report of each session, None if there is nothing to report, without those for
+    which that fails."""
+    rules = rules_for(settings, own.home, [new.cursor.get("start", "") for new in read])
+
+    roots: dict[str, str] = {}
+
+    def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
+        if is_elsewhere(new.session, new.cursor, own):
+            return None, new
+        made = report_of(new, rules, own.id_of(new.session), now)
+        if made is not None:
+            directory = made.summary.directory
+            if directory not in roots:
+                roots[directory] = _root_of(directory, own.user_dir)
+            made.summary.relate_to(roots[directory])
+        return made, new
+
+    found = [own.deadline.attempt(new.session.path, report, new) for new in read]
+    return [one for one in found if one is not None]
+
+
+def is_elsewhere(session: Session, cursor: Cursor, reader: OwnSession) -> bool:
+    """Check if a session in a folder of the reader's project is of another project, by the start in
+    its cursor."""
+    start = cursor.get("start", "")
+    if session.is_elsewhere or session.name or start == reader.directory:
+        return False
+    return is_of_namesake(
+        reader.runtime_of(session), session.path, start, reader.directory, reader.user_dir
+    )
+
+
+def _root_of(directory: str, user_dir: str) -> str:
+    """Return the root of the repository that a directory is in; without one below the person's
+    home, the directory."""
+    root = directory
+    while root and root != user_dir:
+        if status_at(root + "/.git") is not None:
+            return root
+        root = root.rpartition("/")[0]
+    return directory
+
+
+def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: float) -> Report | None:
+    """Return the report of a session; None if neither it nor a sub-agent did anything, or if all of
+    it is hidden."""
+    session = new.session
+    entries = done = new.entries
+    rank, title = new.title
+    until = None
+    may_show = may_quote = True
+    gate = None
+    if rules is not None:
+        gate = _gate(new, rules, session_id)
+        entries, done, until, may_show = (
+            gate.told(entries),
+            gate.done(entries),
+            gate.until,
+            gate.rule.quote,
+        )
+        rank, title = new.title
+        may_quote = may_show and entries == done
+    summary = summarize(entries)
+    if summary is None and session.sub_agent_bytes and not (gate and gate.rule.ignore):
+        summary = SessionSummary()
+    if summary is None:
+        return None
+    report = Report(
+        session.name,
+        summary,
+        last_active=summary.last_timestamp or now,
+        place=_place(session, entries[-1].cwd if entries else new.cursor["start"])
+        if may_show
+        else ("", ""),
+        title=title if not session.name and (may_show or rank >= USER_RANK) else "",
+        is_request=rank <= FIRST_PROMPT_RANK,
+        with_text=may_show,
+        is_partial=new.is_partial,
+    )
+    report.entries, report.may_quote, report.gate = done, may_quote, gate
+    report.since = (until or 0) / 1000
+    report.runtime = session.runtime.TITLE if session.runtime else ""
+    return report
+
+
+def _place(session: Session, cwd: str) -> tuple[str, str]:
+    """Return the session's place if it is not this session's: the words before it, and its
+    unredacted name."""
+    directory = (
+        cwd.replace("\\", "/").rstrip("/").rpartition("/")[2] if session.is_elsewhere else ""
+    )
+    if directory:
+        return " in ", directory
+    return (", in worktree ", session.worktree) if session.worktree else ("", "")
+
+
+def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
+    """Return the gate of a session that was read, and make its title one that may be shown. Its
+    beginning is noted in its cursor; of an excluded session no title. Raises OSError."""
+    from ...sessions.transcripts.gate import Gate
+
+    session, start = new.session, new.cursor.get("start", "")
+    gate = Gate(rules, session_id, start, (session.name or session.key,))
+    if not gate.rule.ignore:
+        gate = _gate_by_title(new, rules, session_id)
+    if gate.rule.ignore or (gate.hides_forgotten and not gate.done(new.entries)):
+        drop_titles(new.cursor)
+    # The title may quote hidden entries, or a forgotten session had it.
+    may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
+    if may_show_hidden and not new.cursor.get("own_title"):  # it stays the same from then on
+        requests = [
+            one.text
+            for one in gate.told(new.entries)
+            if one.role == "user" and is_request(one.text)
+        ]
+        new.cursor["own_title"] = kept_title(
+            (FIRST_PROMPT_RANK, title_of(telling_request(requests)))
+        )[1]
+    new.title = gate.title(new.title, str(new.cursor["own_title"]) if may_show_hidden else "")
+    if gate.hides_forgotten and "title" in new.cursor:
+        new.cursor["title"] = list(new.title)
+    return gate
+
+
+def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
+    """Return the gate of a session that no rule excludes but perhaps one by its title. Raises
+    OSError."""
+    from ...sessions.transcripts.gate import Family, Gate
+
+    session, cursor = new.session, new.cursor
+    start = cursor.get("start", "")
+    if rules.has_name_rules(start):
+        read_other_titles(new)
+    names = (session.name or session.key, new.title[1])
+    if session.team_root:
+        return Gate(rules, session_id, start, names)
+    if not rules.has_rules(start):
+        return Gate(rules, session_id, start, names).look_at(new.runtime, session.path)
+    family = Family(rules, new.runtime, session.path)
+    if "kin" not in cursor:
+        kin = family.kin(session.path, cursor.get("first", ""), bool(cursor.get("compacted")))
+        cursor["kin"] = [new.runtime.session_id_of(path) for path in kin]
+    copied = family.copied(family.paths_of(cursor["kin"]))
+    return Gate(rules, session_id, start, names, family, copied).look_at(new.runtime, session.path)
+
+
+def count_visible(
+    unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession
+) -> int:
+    """Count the changed sessions beyond those in the update that are not hidden, without unknown
+    ones."""
+    is_hidden = may_hide(settings, own.home)
+    judged = [session for session in unread if is_hidden or session.is_elsewhere]
+    found = []
+    heads_left, by_name = MOST_HEADS, settings.has_name_rules
+    for session in judged:
+        cursor = cursors.get(session.key, {})
+        if "start" in cursor and ("titled" in cursor or not by_name):
+            found.append((session, cursor["start"], cursor.get("title", (0, ""))[1]))
+        elif heads_left:
+            heads_left -= 1
+            found += (
+                own.deadline.attempt(
+                    session.path, _from_head, session, own.runtime_of(session), by_name
+                )
+                or []
+            )
+    rules = rules_for(settings, own.home, [start for _, start, _ in found])
+    if rules is not None:
+        found = [
+            known
+            for known in found
+            if own.deadline.attempt(known[0].path, _is_visible, *known, own, rules)
+        ]
+    return len(unread) - len(judged) + len(found)
+
+
+def _is_visible(
+    session: Session, start: str, title: str, reader: OwnSession, rules: Privacy
+) -> bool:
+    """Check that the gate hides neither a session nor all entries at the end of its transcript.
+    Raises OSError."""
+    from ...sessions.transcripts.gate import Gate
+
+    gate = Gate(rules, reader.id_of(session), start, (session.name or session.key, title))
+    if gate.rule.ignore or gate.until is not None:
+        return False
+    if session.is_remote or not gate.may_forget:
+        return True
+    with Opened(session.path) as descriptor:
+        transcript = TranscriptReader(reader.runtime_of(session), first_line(descriptor))
+        return any(
+            [not gate.is_forgotten(entry) for entry in transcript.from_end(descriptor, HEAD_BYTES)]
+        )
+
+
+def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[Session, str, str]]:
+    """Return the session with its directory and title from the beginning of its transcript, and
+    from all of it if a rule may name it; [] if that is too long to search. Raises OSError."""
+    with Opened(session.path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        if by_name and size > MOST_SEARCHED_BYTES:
+            return []
+        owner = TitleOwner(runtime.session_id_of(session.path), descriptor)
+        reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
+        if by_name:
+            reader.take_titles(descriptor, 0, size)
+        head = TranscriptHead(runtime, descriptor, owner)
+        return [
+            (
+                session,
+                for_people(head.cwd),
+                head.best_title(max(reader.title, (FIRST_PROMPT_RANK, "")))[1],
+            )
+        ]

@@ -1,0 +1,135 @@
+"""Status line: what the person sees of the other sessions. Hooks keep it in a file beside the
+session's state, as soon as they know it; a command of its own shows it, and reads nothing else."""
+
+from __future__ import annotations
+
+import time
+
+from ...common.system.files import os, read_whole, write_atomically
+from ...common.system.json import decode, encode
+from ...common.text.timestamps import age
+from ...sessions.settings.compiled import stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...sessions.settings.privacy import Privacy
+    from ...sessions.transcripts.entries import Session
+    from ...sessions.transcripts.lines import Cursor
+    from .changes import Observation, OwnSession
+
+    # a sentence, when it was done, and the key of the session that did it
+    Edit = tuple[str, float, str]
+
+ACTIVE_SECONDS = 15 * 60  # a session that wrote nothing since then is not active
+EDIT_SECONDS = 3600
+MOST_JUDGED = 20  # sessions, the last active ones
+
+
+def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
+    """Keep when the other sessions wrote last, and the newest `edit` of a file that the session
+    `own` works on; None if there is no other than before. The gate judges the sessions; the stamps
+    of what it goes by are kept too. Raises OSError."""
+    from ...sessions.settings.homes import environment
+    from ...sessions.settings.privacy import Privacy
+    from .delivery import as_reported
+    from .state import KnownState
+
+    cursors = as_reported(KnownState(own.cursor_file).of(own.key))
+    recent = [
+        pair for pair in observed.statuses if pair[1].st_mtime >= time.time() - ACTIVE_SECONDS
+    ]
+    recent.sort(key=lambda pair: -pair[1].st_mtime)
+    privacy = Privacy(environment(), *([own.home] if own.home else []))
+    shown = [
+        pair
+        for pair in recent[:MOST_JUDGED]
+        if _is_visible(pair[0], cursors.get(pair[0].key, {}), own, privacy)
+    ]
+    path = _path(own.cursor_file)
+    kept_before = _kept(path)
+    edit = edit or (kept_before and kept_before[1])
+    keys = [session.key for session, _ in shown] + ([edit[2]] if edit else [])
+    starts = dict.fromkeys(
+        [own.directory, *[str(cursors.get(key, {}).get("start", "")) for key in keys]]
+    )
+    files = dict.fromkeys([file for start in starts for file in privacy.files(start)])
+    kept = {
+        "active": [status.st_mtime for _, status in shown],
+        "edit": edit,
+        "rules": [(file, stamp(file)) for file in files],
+    }
+    write_atomically(path, encode(kept).encode())
+
+
+def _is_visible(session: Session, cursor: Cursor, own: OwnSession, privacy: Privacy) -> bool:
+    """Check that no rule hides a session, by the cursor in its transcript; what is unknown may be
+    hidden."""
+    from ...sessions.transcripts.projects import is_of_namesake  # not loaded to show the line
+
+    start, session_id = cursor.get("start", own.directory), own.id_of(session)
+    if is_of_namesake(own.runtime_of(session), session.path, start, own.directory, own.user_dir):
+        return False
+    if privacy.is_open(start):
+        return True
+    if "start" not in cursor or ("titled" not in cursor and privacy.has_name_rules(start)):
+        return False
+    names = (session.name or session.key, cursor.get("title", (0, ""))[1], session_id)
+    return (
+        not privacy.rule(start, *names).ignore
+        and privacy.forgotten_until(session_id, start) is None
+    )
+
+
+def status_line(cursor_file: str) -> str:
+    """Return the line for a session, '' for none. What was kept before rules or tombstones changed
+    is not shown."""
+    kept, now = _kept(_path(cursor_file)), time.time()
+    if kept is None:
+        return ""
+    active, edit = [at for at in kept[0] if now - at < ACTIVE_SECONDS], kept[1]
+    parts = []
+    if active:
+        parts.append(
+            f"{len(active)} {'other' if len(active) == 1 else 'others'} active "
+            f"({_age(now - max(active))})"
+        )
+    if edit and now - edit[1] < EDIT_SECONDS:
+        parts.append(f"{edit[0]} ({_age(now - edit[1])})")
+    return " · ".join(parts)
+
+
+def is_noted(cursor_file: str) -> bool:
+    """Check that something is kept for a session, judged by the rules in force."""
+    return _kept(_path(cursor_file)) is not None
+
+
+def forget_line(cursor_file: str) -> None:
+    """Delete what was kept for a session: it may name one that is forgotten."""
+    try:
+        os.unlink(_path(cursor_file))
+    except FileNotFoundError:
+        pass
+
+
+def _kept(path: str) -> tuple[list[float], Edit | None] | None:
+    """Return what was kept; None if it was judged by other rules."""
+    try:
+        kept = decode(read_whole(path).decode())
+        if all([stamp(file) == known for file, known in kept["rules"]]):
+            edit = kept["edit"]
+            return [float(at) for at in kept["active"]], edit and (
+                str(edit[0]),
+                float(edit[1]),
+                str(edit[2]),
+            )
+    except (OSError, ValueError, LookupError, TypeError):
+        pass
+    return None
+
+
+def _age(seconds: float) -> str:
+    return age(seconds).removesuffix(" ago")
+
+
+def _path(cursor_file: str) -> str:
+    return cursor_file.removesuffix(".json") + ".line"

@@ -1,0 +1,208 @@
+"""Bundle of the modules that a prompt loads: one file of code objects, made by an install.
+
+It stays for 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of
+1.05), and 0.28 x if the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or
+one starts (`session-start`: 1.01 instead of 1.29): for each of 24 to 34 modules Python looks into
+directories, and opens, checks and reads a file. The entries in `hooks/` load the bundle, which
+holds
+
+    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, the
+    groups), marshalled
+    the codes of each group of modules, marshalled as one tuple, of which only the groups are read
+    that are imported
+
+What a module computes as PREBUILT is computed by the install: the code has its value.
+
+An interpreter with another magic number does not load it, nor if it is cut off. A module whose
+source has another size or mtime by now is loaded from its source, as all of them are in a plugin or
+a checkout."""
+
+from __future__ import annotations
+
+import ast
+import marshal
+from importlib import import_module
+from importlib.util import MAGIC_NUMBER, resolve_name
+
+from ...common.system.files import is_directory, os, read_whole, write_atomically
+from . import bundle_finder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from .bundle_finder import BundledGroup, BundledModule
+
+FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
+HEAD_BYTES = 16 * 1024
+_PACKAGE = "session_memory"
+# Modules that prompts load, each with its imports that no group before it has: in one group those
+# of every prompt, in another those of nearly each prompt with news. Before them, singly, stand
+# modules that several of these import.
+_RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif")
+_GROUPS = (
+    (
+        "awareness.events.main",
+        "awareness.events.prompt",
+        "sessions.runtimes.claude",
+        "sessions.settings.compiled",
+        "sessions.transcripts.projects",
+    ),
+    ("awareness.activity.state",),
+    ("awareness.activity.actions",),
+    ("awareness.activity.call_log",),
+    ("awareness.events.tool_call",),
+    ("awareness.activity.call_memories",),
+    ("sessions.transcripts.lines",),
+    ("sessions.transcripts.mirror",),
+    ("sessions.transcripts.edits",),
+    ("sessions.runtimes.mirrored",),
+    *[(f"sessions.runtimes.{name}",) for name in _RUNTIMES],
+    ("awareness.activity.updates",),
+    ("sessions.runtimes.claude.records",),
+    ("common.text.sanitize",),
+    (
+        "awareness.activity.forks",
+        "awareness.activity.report",
+        "awareness.activity.new_entries",
+        "awareness.activity.update_text",
+    ),
+    ("common.system.git",),
+    ("awareness.activity.own_work",),
+    ("awareness.activity.concerned",),
+    ("awareness.activity.collisions",),
+    *[(f"sessions.runtimes.{name}.records",) for name in _RUNTIMES],
+    ("sessions.transcripts.mirrored_files",),
+    ("sessions.runtimes.gemini.mirrors",),
+    ("sessions.runtimes.opencode.mirrors",),
+    ("sessions.runtimes.atif.mirrors",),
+    ("sessions.transcripts.project_folders",),
+    ("awareness.activity.memory_index",),
+    ("awareness.activity.prompt_memories",),
+    ("awareness.activity.collisions.git",),
+    ("awareness.activity.commands",),
+    ("common.text.secrets.scan",),
+    ("common.text.shell_effects", "common.text.shell_names"),
+    ("awareness.activity.status_line",),
+    ("awareness.events.session_start", "awareness.events.upkeep_start"),
+)
+
+
+def write_bundle(root: str) -> None:
+    """Make the bundle of the program in `root`, for this interpreter. Raises OSError,
+    ValueError."""
+    known: dict[str, _Source] = {}
+    begun = {""}
+    groups: list[BundledGroup] = []
+    codes = b""
+    for names in _GROUPS:
+        before = len(known)
+        for name in names:
+            _add(root, f"{_PACKAGE}.{name}", known, begun)
+        sources = list(known.values())[before:]
+        together = marshal.dumps(tuple([source.code() for source in sources]))
+        groups.append(
+            (HEAD_BYTES + len(codes), len(together), tuple([source.module for source in sources]))
+        )
+        codes += together
+    finder = _Source(root, bundle_finder.__name__).code()
+    head = MAGIC_NUMBER + marshal.dumps((finder, tuple(groups)))
+    if len(head) > HEAD_BYTES:
+        raise ValueError(
+            f"{FILE}: a head of {len(head)} bytes is more than the entries in hooks/ read"
+        )
+    write_atomically(f"{root}/{FILE}", head.ljust(HEAD_BYTES, b"\0") + codes)
+
+
+def has_usable_bundle(root: str) -> bool:
+    """Check if this interpreter would load all modules of the bundle of the program in `root` from
+    it."""
+    try:
+        with open(f"{root}/{FILE}", "rb", 0) as bundle:
+            head = bundle.read(HEAD_BYTES)
+            if not head.startswith(MAGIC_NUMBER):
+                return False
+            groups: tuple[BundledGroup, ...] = marshal.loads(head[len(MAGIC_NUMBER) :])[1]
+            modules = [module for group in groups for module in group[2]]
+            return bundle_finder.is_whole(bundle, groups) and all(
+                bundle_finder.is_as_bundled(root, module) for module in modules
+            )
+    except (OSError, ValueError, EOFError, TypeError):
+        return False
+
+
+class _Source:
+    """The source of one of our modules below `root`. Raises OSError if there is none."""
+
+    def __init__(self, root: str, name: str) -> None:
+        path = name.replace(".", "/")
+        self.is_package = is_directory(f"{root}/{path}")
+        self._file = f"{path}/__init__.py" if self.is_package else f"{path}.py"
+        status = os.stat(f"{root}/{self._file}")
+        self.module: BundledModule = (
+            name,
+            self.is_package,
+            self._file,
+            status.st_size,
+            status.st_mtime_ns,
+        )
+        self._tree = ast.parse(read_whole(f"{root}/{self._file}"))
+
+    def imports(self) -> list[str]:
+        """Return the names of our modules, or of their members, that the module imports as it is
+        loaded."""
+        name = self.module[0]
+        package = name if self.is_package else name.rpartition(".")[0]
+        found = []
+        for node in self._tree.body:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                above = resolve_name("." * node.level + (node.module or ""), package)
+                found += [above, *[f"{above}.{alias.name}" for alias in node.names]]
+        return found
+
+    def code(self) -> CodeType:
+        """Return the code of the module with the value of its PREBUILT, without docstrings,
+        annotations of functions and line numbers, two fifths of its bytes; and without its `from
+        __future__ import annotations`, which is a flag of the compiler here: each such statement
+        would import the module `__future__`, 0.1 ms the first time."""
+        self._tree.body = [
+            one for one in self._tree.body if getattr(one, "module", "") != "__future__"
+        ]
+        for made in self._tree.body:
+            if isinstance(made, ast.Assign) and ast.unparse(made.targets[0]) == "PREBUILT":
+                value = marshal.dumps(import_module(self.module[0]).PREBUILT)
+                made.value = ast.parse(f"__import__('marshal').loads({value!r})", mode="eval").body
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.FunctionDef):
+                node.returns = None
+            elif isinstance(node, ast.arg):
+                node.annotation = None
+        flags = annotations.compiler_flag
+        code: CodeType = compile(
+            self._tree, self._file, "exec", flags, dont_inherit=True, optimize=2
+        )
+        return _without_lines(code)
+
+
+def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> None:
+    """Add the module `name`, if it is one, to `found`, behind its packages and its imports from
+    other packages."""
+    if name in begun:
+        return
+    begun.add(name)
+    try:
+        source = _Source(root, name)
+    except OSError:  # what a module has
+        return
+    imports = [name.rpartition(".")[0], *source.imports()]
+    for one in [one for one in imports if not one.startswith(f"{name}.")]:
+        _add(root, one, found, begun)
+    found[name] = source
+    for one in imports:
+        _add(root, one, found, begun)
+
+
+def _without_lines(code: CodeType) -> CodeType:
+    """Return the code without line numbers, which hook.log does not show."""
+    inner = [_without_lines(one) if isinstance(one, type(code)) else one for one in code.co_consts]
+    return code.replace(co_linetable=b"", co_consts=tuple(inner))

@@ -1,0 +1,127 @@
+"""Callbacks for claude-agent-sdk: the work of a hook in a thread, whose answer counts only if it
+comes in time.
+
+The SDK is not imported here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+
+from ...common.errors import SessionMemoryError
+from ...sessions.runtimes import runtime
+from .context import Context
+from .log import HookLog
+from .prompt import joined, memories_for, observation, open_delivery, write_notes
+from .tool_call import deliver
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import HookCallback, HookContext, HookInput, HookJSONOutput
+
+_FIRST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.02
+
+
+def answering(
+    log: HookLog, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover], None]
+) -> HookCallback:
+    """Return a callback that answers with what `work`, given the event, offers in time, and with
+    `{}` otherwise. `work` runs in a thread, since files can take their time. What it raises is
+    written to `log`."""
+
+    async def answer(
+        event: HookInput, tool_use_id: str | None, context: HookContext
+    ) -> HookJSONOutput:
+        handover = Handover(monotonic() + timeout_seconds)
+
+        def run() -> None:
+            try:
+                work(event, handover)
+            except BaseException as error:
+                log.write_fault(event_name, error)
+            finally:
+                handover.end()
+
+        try:
+            threading.Thread(target=run, daemon=True).start()
+            text = await handover.receive()
+        except Exception as error:
+            log.write_fault(event_name, error)
+            text = None
+        finally:
+            handover.end()
+        return cast(
+            "HookJSONOutput", runtime("agent-sdk").context_output(text, event_name) if text else {}
+        )
+
+    return answer
+
+
+def offer_update(context: Context, handover: Handover) -> None:
+    """Offer an update, and the memories relevant to the prompt. Raises SessionMemoryError,
+    OSError."""
+    with open_delivery(context, *observation(context, {})) as delivery:
+        memories = memories_for(context, delivery)
+        delivery.prepare(memories.ids if memories else ())
+        handover.offer(joined(delivery.text, memories.text if memories else "") or None)
+    write_notes(context, context.runtime.PROMPT_EVENT)
+
+
+def offer_collisions(context: Context, handover: Handover) -> None:
+    """Offer the collisions over the file that a tool is about to edit, and the memories that name
+    it. The user is not asked: a program may have none. Raises SessionMemoryError, OSError: then
+    nothing counts as reported."""
+    deliver(context, lambda delivery: handover.offer(delivery.text or None), can_ask=False)
+    write_notes(context, context.runtime.TOOL_EVENT)
+
+
+class TooLateError(SessionMemoryError):
+    """The runtime no longer waits for the answer to a prompt."""
+
+
+class Handover:
+    """A text on its way from the thread that makes it to the callback that answers with it. The
+    text counts as reported once it is received. If either side ends the handover before, it does
+    not: an update that took too long moves no cursor."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._changed = threading.Condition()
+        self._text: str | None = None
+        self._is_offered = self._is_received = self._is_over = False
+
+    def offer(self, text: str | None) -> None:
+        """Wait until `text` was received. Raises TooLateError if that does not happen before the
+        deadline."""
+        with self._changed:
+            self._text, self._is_offered = text, True
+            self._changed.wait_for(lambda: self._is_over, max(0.0, self._deadline - monotonic()))
+            self._is_over = True
+            if not self._is_received:
+                raise TooLateError(
+                    "the answer was not ready in time: nothing was reported, and no cursor moved"
+                )
+
+    async def receive(self) -> str | None:
+        """Return what is offered before the deadline, else None. It polls: on asyncio and on trio
+        any other way to wait for a thread would also wait for a stuck one."""
+        import anyio
+
+        pause = _FIRST_PAUSE_SECONDS
+        while not self._is_over and monotonic() < self._deadline:
+            with self._changed:
+                if self._is_offered and not self._is_over:
+                    self._is_received = self._is_over = True
+                    self._changed.notify()
+                    return self._text
+            await anyio.sleep(min(pause, max(0.0, self._deadline - monotonic())))
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        return None
+
+    def end(self) -> None:
+        """End the handover: what was not received by now will not be."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify()

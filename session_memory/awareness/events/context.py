@@ -1,0 +1,214 @@
+"""Context of a runtime's event: its home, its session, that session's transcript, the settings."""
+
+from __future__ import annotations
+
+from ...common.errors import SessionMemoryError
+from ...common.system.deadline import Deadline
+from ...common.system.files import is_directory, user_dir
+from ...common.text.paths import is_name
+from ...sessions.runtimes import Runtime, runtimes_here
+from ...sessions.settings.homes import (
+    ENV_HOME,
+    ENV_SESSION,
+    Home,
+    environment,
+    homes_above,
+    person_home,
+    runtime_home,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import stat_result
+    from typing import Any
+
+    from ...sessions.settings.compiled import Settings
+    from ...sessions.transcripts.entries import Session
+    from ...sessions.transcripts.projects import FoldersByRuntime, Places, SubAgents
+
+    Event = dict[str, Any]  # the JSON object that the runtime gives to a hook
+
+
+MISSED = "/missed.json"  # in the state directory, if hooks missed their deadlines
+
+
+class EventError(SessionMemoryError):
+    """The session or the home of an event is unknown."""
+
+
+class Context:
+    """An event and the session that it belongs to.
+
+    `session` is its key in the home: the name in an agent home ('' if it has none), else the same
+    as `session_id`, the runtime's own. `own_path` is its transcript, which may not exist yet,
+    `config_dir` the runtime's directory ('' if not needed), `directory` the one that the session
+    was started in. `named` are the named sessions of the home if they were read already.
+    `sub_agents` are those in the project's index, once `other_sessions` has read it; `statuses` has
+    one for each file that a call is about to edit, once they were looked at. Parts that may be odd
+    or slow run under the `deadline`."""
+
+    def __init__(
+        self,
+        event: Event,
+        home: Home,
+        session: str,
+        own_path: str,
+        runtime: Runtime,
+        *,
+        session_id: str,
+        config_dir: str = "",
+        directory: str = "",
+    ) -> None:
+        """Raises ConfigError if the home's settings cannot be used."""
+        self.event = event
+        self.home = home
+        self.session = session
+        self.session_id = session_id
+        self.own_path = own_path
+        self.runtime = runtime
+        self.config_dir = config_dir
+        self.directory = directory
+        self.named: list[Session] | None = None
+        self.settings: Settings = home.settings()
+        self.sub_agents: SubAgents = {}
+        self.statuses: dict[str, stat_result | None] | None = None
+        self.deadline = Deadline()
+
+    @property
+    def cursor_file(self) -> str:
+        """The file of the session's cursors. Raises EventError if it is not a named session of its
+        home."""
+        if not self.session:
+            raise EventError(
+                f"session {self.session_id} is none of the named sessions of {self.home.root}"
+            )
+        return self.home.cursor_file(self.session)
+
+    def other_sessions(self) -> list[Session]:
+        """Return the sessions that this one may get reports of."""
+        found, attempt = self.named, self.deadline.attempt
+        scope, runtime = self.settings.scope, self.runtime
+        if found is None and self.home.sessions_dir:
+            found = runtime.other_sessions(
+                self.home.sessions_dir, self.config_dir, self.own_path, scope
+            )
+        if found is None:
+            from ...sessions.transcripts.projects import sessions_of
+
+            places = self._places()
+            folders, self.sub_agents = attempt("project", self._project, places) or ({}, {})
+            found = []
+            for one, config_dir in places:
+                own_path = self.own_path if one is runtime else None
+                asked = (one, config_dir, own_path, scope, folders.get(one.name, ()))
+                found += attempt(one.name, sessions_of, *asked) or []
+            if self.sub_agents:
+                from ...sessions.transcripts.projects import take_sub_agents
+
+                take_sub_agents(found, self.sub_agents)
+        if self.settings.team.get("url"):
+            from ...sessions.transcripts.team_sessions import team_sessions
+
+            asked_of_team = (self.home.team_dir, self.home.team_start(self.directory))
+            found = [*found, *(attempt("team", team_sessions, *asked_of_team) or [])]
+        return [session for session in found if session.key != self.session]
+
+    def _places(self) -> Places:
+        """Return the runtime of the session, and the others that the same person uses; each with
+        its own directory."""
+        attempt = self.deadline.attempt
+        attempt(self.runtime.name, self.runtime.refresh, self.config_dir)
+        places = [(self.runtime, self.config_dir)]
+        environ = environment()
+        if self.home.memory_dir != person_home(environ).memory_dir:
+            return places
+        for runtime in runtimes_here(environ):
+            if runtime is not self.runtime:
+                attempt(runtime.name, lambda one: one.refresh(one.config_dir(environ)), runtime)
+                config_dir = attempt(runtime.name, self._config_dir_of, runtime, environ)
+                if config_dir is not None:
+                    places.append((runtime, config_dir))
+        return places
+
+    def _config_dir_of(self, runtime: Runtime, environ: Mapping[str, str]) -> str | None:
+        """Return the directory of another runtime, if sessions of it are kept in the same home."""
+        config_dir = runtime.config_dir(environ)
+        is_here = is_directory(runtime.transcripts_dir(config_dir))
+        is_ours = (
+            is_here
+            and runtime_home(config_dir, runtime.USUAL_DIR, environ).memory_dir
+            == self.home.memory_dir
+        )
+        return config_dir if is_ours else None
+
+    def _project(self, places: Places) -> tuple[FoldersByRuntime, SubAgents]:
+        from ...sessions.transcripts.projects import kept_project
+
+        index_file = self.home.project_index(self.directory)
+        project = kept_project(places, self.directory, index_file)
+        if project is None:
+            from ...sessions.transcripts.project_folders import keep_project
+
+            home = self.home
+            project = keep_project(
+                places, self.directory, home.user_dir, index_file, home.repositories_file
+            )
+        return project
+
+
+def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
+    """Return the agent home that the session was started in, else the person's."""
+    start = _start_dir(event, environ, runtime)
+    home, stop = None, user_dir(environ)
+    if next(homes_above(start, environ, stop, runtime.SESSIONS_FOLDER), None):
+        # only now: most directories do not even look like a home
+        from ...sessions.settings.registry import agent_home
+
+        home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
+    return home or runtime_home(
+        runtime.event_config_dir(event, environ), runtime.USUAL_DIR, environ
+    )
+
+
+def context_of(
+    event: Event,
+    environ: Mapping[str, str],
+    runtime: Runtime,
+    home: Home,
+    deadline: Deadline | None = None,
+) -> Context:
+    """Return the context of an event in the `home` that `home_of` found. Raises EventError,
+    ConfigError."""
+    if not is_directory(home.root):
+        raise EventError(f"{home.root}: no such directory")
+    session_id = event.get("session_id")
+    if not isinstance(session_id, str) or not is_name(session_id):
+        raise EventError("the event names no session")
+    config_dir = runtime.event_config_dir(event, environ)
+    own_path = runtime.own_path(event, _start_dir(event, environ, runtime), config_dir)
+    name, named = session_id, None
+    if home.sessions_dir:
+        name = environ.get(ENV_SESSION, "")
+        if not name:
+            named = runtime.other_sessions(home.sessions_dir, config_dir, own_path, "project")
+            name = runtime.own_name(event, home.sessions_dir, named)
+        name = name if is_name(name) else ""
+    directory = runtime.project_start(event, environ)
+    context = Context(
+        event,
+        home,
+        name,
+        own_path,
+        runtime,
+        session_id=session_id,
+        config_dir=config_dir,
+        directory=directory,
+    )
+    context.named = named
+    context.deadline = deadline or context.deadline
+    return context
+
+
+def _start_dir(event: Event, environ: Mapping[str, str], runtime: Runtime) -> str:
+    return environ.get(ENV_HOME) or runtime.start_dir(event, environ)

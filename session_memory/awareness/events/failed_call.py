@@ -1,0 +1,87 @@
+"""Failed tool call: if there is no file at its path, and one other is meant, where that is."""
+
+from __future__ import annotations
+
+import time
+
+from ...common.system.files import is_file, real_path, status_at, without_links
+from ...common.text.paths import relative, resolved
+from ...sessions.transcripts.entries import INTRODUCTION
+from ..activity.call_collisions import CallDelivery
+from ..activity.call_log import CallLog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from ...sessions.runtimes import Runtime
+    from .context import Context, Event
+
+CHARACTERS = 300
+_SHARED = 3  # parts at the end of two paths, the name among them
+_KEY = "path "  # begins the key of a wrong path in the log of calls
+
+
+def is_answered(event: Event, runtime: Runtime) -> bool:
+    """Check if the call failed to read or edit a file."""
+    return event.get("hook_event_name") == runtime.FAILED_EVENT and bool(runtime.missed_file(event))
+
+
+def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    """Print the path that is meant, once. Raises SessionMemoryError, OSError."""
+    runtime, event = context.runtime, context.event
+    cwd = real_path(str(event.get("cwd", "")))
+    path = without_links(resolved(runtime.missed_file(event), cwd))
+    if not path or status_at(path) is not None:
+        return
+    found = plausible(path, _known(context, cwd))
+    if not found or not is_file(found):
+        return
+    from ...common.text.sanitize import for_prompt
+
+    missing, there = relative(path, cwd), relative(found, cwd)
+    text = INTRODUCTION + for_prompt(
+        f"- there is no {missing}; the one known file of that name is {there}"
+    )
+    with CallDelivery(CallLog(context.cursor_file, runtime.sub_agent(event))) as delivery:
+        delivery.acquire()
+        if len(text) <= CHARACTERS and not delivery.settled(_KEY + path, 0.0):
+            delivery.settle(_KEY + path, time.time(), is_reported=True)
+            print_answer(runtime.context_output(text, runtime.FAILED_EVENT))
+
+
+def _known(context: Context, directory: str) -> set[str]:
+    """Return the files that git tracks in the worktree of a directory, and those that the session
+    has worked on."""
+    from ...common.system.git import find_worktree
+    from ...common.system.git_objects import tracked
+    from ..activity.collisions.working_set import CollisionState
+    from ..activity.state import COLLISIONS, KnownState
+
+    state = KnownState(context.cursor_file).of(context.session)
+    known = set(CollisionState(str(state.get(COLLISIONS, "")), 0.0).working_set.actions)
+    worktree = find_worktree(directory, context.home.user_dir)
+    if worktree is not None and worktree.root:
+        known.update(context.deadline.attempt("git", tracked, worktree) or ())
+    return known
+
+
+def plausible(path: str, known: Iterable[str]) -> str:
+    """Return the one of the `known` paths that is meant by a `path` at which there is no file: it
+    has the same name, and either all its directories in the same order with others between them, or
+    the same last two. '' if none or several do."""
+    parts = path.split("/")
+    found = {
+        one
+        for one in known
+        if one.endswith(f"/{parts[-1]}") and one != path and _is_meant(parts, one.split("/"))
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def _is_meant(parts: list[str], others: list[str]) -> bool:
+    if parts[-_SHARED:] == others[-_SHARED:] and len(parts) >= _SHARED:
+        return True
+    rest = iter(others)
+    return all([part in rest for part in parts])

@@ -1,0 +1,222 @@
+"""Faults: a home's hook.log, the hooks that missed their deadline, and invalid settings, which a
+person is told once.
+
+hook.log has a line for every event that could not be answered, the same only once a day; at most
+LOG_BYTES and one older file. Missed deadlines are counted in one file, for doctor and the start of
+the next session: by session and event how often in a row, and what came too late the last time.
+
+    {"main": {"UserPromptSubmit": [3, "pi"]}}"""
+
+from __future__ import annotations
+
+import time
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import (
+    LARGEST_BYTES,
+    Closing,
+    is_directory,
+    open_private,
+    os,
+    read_end,
+    read_whole,
+    user_dir,
+    write_atomically,
+)
+from ...common.system.json import decode, encode
+from ...common.text.format import one_line
+from ...common.text.sanitize import for_prompt
+from ...common.text.timestamps import iso_time
+from ...sessions.settings.homes import Home, environment
+from ...sessions.settings.registry import read_noted, unregistered_home
+from .context import MISSED, Context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+LOG_BYTES = 64 * 1024
+MESSAGE_CHARACTERS = 1000
+MOST_LINES = 20  # of one event
+MOST_EVENT_CHARACTERS = 64  # of the name of an event
+MOST_SESSIONS = 50  # that missed a deadline
+TOO_MANY = 3  # in a row: one alone is a busy machine
+MISSED_NOTICE = (
+    "hooks took longer than 1 s, so that agents heard only a part: `session-memory "
+    "doctor` says which"
+)
+_LATEST_BYTES = 16 * 1024  # of the log, searched for the same line
+
+
+class HookLog:
+    """The log of a home. If it cannot be written, nothing is raised."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def write(self, event_name: str, message: str) -> None:
+        """Append a line with the time, unless the log has it of the same day. A full log becomes
+        `hook.log.1`."""
+        when = iso_time(time.time())
+        said = " ".join(
+            [
+                one_line(for_prompt(part[:MESSAGE_CHARACTERS]))
+                for part in (f"{event_name}:", message)
+            ]
+        )
+        line = f"{when} {said}\n".encode("utf-8", "replace")
+        path = self._home.log_file
+        try:
+            latest = read_end(path, _LATEST_BYTES)
+            at = latest.rfind(line[len(when) :])
+            is_noted = at >= len(when) and latest[at - len(when) :][:10] == line[:10]
+            if is_noted or not is_directory(self._home.root):
+                return
+            with Closing(open_private(path, os.O_WRONLY | os.O_APPEND)) as descriptor:
+                os.write(descriptor, line)
+                is_full = os.fstat(descriptor).st_size > LOG_BYTES
+            if is_full:
+                os.replace(path, path + ".1")
+        except OSError:
+            pass
+
+    def write_fault(self, event_name: str, error: BaseException) -> None:
+        """Append what went wrong, with the error's type if it is not ours."""
+        is_foreseen = isinstance(error, (SessionMemoryError, ValueError))
+        self.write(event_name, f"{error}" if is_foreseen else f"{type(error).__name__}: {error}")
+
+
+def missed_file(home: Home) -> str:
+    """Return the path of the file that counts missed deadlines; it exists only if there are
+    some."""
+    return home.state_dir + MISSED
+
+
+def note_deadline(home: Home, session: str, event_name: str, late: list[str]) -> None:
+    """Note what came too late for an event of a session, [] for nothing. Raises OSError."""
+    path = missed_file(home)
+    before = _read_missed(path)
+    missed = {key: dict(events) for key, events in before.items()}
+    count = missed.setdefault(session, {}).pop(event_name, (0, ""))[0]
+    if late:
+        missed[session][event_name] = (count + 1, late[-1])
+    missed = dict([(key, events) for key, events in missed.items() if events][-MOST_SESSIONS:])
+    if missed and missed != before:
+        write_atomically(path, encode(missed).encode())
+    elif not missed:
+        os.unlink(path)
+
+
+def notice_of(context: Context) -> str:
+    """Return what a person should know at the start of a session, '' for nothing: each fault is
+    reported once."""
+    home, environ, runtime = context.home, environment(), context.runtime
+    start = runtime.start_dir(context.event, environ)
+    notice = untold(home, [MISSED_NOTICE] if missed_too_often(home) else [])
+    return "\n".join(
+        filter(None, (notice, untold_home(home, start, environ, runtime.SESSIONS_FOLDER)))
+    )
+
+
+def missed_too_often(home: Home) -> list[tuple[str, str, int, str]]:
+    """Return session, event, how often in a row it missed its deadline, and what came too late the
+    last time."""
+    return [
+        (session, event_name, count, what)
+        for session, events in sorted(_read_missed(missed_file(home)).items())
+        for event_name, (count, what) in events.items()
+        if count >= TOO_MANY
+    ]
+
+
+def _read_missed(path: str) -> dict[str, dict[str, tuple[int, str]]]:
+    try:
+        return {
+            str(session): {
+                str(event): (int(count), str(what)) for event, (count, what) in events.items()
+            }
+            for session, events in decode(read_whole(path).decode()).items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+_TOLD_FILE = "/told-faults.json"
+_MOST_TOLD = 100
+_TOLD_HOMES_FILE = "/told-homes.json"  # the directories that only look like agent homes
+
+
+def notices(home: Home) -> list[str]:
+    """A line for each fault in the settings that count for `home`, and for each file with rules
+    that is not read."""
+    return [*home.settings().faults, *_leftovers(home)]
+
+
+def untold(home: Home, others: Sequence[str] = ()) -> str:
+    """Return what the start of a session says on one line: faults, in the settings and `others`,
+    that no session was told of yet, and each file with rules that is not read, until it is gone; ''
+    for nothing. It counts as told then."""
+    faults = [*home.settings().faults, *others]
+    path = home.state_dir + _TOLD_FILE
+    told = read_noted(path)
+    new = [fault for fault in faults if fault not in told]
+    if told != faults:
+        _write_told(path, faults)
+    said = [*new, *_leftovers(home)]
+    if not said:
+        return ""
+    more = f" (and {len(said) - 1} more: see `session-memory config`)" if len(said) > 1 else ""
+    return f"session-memory: {' '.join(said[0].split())}{more}"
+
+
+def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
+    """Return a line that names the directory which `start` is in and which looks like an agent home
+    without being registered, with what makes it one; '' if there is none."""
+    root = unregistered_home(start, environ, stop=user_dir(environ), folder=folder)
+    if not root:
+        return ""
+    from shlex import quote
+
+    shown = quote(" ".join(for_prompt(root).split()))
+    return (
+        f"{shown} looks like an agent's home, and does not count as one: session-memory "
+        f"install --home {shown}"
+    )
+
+
+def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
+    """Return the same for the start of a session, once for each such directory. What it returns
+    counts as told."""
+    line, path = looks_like_home(start, environ, folder), home.state_dir + _TOLD_HOMES_FILE
+    told = read_noted(path) if line else []
+    if not line or line in told:
+        return ""
+    _write_told(path, [*told, line][-_MOST_TOLD:])
+    return f"session-memory: {line}"
+
+
+def _write_told(path: str, lines: list[str]) -> None:
+    try:
+        write_atomically(path, encode(lines).encode())
+    except OSError:  # then the next session is told again
+        pass
+
+
+def _leftovers(home: Home) -> list[str]:
+    """A line about the file with rules for sessions in the root of a home, if it is another one
+    that counts: a group's agent or the person has put it there."""
+    path = f"{home.root}/.session-memory/config.yaml"
+    said = f"{path} is not read: move its rules for sessions to {home.config_file}, and remove it"
+    return [said] if path != home.config_file and _may_hold_rules(path) else []
+
+
+def _may_hold_rules(path: str) -> bool:
+    try:
+        text = read_whole(path, LARGEST_BYTES).decode("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # a link, or too large, or it cannot be read
+        return True
+    said = [line.partition("#")[0] for line in text.splitlines()]
+    return any("sessions" in line or "projects" in line for line in said)

@@ -1,0 +1,284 @@
+"""The hooks as programs that a runtime starts: JSON on stdin, at most one JSON object on stdout,
+exit code 0.
+
+They fail open: whatever goes wrong, nothing is printed, and the home's hook.log gets one line."""
+
+from __future__ import annotations
+
+import sys
+
+from ...common.system.deadline import Deadline, DeadlineError
+from ...common.system.files import is_file, os
+from ...common.system.json import decode, encode
+from ...sessions.runtimes import Runtime, sender_of
+from ...sessions.runtimes import runtime as runtime_of
+from ...sessions.settings.homes import ENV_GUARD, Home, environment, naming, runtime_home
+from .context import MISSED, context_of, home_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from .context import Context, Event
+
+HOME_OPTION = "--home"  # names the agent home in the command of a hook
+# whose plugins and hooks the others take, and show by their events that they sent them
+_FIRST = "agent-sdk"
+
+
+def user_prompt_submit() -> None:
+    """Run the hook UserPromptSubmit: report what the other sessions did."""
+    _answer_prompt()
+
+
+def before_agent_start() -> None:
+    """Do the same for Pi, whose extension starts it before the agent answers a prompt."""
+    _answer_prompt("pi")
+
+
+def pre_tool_use() -> None:
+    """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is
+    about to edit."""
+    from .tool_call import answer, is_answered
+
+    _run(is_answered, answer, is_waited_for=True, tries=2)
+
+
+def post_tool_use_failure() -> None:
+    """Run the hook PostToolUseFailure: name the file that a call looked for in the wrong place."""
+    from .failed_call import answer, is_answered
+
+    _run(is_answered, answer, is_waited_for=True)
+
+
+def subagent_start() -> None:
+    """Run the hook SubagentStart: report what concerns the task of a sub-agent."""
+    from .sub_agent import answer, is_answered
+
+    _run(is_answered, answer, is_waited_for=True)
+
+
+def session_start() -> None:
+    """Run the hook SessionStart: note where a fork begins, and inject the session's past."""
+    from .session_start import answer, is_answered
+
+    _run(is_answered, answer, with_upkeep=True, is_waited_for=True)
+
+
+def pre_compact() -> None:
+    """Run the hook PreCompact: archive the conversation before it is compacted. It never prints:
+    that would end up in the summariser's instructions."""
+    from .archive import archive_when_written
+
+    _run(lambda event, runtime: True, archive_when_written)
+
+
+def session_end() -> None:
+    """Run the hook SessionEnd, which has 1.5 s: archive in a process of its own."""
+    from .archive import archive_in_background, is_left
+
+    _run(is_left, archive_in_background, with_upkeep=True)
+
+
+def pi_archive() -> None:
+    """Run Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that
+    takes long."""
+    from .archive import archive_in_background, is_left_or_compacted
+
+    _run(is_left_or_compacted, archive_in_background, "pi", with_upkeep=True)
+
+
+def pi_session_start() -> None:
+    """Run Pi's `session_start`: its answer says if the person wants a status line, which the
+    extension then shows."""
+
+    def answer(context: Context) -> None:
+        if context.settings.statusline:
+            _printer(context)({"statusLine": True})
+
+    _run(lambda event, runtime: True, answer, "pi", with_upkeep=True)
+
+
+def status_line() -> None:
+    """Print the status line of a session, for the runtime that the event or the first argument
+    names. It may run each few seconds: what goes wrong is not logged."""
+    from ..activity.status_line import status_line as line_of
+
+    try:
+        environ = environment()
+        told = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
+        runtime = runtime_of(told.get("runtime") or (sys.argv[1:] or [_FIRST])[0])
+        event = {**told, "cwd": told.get("cwd") or told["workspace"]["current_dir"]}
+        if not str(event.get("transcript_path")).endswith(".jsonl"):  # Copilot names the directory
+            event.pop("transcript_path", None)
+        context = context_of(event, environ, runtime, home_of(event, environ, runtime))
+        line = line_of(context.cursor_file) if context.settings.statusline else ""
+        if line:
+            sys.stdout.buffer.write(f"{line}\n".encode())
+            sys.stdout.buffer.flush()
+    except Exception:
+        pass
+    os._exit(0)
+
+
+def _answer_prompt(runtime_name: str = _FIRST) -> None:
+    from .prompt import answer, is_typed
+
+    def answer_any(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+        if context.runtime.sub_agent(context.event):
+            from .sub_agent import answer as answer_start
+
+            answer_start(context, print_answer)
+        else:
+            answer(context, print_answer)
+
+    _run(is_typed, answer_any, runtime_name, is_waited_for=True)
+
+
+def _run(
+    is_answered: Callable[[Event, Runtime], bool],
+    answer: Callable[..., object],
+    runtime_name: str = _FIRST,
+    *,
+    with_upkeep: bool = False,
+    is_waited_for: bool = False,
+    tries: int = 1,
+) -> None:
+    """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start
+    that of the store first. A hook that `is_waited_for` prints its answer, at the deadline what is
+    ready of it. If not even the context was known at the deadline, there are more `tries`. The
+    event is one of the runtime `runtime_name`, unless it names another itself, or shows that
+    another one sent it: several take the plugins of Claude Code."""
+    environ: Mapping[str, str] = environment()
+    if not environ.get(ENV_GUARD):
+        given = _Given(runtime_name)
+        context, deadline = None, given.deadline
+        try:
+            content = given.read(environ)
+            while True:
+                try:
+                    if is_waited_for:
+                        deadline.start()
+                    context = given.context(content, environ, is_answered)
+                    break
+                except DeadlineError:
+                    tries -= 1
+                    if not tries:
+                        raise
+            try:
+                if context is not None:
+                    answer(context, *([_printer(context)] if is_waited_for else []))
+            finally:
+                if with_upkeep and context is not None:
+                    _start_upkeep(context)
+        except BaseException as error:
+            deadline.end()
+            if isinstance(error, DeadlineError):
+                deadline.late.append("all of it")
+            if given.home is not None:
+                _log_fault(given.home, given.event_name, error)
+        deadline.end()
+        if context is not None:
+            _note_end(context, given.event_name)
+    os._exit(0)
+
+
+class _Given:
+    """The event that a runtime gave to the hook: its name, and its `home` as far as known; with the
+    `deadline`."""
+
+    def __init__(self, runtime_name: str) -> None:
+        self.home: Home | None = None
+        self.event_name = "hook"
+        self.deadline = Deadline()
+        self._runtime_name = runtime_name
+
+    def read(self, environ: Mapping[str, str]) -> bytes:
+        """Return the event's JSON, read from stdin."""
+        runtime = runtime_of(self._runtime_name)
+        self.home = runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
+        return sys.stdin.buffer.read()
+
+    def context(
+        self,
+        content: bytes,
+        environ: Mapping[str, str],
+        is_answered: Callable[[Event, Runtime], bool],
+    ) -> Context | None:
+        """Return the context of the event, None if it is not to be answered. Raises ValueError,
+        SessionMemoryError."""
+        event = decode(content.decode("utf-8", "replace"))
+        if not isinstance(event, dict):
+            raise ValueError("stdin holds no JSON object")
+        self.event_name = str(event.get("hook_event_name", self.event_name))
+        sender = sender_of(event, environ, runtime_of(event.get("runtime", self._runtime_name)))
+        if sender is None or not is_answered(event, sender):
+            return None
+        named = _named_home(sys.argv)
+        environ = naming(named, environ)
+        self.home = home_of(event, environ, sender)
+        if named and self.home.sessions_dir:
+            from ...sessions.settings.registry import register_named
+
+            try:
+                register_named(self.home.root, environ)
+            except OSError:  # the next hook does
+                pass
+        return context_of(event, environ, sender, self.home, self.deadline)
+
+
+def _log_fault(home: Home, event_name: str, error: BaseException) -> None:
+    try:
+        from .log import HookLog
+
+        HookLog(home).write_fault(event_name, error)
+    except Exception:  # the log redacts: a part of the program that it needs is missing
+        pass
+
+
+def _named_home(words: list[str]) -> str:
+    """Return the directory that the command of a hook names with `--home`; '' for none. The
+    settings in an agent home have such commands, so that those of its copy name the copy."""
+    path = words[2].rstrip("/") if words[1:2] == [HOME_OPTION] and len(words) > 2 else ""
+    if path.endswith("/.."):
+        path = path[:-3].rpartition("/")[0]
+    return path if path.startswith("/") or path[1:2] == ":" else ""
+
+
+def _note_end(context: Context, event_name: str) -> None:
+    """Log what went wrong, and note whether the event missed its deadline."""
+    late = context.deadline.late
+    try:
+        if context.deadline.notes:
+            from .prompt import write_notes
+
+            write_notes(context, event_name)
+        if context.session and (late or is_file(context.home.state_dir + MISSED)):
+            from .log import MOST_EVENT_CHARACTERS, note_deadline
+
+            note_deadline(context.home, context.session, event_name[:MOST_EVENT_CHARACTERS], late)
+    except Exception:  # there is no other place to report it
+        pass
+
+
+def _start_upkeep(context: Context) -> None:
+    from .upkeep_start import start_upkeep
+
+    if context.settings.team.get("url"):
+        from ...sessions.transcripts.team_sessions import note_start
+
+        note_start(context.home.team_start(context.directory), context.directory)
+    start_upkeep(context.home, context.settings.upkeep)
+
+
+def _printer(context: Context) -> Callable[[dict[str, Any]], None]:
+    """Return the function that prints a hook's answer. It ends the deadline: what is printed is
+    also committed."""
+
+    def print_answer(answer: dict[str, Any]) -> None:
+        context.deadline.end()
+        sys.stdout.buffer.write(encode(answer).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+    return print_answer

@@ -1,0 +1,193 @@
+"""Prompt: what the other sessions did since the last one, and the memories relevant to it."""
+
+from __future__ import annotations
+
+import time
+
+from ...common.system.files import is_file
+from ...sessions.settings.compiled import OFF, PROMPT_CHARACTERS, Settings
+from ...sessions.settings.homes import PROMPT_INDEX, environment
+from ...sessions.transcripts.entries import INTRODUCTION
+from ..activity.changes import Observation, OwnSession, is_standstill
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ...sessions.runtimes import Runtime
+    from ..activity.delivery import Delivery
+    from ..activity.prompt_memories import PromptMemories
+    from ..activity.status_line import Edit
+    from .context import Context, Event
+
+
+def is_typed(event: Event, runtime: Runtime) -> bool:
+    """Check that a person typed the prompt: others are not answered."""
+    return runtime.is_from_a_person(str(event.get("prompt", "")))
+
+
+def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError:
+    none moved."""
+    handed = _handed_over(context)
+    notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
+    own, observed = observation(context, environment())
+    is_quiet = not notice and not may_have_memories(context)
+    if is_quiet and is_standstill(own, observed, context.settings.first_sight_seconds):
+        note_status(context, own, observed, None, is_new=False)
+        return
+    with open_delivery(context, own, observed, len(handed) + 2 if handed else 0) as delivery:
+        memories = memories_for(context, delivery, notice)
+        text = joined(notice, delivery.text, memories.text if memories else "")
+        if text and delivery.is_first_to_answer(_key(context)):
+            delivery.prepare(memories.ids if memories else ())
+            delivery.commit_first()
+            print_answer(context.runtime.context_output(text))
+    note_status(context, own, observed, delivery.edit)
+    if own.may_conflict:
+        from .upkeep_start import start_judgement
+
+        start_judgement(context.home, context.settings.upkeep)
+
+
+def note_status(
+    context: Context,
+    own: OwnSession,
+    observed: Observation,
+    edit: Edit | None,
+    *,
+    is_new: bool = True,
+) -> None:
+    """Keep what the person's status line shows, if there is to be one, and the newest `edit` in
+    what was reported. If nothing `is_new`, what is kept stays."""
+    if context.settings.statusline:
+        from ..activity.status_line import is_noted, note
+
+        if is_new or not is_noted(own.cursor_file):
+            context.deadline.attempt("status line", note, own, observed, edit)
+
+
+def joined(*parts: str | None) -> str:
+    """Join the parts as paragraphs, '' for nothing."""
+    return "\n\n".join([part for part in parts if part])
+
+
+def observation(context: Context, environ: Mapping[str, str]) -> tuple[OwnSession, Observation]:
+    """Return the session of an event and its view of the others. `environ` is the environment that
+    the runtime gave to the hook, empty for a callback. Raises EventError."""
+    others = context.other_sessions()  # first: its own sub-agents are known with them
+    own = own_session(context, environ)
+    return own, Observation(own, others, context.settings)
+
+
+def open_delivery(
+    context: Context, own: OwnSession, observed: Observation, taken: int = 0
+) -> Delivery:
+    """Return the delivery of the next update, for a `with` block, if so many of the characters for
+    it are `taken`. Raises SessionMemoryError, OSError."""
+    from ..activity.updates import open_update
+
+    settings, limit = context.settings, context.settings.max_characters - taken
+    return open_update(
+        own, observed, settings=settings, now=time.time(), limit=limit, introduction=INTRODUCTION
+    )
+
+
+def memories_for(context: Context, delivery: Delivery, notice: str = "") -> PromptMemories | None:
+    """Return the memories relevant to the prompt, in the characters that the update and a `notice`
+    leave of `max_characters`; None if the settings do not want them."""
+    if not may_have_memories(context):
+        return None
+    from ..activity.prompt_memories import PromptedSession, relevant
+
+    home, settings = context.home, context.settings
+    before = joined(notice, delivery.text)
+    room = settings.max_characters - (len(before) + len("\n\n") if before else 0)
+    session = PromptedSession(delivery.state, context.directory, home.user_dir, context.cursor_file)
+    prompt, most = str(context.event.get("prompt", "")), min(_memory_characters(settings), room)
+    asked = (home.memories_dir, prompt, most, session)
+    return context.deadline.attempt("memories", relevant, *asked)
+
+
+def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
+    """Return the session of an event; its sub-agents are known once the others were listed. Raises
+    EventError."""
+    event, runtime = context.event, context.runtime
+    directory = context.directory if context.settings.collisions != OFF else ""
+    file, home = context.cursor_file, context.home
+    own = OwnSession(
+        context.session, runtime, file, context.own_path, directory, home, context.deadline
+    )
+    own.keeps_transcript = runtime.keeps_transcript(event, environ)
+    own.prompt, own.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
+    own.process = runtime.process(event, environ)
+    own.known_sub_agents = context.sub_agents.get(context.session_id, ())
+    return own
+
+
+def start_listening(context: Context) -> None:
+    """Count what others did as reported, unless the session had an update. Raises
+    SessionMemoryError, OSError."""
+    from ..activity.updates import begin_here
+
+    settings = context.settings
+    own = OwnSession(
+        context.session, context.runtime, context.cursor_file, deadline=context.deadline
+    )
+    begin_here(
+        own,
+        Observation(own, context.other_sessions(), settings),
+        settings=settings,
+        now=time.time(),
+    )
+
+
+def write_notes(context: Context, event_name: str) -> None:
+    """Log what could not be read for an event, or not in time."""
+    if context.deadline.notes:
+        from .log import MOST_LINES, HookLog
+
+        for note in context.deadline.notes[:MOST_LINES]:
+            HookLog(context.home).write(event_name, note)
+
+
+def may_have_memories(context: Context) -> bool:
+    """Check if there are memories, and the settings want them injected."""
+    return bool(_memory_characters(context.settings)) and is_file(
+        f"{context.home.memories_dir}/{PROMPT_INDEX}"
+    )
+
+
+def _memory_characters(settings: Settings) -> int:
+    return int(settings.memories.get("prompt_characters", PROMPT_CHARACTERS))
+
+
+def _key(context: Context) -> str:
+    """Return a key of the prompt, '' without an id: prompts in the middle of a turn have the turn's
+    id."""
+    from ...sessions.transcripts.lines import id_checksum
+
+    prompt_id = context.runtime.prompt_id(context.event)
+    return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"
+
+
+def _handed_over(context: Context) -> str:
+    """Return the line that offers, at the first prompt, what others of the team handed over on the
+    branch."""
+    if not is_file(context.home.handoffs_file) or is_file(context.cursor_file + ".lock"):
+        return ""
+    from ..activity.handoffs import offer
+
+    found: str | None = context.deadline.attempt("handoffs", offer, context.home, context.directory)
+    return found if found and len(found) <= context.settings.max_characters else ""
+
+
+def _notice_at_first(context: Context) -> str:
+    """Return what is wrong in the settings, at the first prompt if the runtime has no event for a
+    session's start."""
+    if is_file(context.cursor_file + ".lock"):  # made with the first prompt
+        return ""
+    from .log import notice_of
+
+    return notice_of(context)

@@ -1,0 +1,108 @@
+"""Sub-agent: at its start it is told, once, what concerns its task: collisions over the files that
+the task names, and memories of these or of its words. Its session's own updates wait for the next
+prompt as before."""
+
+from __future__ import annotations
+
+import time
+
+from ...common.system.files import is_file, read_end, without_links
+from ...common.text.paths import resolved
+from ...sessions.settings.compiled import OFF
+from ...sessions.settings.homes import environment
+from ...sessions.transcripts.entries import INTRODUCTION
+from ..activity.actions import is_of_agent
+from ..activity.call_collisions import CallDelivery, CallSearch
+from ..activity.call_log import MEMORY, CallLog
+from .prompt import joined, may_have_memories, own_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...sessions.runtimes import Runtime
+    from .context import Context, Event
+
+CHARACTERS = 300
+MOST_FILES = 20  # named in one task
+_SHOWN_BYTES = 4 * 1024 * 1024  # of a sub-agent's transcript, searched for what it was told
+_AROUND = "`'\"()[]<>{}*,;:!?@"
+
+
+def is_answered(event: Event, runtime: Runtime) -> bool:
+    """Check if the event is the start of a sub-agent."""
+    return (
+        bool(runtime.sub_agent(event)) and event.get("hook_event_name") == runtime.SUB_AGENT_EVENT
+    )
+
+
+def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    """Print what concerns the task, if anything does. Raises SessionMemoryError, OSError: then
+    nothing counts as told."""
+    runtime = context.runtime
+    agent = runtime.sub_agent(context.event)
+    task = "" if _was_told(context, agent) else "\n".join(runtime.tasks(context.event))
+    if not task:
+        return
+    paths = _files_in(task, str(context.event.get("cwd", "")))
+    delivery = context.deadline.attempt("collisions", _collisions, context, agent, paths)
+    delivery = delivery or CallDelivery(CallLog(context.cursor_file, agent))
+    delivery.is_start = True
+    with delivery:
+        delivery.text = delivery.text.replace(", before you edited it", "")  # it has not
+        context.deadline.attempt("memories", _add_memories, context, delivery, paths, task)
+        if delivery.text:
+            print_answer(runtime.context_output(delivery.text, runtime.SUB_AGENT_EVENT))
+
+
+def _was_told(context: Context, agent: str) -> bool:
+    """Check if the sub-agent's own transcript shows that it was told something at an earlier
+    start."""
+    own = own_session(context, environment())
+    context.other_sessions()  # the sub-agents are known with them
+    paths = [path for path in (own.path, *own.sub_agents()) if is_of_agent(path, agent)]
+    begins = INTRODUCTION.strip().encode()
+    return any([begins in read_end(path, _SHOWN_BYTES) for path in paths if is_file(path)])
+
+
+def _files_in(task: str, cwd: str) -> list[str]:
+    """Return the files that a task names and that exist."""
+    words = [word.strip(_AROUND).rstrip(".") for word in task.split()]
+    named = dict.fromkeys([word for word in words if "/" in word or "." in word])
+    found = [
+        path for path in [without_links(resolved(word, cwd)) for word in named] if is_file(path)
+    ]
+    return found[:MOST_FILES]
+
+
+def _collisions(context: Context, agent: str, paths: list[str]) -> CallDelivery | None:
+    if not paths or context.settings.collisions == OFF:
+        return None
+    others = context.other_sessions()
+    calls = [(path, "") for path in paths]
+    own = own_session(context, environment())
+    search = CallSearch(own, calls, agent, others, context.settings, time.time(), is_start=True)
+    return search.delivery(INTRODUCTION, CHARACTERS)
+
+
+def _add_memories(context: Context, delivery: CallDelivery, paths: list[str], task: str) -> None:
+    """Add to what is told the memories about the files, else those about the words of the task."""
+    if not may_have_memories(context):
+        return
+    from ..activity.call_memories import about_calls
+    from ..activity.memory_index import composed
+    from ..activity.prompt_memories import PromptedSession, relevant
+
+    home, room = context.home, CHARACTERS - len(joined(delivery.text, " "))
+    text, keys = composed(
+        about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir), room
+    )
+    if not keys:
+        found = relevant(
+            home.memories_dir, task, room, PromptedSession({}, context.directory, home.user_dir)
+        )
+        text, keys = found.text, list(found.ids)
+    for key in keys:
+        delivery.settle(MEMORY + key, time.time(), is_reported=True)
+    delivery.text = joined(delivery.text, text)

@@ -1,0 +1,282 @@
+"""Tool call: collisions over the files that it is about to edit, memories that name them or its git
+command, and objections that the user is asked about."""
+
+from __future__ import annotations
+
+import time
+
+from ...common.system.deadline import DeadlineError
+from ...common.system.files import status_at, without_links
+from ...common.text.paths import resolved
+from ...sessions.settings.compiled import ASK, OFF
+from ...sessions.settings.homes import environment
+from ...sessions.transcripts.entries import INTRODUCTION, ToolUse
+from ..activity.call_collisions import CallDelivery, CallSearch
+from ..activity.call_log import MEMORY, CallLog
+from ..activity.changes import conflicts_stamp
+from .prompt import joined, may_have_memories, note_status, observation, own_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import stat_result
+    from typing import Any
+
+    from ...sessions.runtimes import Runtime
+    from ..activity.approval import Objection
+    from ..activity.changes import OwnSession
+    from .context import Context, Event
+
+_EDIT = "edit"
+_LONGEST_PATH = 4096  # no system has longer ones
+ASKER = "session-memory"  # the dialog names who asks
+
+
+def is_answered(event: Event, runtime: Runtime) -> bool:
+    """Check if the call edits a file or may run git."""
+    calls = runtime.tool_calls(event)
+    return any(
+        [bool(call.argument) and (call.kind == _EDIT or "git" in call.argument) for call in calls]
+    )
+
+
+def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    """Print what the agent gets with the result of the call, or what the user is asked before it,
+    if anything. Raises SessionMemoryError, OSError: then nothing counts as reported. At the
+    deadline the user is asked about a call that is not judged yet."""
+    printed: list[bool] = []
+
+    def print_once(output: dict[str, Any]) -> None:
+        print_answer(output)
+        printed.append(True)
+
+    try:
+        if context.settings.collisions == ASK:
+            statuses_of(context)  # first: a call that cannot be judged in time is by these
+        _answer(context, print_once)
+    except DeadlineError:
+        if not printed and context.settings.collisions == ASK:
+            _answer_unjudged(context, print_answer)
+        raise
+
+
+def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    """Ask about a git command, or about an edit of a file that may have changed since this session
+    last saw it."""
+    from ..activity.approval import reason_of, unjudged
+
+    runtime, event = context.runtime, context.event
+    command = next((call.argument for call in runtime.tool_calls(event) if call.kind != _EDIT), "")
+    session = own_session(context, environment())
+    objection = unjudged(command) if command else None
+    for path in () if command else statuses_of(context):
+        objection = objection or unjudged_edit(context, session, path)
+    if objection is None:
+        return
+    reason = reason_of(objection, session.directory, time.time())
+    if runtime.can_ask(event, environment()):
+        print_answer(runtime.held_output(f"{ASKER}: {reason}", ""))
+    else:
+        print_answer(runtime.context_output(f"{INTRODUCTION}! {reason}", runtime.TOOL_EVENT))
+
+
+def statuses_of(context: Context) -> dict[str, stat_result | None]:
+    """Return the status of each file that the call is about to edit, as it was when this was asked
+    first."""
+    if context.statuses is None:
+        cwd, calls = _cwd(context.event), context.runtime.tool_calls(context.event)
+        paths = [resolved(call.argument, cwd) for call in calls if call.kind == _EDIT]
+        there = [without_links(path) for path in paths if len(path) <= _LONGEST_PATH]
+        context.statuses = {path: status_at(path) for path in there}
+    return context.statuses
+
+
+def unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection | None:
+    """Return the objection to an edit that could not be judged in time; None if the file is as the
+    session left it."""
+    from ..activity.approval import unjudged
+    from ..activity.last_seen import may_differ
+
+    status = statuses_of(context).get(path)
+    return (
+        unjudged("", path, status.st_mtime if status else 0.0)
+        if may_differ(session, path, status)
+        else None
+    )
+
+
+def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    runtime = context.runtime
+
+    def tell(delivery: CallDelivery) -> None:
+        if delivery.reason:
+            print_answer(runtime.held_output(delivery.reason, delivery.text))
+        elif delivery.text:
+            print_answer(runtime.context_output(delivery.text, runtime.TOOL_EVENT))
+
+    delivery = deliver(context, tell, can_ask=runtime.can_ask(context.event, environment()))
+    if delivery is not None and context.settings.statusline:
+        note_status(context, *observation(context, environment()), delivery.edit)
+
+
+def deliver(
+    context: Context, tell: Callable[[CallDelivery], None], *, can_ask: bool
+) -> CallDelivery | None:
+    """Return what is reported with the call, None for nothing. It counts as reported once it was
+    told. Raises SessionMemoryError, OSError."""
+    attempt = context.deadline.attempt
+    objections = find_objections(context, can_ask=can_ask)  # before anything is locked
+    delivery = attempt("collisions", delivery_for, context)
+    memories = attempt("memories", memories_about, context) or []
+    if delivery is None and (objections or memories):
+        delivery = CallDelivery(
+            CallLog(context.cursor_file, context.runtime.sub_agent(context.event))
+        )
+    if delivery is not None:
+        with delivery:
+            if objections:
+                object_to(context, delivery, objections, can_ask=can_ask)
+            if memories:
+                add_memories(context, delivery, memories)
+            tell(delivery)
+    return delivery
+
+
+def delivery_for(context: Context) -> CallDelivery | None:
+    """Return the delivery of collisions over the files, for a `with` block; None if the settings
+    want none. Raises SessionMemoryError, OSError."""
+    runtime, event, settings = context.runtime, context.event, context.settings
+    tools = runtime.tool_calls(event)
+    agent, cwd = runtime.sub_agent(event), _cwd(event)
+    calls = [(resolved(one.argument, cwd), one.call_id) for one in tools if one.kind == _EDIT]
+    if not tools or settings.collisions == OFF or not (calls or settings.collisions == ASK):
+        return None
+    if not calls:
+        return CallDelivery(CallLog(context.cursor_file, agent))
+    others = context.other_sessions()
+    search = CallSearch(
+        own_session(context, environment()), calls, agent, others, settings, time.time()
+    )
+    return search.delivery(INTRODUCTION, settings.max_characters)
+
+
+def memories_about(context: Context) -> list[tuple[str, str]]:
+    """Return the keys and lines of memories about what the call edits or runs, without those of the
+    session itself. Raises OSError, ValueError."""
+    tools = context.runtime.tool_calls(context.event)
+    if not tools or not may_have_memories(context):
+        return []
+    from ..activity.call_memories import about_calls
+
+    cwd, home = _cwd(context.event), context.home
+    calls = [
+        (without_links(resolved(one.argument, cwd)), "")
+        if one.kind == _EDIT
+        else (without_links(cwd), one.argument)
+        for one in tools
+    ]
+    return about_calls(
+        home.memories_dir, calls, home.user_dir, (context.session, context.session_id)
+    )
+
+
+def add_memories(context: Context, delivery: CallDelivery, memories: list[tuple[str, str]]) -> None:
+    """Add to what is reported the memories that the agent was not told before. Raises LockedError,
+    OSError."""
+    from ..activity.call_memories import CHARACTERS
+    from ..activity.memory_index import composed
+    from ..activity.state import MEMORIES, KnownState
+
+    told: set[str] = set()
+    if not context.runtime.sub_agent(context.event):
+        told.update(map(str, KnownState(context.cursor_file).of(context.session).get(MEMORIES, ())))
+    told.update(delivery.settled(MEMORY, 0.0))
+    if told.issuperset([key for key, _ in memories]):
+        return
+    room = context.settings.max_characters - len(joined(delivery.text, " "))
+    delivery.acquire()
+    told.update(delivery.settled(MEMORY, 0.0))  # by now another call may have told the same
+    text, keys = composed([one for one in memories if one[0] not in told], min(CHARACTERS, room))
+    for key in keys:
+        delivery.settle(MEMORY + key, time.time(), is_reported=True)
+    delivery.text = joined(delivery.text, text)
+
+
+def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
+    """Return the objections to the call, file by file, if the settings ask for them: if the user
+    can be asked, those to edits of lines that conflict too. A git command that could not be judged
+    in time is one."""
+    tools, settings = context.runtime.tool_calls(context.event), context.settings
+    if not tools or settings.collisions != ASK:
+        return []
+    from ..activity.approval import ObjectionSearch, unjudged
+
+    cwd, deadline = _cwd(context.event), context.deadline
+    others = context.other_sessions()
+    own = own_session(context, environment())
+    search = ObjectionSearch(own, others, settings, time.time())
+    replaced = (
+        context.runtime.replaced_texts(context.event) if can_ask and conflicts_stamp(own) else []
+    )
+    found = []
+    for tool in tools:
+        is_edit, before = tool.kind == _EDIT, len(deadline.late)
+        if is_edit:
+            path = resolved(tool.argument, cwd)
+            objection = deadline.attempt("edit", search.of_edit, path)
+            if objection is None and len(deadline.late) > before:
+                objection = unjudged_edit(context, own, without_links(path))
+            conflict = (
+                deadline.attempt("conflicts", search.of_conflict, path, replaced)
+                if replaced
+                else None
+            )
+            found += [(tool, conflict)] if conflict else []
+        else:
+            objection = deadline.attempt("git command", search.of_command, tool.argument, cwd)
+            if objection is None and len(deadline.late) > before:
+                objection = unjudged(tool.argument)
+        if objection is not None:
+            found.append((tool, objection))
+    return found
+
+
+def object_to(
+    context: Context,
+    delivery: CallDelivery,
+    objections: list[tuple[ToolUse, Objection]],
+    *,
+    can_ask: bool,
+) -> None:
+    """Ask the user before the call; if the runtime cannot ask, tell the agent. An edit that was
+    allowed is not asked about again, unless the other session has edited the file again. Raises
+    LockedError, OSError."""
+    from ..activity.approval import reason_of, was_allowed
+
+    own, has_text, room = (
+        own_session(context, environment()),
+        bool(delivery.text),
+        context.settings.max_characters,
+    )
+    reasons: list[str] = []
+    for tool, objection in objections:
+        key = f"held {objection.session} {objection.path} "
+        earlier = delivery.settled(key, objection.time) if tool.kind == _EDIT else []
+        was_asked = any([was_allowed(own, call_id) for call_id in earlier if call_id])
+        if was_asked if can_ask else earlier or has_text:
+            continue
+        reasons.append(reason_of(objection, own.directory, time.time()))
+        # the rest comes with another call
+        if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:
+            del reasons[-1]
+            break
+        if tool.kind == _EDIT:
+            delivery.settle(key + (tool.call_id if can_ask else ""), objection.time)
+    if reasons and can_ask:
+        delivery.reason = f"{ASKER}: {'; '.join(reasons)}"
+    elif reasons:
+        delivery.text = INTRODUCTION + "".join([f"! {reason}\n" for reason in reasons])[:-1]
+
+
+def _cwd(event: Event) -> str:
+    return str(event.get("cwd", ""))

@@ -1,0 +1,113 @@
+"""Start of upkeep with a session's start and end, and of its search for conflicts after a prompt
+that found a moved HEAD or an edit in another worktree: in a process of its own, unless it ran a
+short time ago."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from ...common.system.files import is_directory, is_file, os
+from ...sessions.settings.homes import Home, host_of
+
+INTERVAL_SECONDS = 600
+SCRIPT = "/hooks/upkeep.py"
+JUDGEMENT_SECONDS = 30  # between two searches for conflicts that prompts start
+CONFLICTS = "conflicts"
+IGNORE_ALL = b"*\n"
+
+
+def lock_file(home: Home) -> str:
+    """Return the lock file of the upkeep of a home's store, written when it begins."""
+    return home.state_dir + "/upkeep.lock"
+
+
+def judgement_file(home: Home) -> str:
+    """Return the lock file of a search for conflicts that a prompt started, written when it
+    begins."""
+    return home.state_dir + "/conflicts.lock"
+
+
+def is_due(home: Home, now: float) -> bool:
+    """Check that upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since
+    the epoch."""
+    try:
+        status = os.stat(lock_file(home))
+    except OSError:
+        return True
+    return not status.st_size or abs(now - status.st_mtime) >= INTERVAL_SECONDS
+
+
+def keep_out_of_git(place: str) -> None:
+    """Write a `.gitignore` with `*` into a directory of this program that has none: it may be in a
+    worktree."""
+    path = place + "/.gitignore"
+    try:
+        if os.stat(place, follow_symlinks=False).st_mode & 0o170000 != 0o040000 or is_file(path):
+            return
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        os.write(descriptor, IGNORE_ALL)
+        os.close(descriptor)
+    except OSError:  # there is no place yet, or it cannot be written
+        pass
+
+
+def start_upkeep(home: Home, mode: str) -> None:
+    """Start it if the setting `upkeep` says so and it is due; a host does that for its groups.
+    Raises OSError."""
+    keep_out_of_git(home.memory_dir)
+    if is_due(home, time.time()):
+        _start(home, mode)
+
+
+def start_judgement(home: Home, mode: str) -> None:
+    """Start only the search for conflicts with other branches, unless it was just started. Raises
+    OSError."""
+    try:
+        is_recent = abs(time.time() - os.stat(judgement_file(home)).st_mtime) < JUDGEMENT_SECONDS
+    except OSError:
+        is_recent = False
+    if not is_recent:
+        _start(home, mode, CONFLICTS)
+
+
+def _start(home: Home, mode: str, *words: str) -> None:
+    if mode == "sessions" and hasattr(os, "posix_spawn") and not host_of(home.root):
+        loaded = sys.modules.get("os")  # only `os.environ` has what this process changed
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", _script(), path_of(home), *words],
+            loaded.environ if loaded else os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, descriptor, "/dev/null", os.O_RDWR, 0)
+                for descriptor in (0, 1, 2)
+            ],
+            setsid=True,
+        )
+
+
+def _script() -> str:
+    """Return the path of the script that runs upkeep: beside the package, or in a wheel's part of
+    it. As `settings.program.source_dir`, which takes as long as the hook to import."""
+    package: str = sys.modules[__package__.partition(".")[0]].__path__[0]
+    packaged = f"{package}/packaged"
+    return (packaged if is_directory(packaged) else package.rpartition("/")[0]) + SCRIPT
+
+
+def detach() -> bool:
+    """Fork, for work that the runtime must not wait for or kill. Return True in the child, which
+    has a session of its own and no output; on Windows, which cannot fork, in the same process."""
+    if not hasattr(os, "fork"):
+        return True
+    if os.fork():
+        return False
+    os.setsid()
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    return True
+
+
+def path_of(home: Home) -> str:
+    """Return the path by which `store.location.find_location` finds the store of a home."""
+    return home.memory_dir if home.user_dir and not home.rules_files else home.root

@@ -1,0 +1,1 @@
+"""Text, the machine and errors: no word of the domain."""

@@ -1,0 +1,418 @@
+"""The output of a command: lines for people, in colour on a terminal, or one JSON object for
+programs; and its errors.
+
+Without packages: install runs on a bare Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+
+from ... import NAME
+from ..errors import SessionMemoryError, WrongCallError, described
+from .files import user_dir
+from .plain_output import PlainOutput, painted, plain_output, plain_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from typing import Any, TextIO
+
+_MISSING_HINT = "run install.py again where a package index can be reached"
+_INCOMPLETE_HINT = (
+    "the program is not complete: run install.py again, from a whole copy of the repository"
+)
+_PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages bring it
+_WIDEST = 100
+
+
+_MOST_CAUSES = 10
+_NO_MEMORY = f"""{NAME}: there is not enough memory
+  nothing was lost: raise the limit (ulimit -v), or end other programs
+""".encode()
+_OF_LOADER = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory")
+
+
+def exit_code(
+    command: Callable[[], int], how_to_add: Callable[[str], str] = lambda module: _MISSING_HINT
+) -> int:
+    """Run a command and return its exit code. For a SessionMemoryError, an OSError or a missing
+    package, print one line and a hint to stderr and return 1 (2 for a WrongCallError). Print `?`
+    for characters that stdout's encoding lacks. `how_to_add` returns the hint for a missing
+    module."""
+    _open_closed_streams()
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(plain_output, before)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _interrupt_again
+    try:
+        code = _with_enough_memory(command, how_to_add)
+    # from argparse; any other exception is a bug, whose traceback must pass the same place
+    except SystemExit:
+        sys.stdout, sys.stderr = before
+        raise
+    sys.stdout, sys.stderr = before
+    return code
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that the caller has closed (`>&-`): a file that is opened later
+    would take its number and get the output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  open to the end
+
+
+def _with_enough_memory(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:
+    try:
+        return _interruptible(command, how_to_add)
+    except Exception as error:
+        if not any(map(_is_of_memory, _causes(error))):
+            raise
+    os.write(2, _NO_MEMORY)  # with nothing that has to be imported
+    return 1
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it was raised from or after."""
+    for _ in range(_MOST_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_of_memory(error: BaseException) -> bool:
+    """Return whether an error reports too little memory: Python's, SQLite's, the loader's or a
+    thread's."""
+    is_loader_s = isinstance(error, ImportError) and any(text in str(error) for text in _OF_LOADER)
+    is_thread_s = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    # Python could not make one
+    is_lost = isinstance(error, SystemError) and "exception" in str(error)
+    is_plain = isinstance(error, MemoryError) or type(error).__name__ == "NoMemError"
+    return is_plain or is_loader_s or is_thread_s or is_lost
+
+
+def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:
+    try:
+        return _finished(command, how_to_add)
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # An interrupt while a dataclass is imported: up to Python 3.11 it is the cause of a
+        # RuntimeError.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(
+            error.__cause__, KeyboardInterrupt
+        ):
+            raise
+        print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
+        return 130
+
+
+def main_of(module: str, *arguments: object) -> int:
+    """Import a module of this package and run its `main`, for a script; return the exit code.
+    Importing it may fail where a file of the program is missing."""
+    from .utf8_mode import ensure_utf8_mode
+
+    ensure_utf8_mode()
+    package = __package__.partition(".")[0]
+    return exit_code(
+        lambda: int(__import__(f"{package}.{module}", fromlist=["main"]).main(*arguments))
+    )
+
+
+def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:
+    try:
+        code = command()
+        sys.stdout.flush()  # else a full disk is noticed when nothing can report it
+        return code
+    except SessionMemoryError as error:
+        print_error(str(error), error.hint)
+        return 2 if isinstance(error, WrongCallError) else 1
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] in (
+            __package__.partition(".")[0],
+            *sys.stdlib_module_names,
+        ):
+            raise  # a bug of ours
+        print_error(f"{error.name} is needed for this, and not installed", how_to_add(error.name))
+    except BrokenPipeError:  # for example closed by `| head`
+        pass
+    except OSError as error:
+        package = os.path.abspath(f"{__file__}/../../..") + os.sep
+        is_ours = isinstance(error, FileNotFoundError) and str(error.filename).startswith(package)
+        print_error(described(error), _INCOMPLETE_HINT if is_ours else "")
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError:  # a closed pipe, a full disk: flushing it at exit would print a traceback
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Raise an interrupt once more that came in a callback, as import has them for each module:
+    Python would print a traceback and drop it."""
+    import signal
+
+    if not isinstance(dropped.exc_value, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
+        sys.__unraisablehook__(dropped)
+        return
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.001)  # when the callback is over
+
+
+def print_error(text: str, hint: str = "") -> None:
+    """Print to stderr what went wrong and what to do, with the command as the user can call it."""
+    lines = hint.replace(f"{NAME} ", f"{called_as()} ").splitlines()
+    print("\n  ".join([f"{NAME}: {text}", *lines]), file=plain_output(sys.stderr))
+
+
+def print_note(text: str) -> None:
+    """Print a line to stderr: the result may be piped elsewhere."""
+    print(f"{NAME}: {text}", file=plain_output(sys.stderr), flush=True)
+
+
+def print_traceback(error: Exception) -> None:
+    """Print the traceback of a bug to stderr."""
+    import traceback
+
+    traceback.print_exception(
+        type(error), error, error.__traceback__, file=plain_output(sys.stderr)
+    )
+
+
+def called_as() -> str:
+    """Return how to call this program again: by its name; by the path that skills give (of the
+    launcher, or of a package's script) if it was called so, since permissions match that path; else
+    by its path, if its name would not find it."""
+    from shlex import quote  # only few lines name the command
+
+    script = sys.argv[0]
+    if script.endswith(_PACKAGE_SCRIPT):
+        return quote(os.path.abspath(script))
+    directory, name = os.path.split(script)
+    if name != NAME or not os.path.isabs(script):
+        return NAME
+    program_dir = os.path.abspath(f"{__file__}/../../../../..")  # where the package lies in app/
+    is_found = directory in os.environ.get("PATH", "").split(os.pathsep)
+    return NAME if is_found and directory != f"{program_dir}/bin" else quote(script)
+
+
+class Terminal:
+    """The output of a command, stdout unless `out` is given. With `is_json` it prints only
+    `result`."""
+
+    def __init__(
+        self, environ: Mapping[str, str], *, is_json: bool = False, out: TextIO | None = None
+    ) -> None:
+        self.is_json = is_json
+        self.environ = environ
+        self._out: PlainOutput = plain_output(sys.stdout if out is None else out)
+        self.is_interactive = self._out.isatty()
+        self._is_coloured = (
+            self.is_interactive and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        )
+        self.width = min(columns() if self.is_interactive else 80, _WIDEST)
+        self._collected: list[str] | None = None
+
+    def paint(self, style: str, text: str) -> str:
+        """Return `text` in bold, dim, red, green or yellow if the terminal shows colours."""
+        return painted(style, text) if self._is_coloured else text
+
+    def short(self, text: str) -> str:
+        """Return `text` on one line, with each path below the home directory shortened to `~`."""
+        text = text.replace("\n", " ")
+        home = user_dir(self.environ)
+        shown, *parts = text.split(home + os.sep) if home else [text]
+        for part in parts:
+            # of another path: /mnt/root/x
+            is_inside = shown[-1:].isalnum() or shown[-1:] in ("-", "_", ".", "~")
+            shown += f"{home if is_inside else '~'}{os.sep}{part}"
+        return shown
+
+    def can_ask(self) -> bool:
+        """Check if a person can see the output and answer."""
+        return (
+            not self.is_json
+            and self.is_interactive
+            and sys.stdin is not None
+            and sys.stdin.isatty()
+        )
+
+    def ask(self, question: str) -> bool:
+        """Ask a yes/no question. Anything but yes, and the end of the input, means no."""
+        self._out.write(f"{question} [y/N] ")
+        self._out.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    @contextmanager
+    def paged(self) -> Iterator[None]:
+        """Break long lines between words, and show more than a screen in a pager, if the output is
+        a terminal."""
+        if self.is_json or not self.is_interactive:
+            yield
+            return
+        from .pager import broken_at_words, show_in_pager
+
+        lines = self._collected = []
+        try:
+            yield
+        finally:
+            self._collected = None
+            text = broken_at_words("\n".join([*lines, ""]), columns())
+            if not show_in_pager(plain_text(text), self.environ):
+                self._out.write(text)
+                self._out.flush()
+
+    def line(self, text: str = "") -> None:
+        if self._collected is not None:
+            self._collected.append(text)
+        elif not self.is_json:
+            print(text, file=self._out, flush=True)
+
+    def table(self, rows: Sequence[Sequence[str]], numbers: Collection[int]) -> None:
+        """Print rows in columns, the first as headings; those of `numbers` are aligned on the
+        right."""
+        rows = [[plain_text(cell).replace("\n", " ") for cell in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        for index, row in enumerate(rows):
+            cells = [
+                cell.rjust(widths[at]) if at in numbers else cell.ljust(widths[at])
+                for at, cell in enumerate(row)
+            ]
+            line = "  ".join(cells).rstrip()
+            self.line(line if index else self.paint("bold", line))
+
+    def heading(self, text: str) -> None:
+        self.line()
+        self.line(self.paint("bold", text))
+
+    def item(self, label: str, text: str) -> None:
+        """Print a label and a wrapped text beside it."""
+        self.paragraph(text, indent=" " * 15, first=f"  {label:<13}")
+
+    def paragraph(self, text: str, indent: str = "", first: str | None = None) -> None:
+        """Print text wrapped to the width of the terminal; words longer than that (paths) stay
+        whole."""
+        import textwrap
+
+        start = indent if first is None else first
+        self.line(
+            textwrap.fill(
+                text,
+                self.width,
+                initial_indent=start,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+
+    def quote(self, text: str) -> None:
+        """Print text from another program, each line behind a bar."""
+        import textwrap
+
+        bar = self.paint("green", "  | ")
+        for line in text.splitlines():
+            for part in textwrap.wrap(
+                line, self.width - 4, subsequent_indent="  ", break_on_hyphens=False
+            ) or [""]:
+                self.line(bar + part)
+
+    def note(self, text: str) -> None:
+        """Print something that the user should know or do, behind an exclamation mark."""
+        self.paragraph(text, indent="    ", first="  " + self.paint("yellow", "!") + " ")
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
+        """Print to stderr what is being done; on a terminal, remove the line when it is done."""
+        if self.shows_status():
+            self.status(f"  {text} ...")
+        else:
+            self.log(f"  {text} ...")
+        try:
+            yield
+        finally:
+            if self.shows_status():
+                self.status("")
+
+    def shows_status(self) -> bool:
+        """Check if a person sees a line on stderr that changes."""
+        return not self.is_json and self.environ.get("TERM") != "dumb" and sys.stderr.isatty()
+
+    def status(self, text: str) -> None:
+        """Replace the line that the cursor is in, on stderr; '' removes it."""
+        plain_output(sys.stderr).status(text)
+
+    def log(self, text: str) -> None:
+        """Print a line to stderr, unless the output is for programs."""
+        if not self.is_json:
+            print(text, file=plain_output(sys.stderr), flush=True)
+
+    def result(
+        self, value: dict[str, Any], *, verbatim: Collection[str] = (), indent: int | None = 2
+    ) -> None:
+        """Print the result as JSON, if JSON was requested: texts as a model may read them, but for
+        those under the keys in `verbatim`."""
+        if self.is_json:
+            import json
+
+            shown = {
+                key: one if key in verbatim else _for_models(one) for key, one in value.items()
+            }
+            text = json.dumps(shown, indent=indent, ensure_ascii=False)
+            for character in set(text) - {"\n"}:
+                if plain_text(character) != character:  # escaped, nothing is lost
+                    text = text.replace(character, json.dumps(character)[1:-1])
+            try:
+                text.encode(self._out.encoding)
+            except UnicodeEncodeError:  # then all but ASCII is escaped
+                text = json.dumps(shown, indent=indent)
+            print(text, file=self._out, flush=True)
+
+    def verbatim(self, text: str) -> None:
+        """Print text as it is, without a line feed: a script, a page or a transcript. A terminal
+        gets it as plain characters. Nothing is lost in a pipe, whatever its encoding."""
+        if self._collected is not None:
+            self._collected.append(text.removesuffix("\n"))
+        elif not self.is_json:
+            self._out.verbatim(text.encode("utf-8", "backslashreplace"))
+
+
+def _for_models(value: Any) -> Any:
+    """Return a value of JSON with each text and key in it as `for_prompt` has it: whatever it holds
+    is data. What is not UTF-8 in a name stays, so that the name can be given back."""
+    import re
+
+    from ..text.sanitize import for_prompt
+
+    if isinstance(value, str):
+        parts = re.split("([\ud800-\udfff]+)", value)
+        return "".join(
+            [part if number % 2 else for_prompt(part) for number, part in enumerate(parts)]
+        )
+    if isinstance(value, dict):
+        return {_for_models(key): _for_models(one) for key, one in value.items()}
+    return [_for_models(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def byte_size(count: float) -> str:
+    """Return `140 bytes`, `14 kB`, `1.2 MB`, `340 MB`."""
+    if count < 1000:
+        return f"{count:.0f} byte{'' if count == 1 else 's'}"
+    if count < 999_500:
+        return f"{count / 1000:.0f} kB"
+    return f"{count / 1e6:.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
+
+
+def columns() -> int:
+    """Return the width of the terminal in columns; 80 if stdout is not one."""
+    try:
+        return (
+            int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+            or 80
+        )
+    except (OSError, ValueError):
+        return 80

@@ -1,0 +1,161 @@
+"""The rules by which secrets are found, read from rules.tsv, and the tables by which a text is
+searched for them.
+
+Every prompt with news pays for this: a row is read whole only if its keyword is found, and PREBUILT
+is computed by an install (see awareness/events/bundle.py), which makes such a prompt .05 x of a bare start
+shorter."""
+
+from __future__ import annotations
+
+# Words for a password that are looked for as they stand here, by a letter that only they have.
+FOREIGN_WORDS = {
+    "ñ": ("contraseña", "Contraseña"),
+    "ь": ("пароль", "Пароль"),
+    "码": ("密码",),
+    "碼": ("密碼",),
+    "ド": ("パスワード",),
+    "ł": ("hasło", "Hasło"),
+    "ö": ("lösenord", "Lösenord"),
+    "호": ("비밀번호",),
+}
+# And in ASCII, in any case. Both are what <foreign> and <passwords> stand for.
+FOREIGN = "mot de passe|senha|kennwort|wachtwoord"
+PASSWORDS = "password|passwort|passphrase|passcode|" + FOREIGN
+# Each keyword for a place holds one of these: a text is searched for all at once. Those with the
+# same second character are a group, of at most eight.
+ROOTS = (
+    *b"pas sec ken key pw see nwo beg e-l :// ne( kie zat bea ogi tif eds ede sen wac sda".split(),
+    *(b"og ", b" -s", b" --", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
+)
+_ROOTS = frozenset(ROOTS)
+NAMES = b"pass secret token key pw kennwort seed".split()  # in those of assignments.py
+NO_RULE = -1  # the number of a name's
+WORD_CHARACTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+AS_WORDS = bytes([code if code in WORD_CHARACTERS else 32 for code in range(256)])
+SIGNS_AS_TABS = bytes([code if code in WORD_CHARACTERS + b" " else 9 for code in range(256)])
+
+
+class SecretRule:
+    """One row of rules.tsv; `number` is its place among them."""
+
+    def __init__(self, number: int) -> None:
+        form, kind, keywords, pattern, *options = ROWS[number].decode().split("\t")
+        named = dict([option.split("=", 1) for option in options])
+        self.number = number
+        self.form = form
+        self.kind = kind
+        self.keywords = keywords.split(None if form in ("token", "inside", "named") else "|")
+        self.pattern = pattern
+        self.gate = named.get("gate", "")
+        self.before = int(named.get("before", 0))
+        self.judge = named.get("judge", "")
+        self.near = named.get("near", "").encode()
+
+
+class Tables:
+    """The keywords of `rows` as they are looked for, each with the number of its rule."""
+
+    def __init__(self, rows: list[bytes]) -> None:
+        self.rows = rows
+        # Of tokens, by their first word, or the first three characters of one that goes on behind
+        # them; without a word
+        self.words: dict[bytes, list[tuple[int, bytes]]] = {}
+        self.heads: dict[bytes, list[tuple[int, bytes]]] = {}
+        self.inside: list[tuple[int, bytes]] = []
+        self.digits: list[tuple[int, bytes]] = []
+        # Of places, by their root, with its offset in them
+        self.roots: dict[bytes, list[tuple[int, bytes, int]]] = {}
+        self.gates: dict[bytes, list[tuple[int, bytes]]] = {}
+        self.foreign: list[int] = []
+        names = []
+        tokens = []
+        numbers: list[int] = []
+        for number, row in enumerate(rows):
+            form, _, keywords, rest = row.split(b"\t", 3)
+            if form == b"named":
+                names.append(keywords)
+            elif form == b"token" or form == b"inside":
+                tokens.append(keywords)
+                numbers += [number] * (keywords.count(b" ") + 1)
+            elif form != b"assigned":
+                self._add_places(number, form, keywords, rest)
+        self.names = frozenset(b" ".join(names).replace(b"*", b"").split())
+        self._add_tokens(numbers, b" ".join(tokens))
+        for name in NAMES:
+            self._add_root(NO_RULE, name)
+        self.columns = columns()
+
+    @classmethod
+    def restored(cls, parts: dict[str, object]) -> Tables:
+        """Return tables by their `vars`."""
+        tables = cls.__new__(cls)
+        tables.__dict__ = parts
+        return tables
+
+    def _add_tokens(self, numbers: list[int], keywords: bytes) -> None:
+        parted = keywords.translate(SIGNS_AS_TABS).split(b" ")
+        for number, keyword, parts in zip(numbers, keywords.split(b" "), parted):
+            word, sign, _ = parts.lstrip(b"\t").partition(b"\t")
+            if not word or keyword[0] == 42:
+                self.inside.append((number, keyword.lstrip(b"*")))
+            elif not sign:
+                self.heads.setdefault(word[:3], []).append((number, keyword))
+            elif word in self.words:
+                self.words[word].append((number, keyword))
+            else:
+                self.words[word] = [(number, keyword)]
+
+    def _add_places(self, number: int, form: bytes, keywords: bytes, rest: bytes) -> None:
+        if b"<" in keywords:
+            self.foreign.append(number)
+            keywords = (PASSWORDS if keywords == b"<passwords>" else FOREIGN).encode()
+        _, _, gate = rest.partition(b"\tgate=")
+        for keyword in keywords.split(b"|"):
+            if form == b"digits":
+                self.digits.append((number, keyword))
+            elif form == b"command":
+                self._add_root(number, b" " + keyword)
+            elif gate:
+                self.gates.setdefault(gate, []).append((number, keyword))
+            else:
+                self._add_root(number, keyword)
+
+    def _add_root(self, number: int, keyword: bytes) -> None:
+        offset = 0
+        while (root := keyword[offset : offset + 3]) not in _ROOTS and (
+            root := root[:2]
+        ) not in _ROOTS:
+            offset += 1
+        self.roots.setdefault(root, []).append((number, keyword, offset))
+
+
+def columns() -> tuple[bytes, ...]:
+    """Return for each of three places the bits of the characters there: one of eight, by a root's
+    second character. Behind a root of two characters, anything may be."""
+    groups: dict[int, int] = {}
+    found = (bytearray(256), bytearray(256), bytearray(256))
+    for root in ROOTS:
+        bit = groups.setdefault(root[1], 1 << len(groups) % 8)
+        for column, code in zip(found, root):
+            column[code] |= bit
+    for root in ROOTS:
+        if len(root) == 2:
+            found[2][:] = bytes([bits | groups[root[1]] for bits in found[2]])
+    return tuple(map(bytes, found))
+
+
+def _rows() -> list[bytes]:
+    with open(__file__.rpartition("rules.")[0] + "rules.tsv", "rb", 0) as file:
+        return [row for row in file.read().partition(b"regex\toptions\n")[2].split(b"\n") if row]
+
+
+PREBUILT = vars(Tables(_rows()))
+TABLES = Tables.restored(PREBUILT)
+ROWS = TABLES.rows
+_rules: dict[int, SecretRule] = {}
+
+
+def rule(number: int) -> SecretRule:
+    if number not in _rules:
+        _rules[number] = SecretRule(number)
+    return _rules[number]

@@ -1,0 +1,1 @@
+"""Features that can each be deleted without breaking the others."""

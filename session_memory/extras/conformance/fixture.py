@@ -1,0 +1,150 @@
+"""The scene of the conformance suite: a runtime with its folder of fixtures, and the story that
+they all tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+from ...common.system import files
+from ...common.system.files import Closing
+from ...common.system.json import decode_line
+from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, RESULTS, TURNS, USAGE
+from ...sessions.transcripts.entries import Entry, Session
+from ...sessions.transcripts.lines import first_line
+from ...sessions.transcripts.project_folders import project_folders
+from ...sessions.transcripts.reader import TranscriptReader
+
+Found = TypeVar("Found")
+
+FIRST_TURN = [
+    ("user", "How do I deploy this?"),
+    ("assistant", "I will look."),
+    ("tool", "read"),
+    ("tool", "command"),
+    ("tool", "edit"),
+    ("assistant", "Deployed."),
+]
+BEFORE_COMPACTION = [*FIRST_TURN, ("user", "Now tag it."), ("assistant", "Tagging")]
+CONVERSATION = [*BEFORE_COMPACTION, ("user", "Thanks!"), ("assistant", "You are welcome.")]
+FORK = [*FIRST_TURN, ("user", "What about staging?"), ("assistant", "Staging is the same.")]
+TITLE = "Deploy the site"
+# Stands in the files, but nobody said it to the other: what our hook told, what a sub-agent did,
+# thinking, what failed.
+UNSAID = (
+    "Session Activity",
+    "landlord",
+    "the logs",
+    "the docs",
+    "529",
+    "Summary",
+    "they deployed",
+    "notification",
+)
+BEGAN = "2026-11-20T10:00:00.000Z"
+EVERYTHING = MESSAGES | CALLS | RESULTS | INJECTED | LINKS | TURNS | USAGE
+
+
+class Fixture(NamedTuple):
+    """A runtime with its folder and what is its own."""
+
+    runtime: Runtime
+    folder: Path
+    own: dict[str, Any]
+
+    def path(self, name: str = "conversation.jsonl") -> Path:
+        return self.folder / name
+
+    def lines(self, name: str = "conversation.jsonl") -> list[bytes]:
+        return self.path(name).read_bytes().splitlines()
+
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[tuple[TranscriptReader, int]]:
+        """Open the transcript at `path`: a reader of it, and a descriptor."""
+        with Closing(os.open(path, os.O_RDONLY)) as descriptor:
+            yield TranscriptReader(self.runtime, first_line(descriptor)), descriptor
+
+    def conversation(self, path: Path, *, with_tools: bool = True) -> list[Entry | None]:
+        with self.opened(path) as (reader, descriptor):
+            return list(reader.conversation(descriptor, with_tools=with_tools))
+
+    def records(self, name: str = "conversation.jsonl") -> list[dict[str, Any]]:
+        """Return the records of a transcript, one a line."""
+        return [decode_line(line)[0][0] for line in self.lines(name)]
+
+    def entries_in(self, lines: Sequence[bytes]) -> tuple[list[Entry], TranscriptReader]:
+        """Return the entries in lines, and the reader that has read them."""
+        reader = TranscriptReader(self.runtime, lines[0])
+        return [one for one in reader.forward(enumerate(lines)) if isinstance(one, Entry)], reader
+
+    def found_in(
+        self, record: dict[str, Any], kind: type[Found], wanted: int = EVERYTHING
+    ) -> list[Found]:
+        """Return the events of a kind in a record."""
+        return [
+            one for one in self.runtime.records.events(record, 0, wanted) if isinstance(one, kind)
+        ]
+
+    def laid_out(self, config_dir: Path) -> Path:
+        """Copy the conversation to where the runtime would keep it in its directory
+        `config_dir`."""
+        path = Path(
+            self.runtime.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"]
+        )
+        path.parent.mkdir(parents=True)
+        if self.own.get("names_file"):
+            shutil.copyfile(self.path("names.index"), config_dir / self.own["names_file"])
+        return Path(shutil.copyfile(self.path(), path))
+
+    def of_project(self, config_dir: Path, directory: str, scope: str) -> list[Session]:
+        """Return the sessions of the project of a directory that is in no repository, or of all."""
+        folders = project_folders([(self.runtime, str(config_dir))], directory, "")[
+            self.runtime.name
+        ]
+        own = (
+            f"{self.runtime.project_dir(str(config_dir), directory)}/own"
+            if self.runtime.HAS_PROJECT_FOLDERS
+            else "/own"
+        )
+        return self.runtime.other_sessions("", str(config_dir), own, scope, folders)
+
+    def environ(self, config_dir: Path) -> dict[str, str]:
+        """Return the environment of a hook of the runtime whose directory is `config_dir`."""
+        own = self.own.get("environ", {})
+        places = {"{config}": str(config_dir), "{above config}": str(config_dir.parent)}
+        return {
+            "HOME": "/home/dev",
+            **{key: places.get(value, value) for key, value in own.items()},
+        }
+
+    def event(self, transcript: Path) -> dict[str, Any]:
+        """Return the event of a prompt in the session whose transcript lies there."""
+        places = {"{transcript}": str(transcript), "{directory}": str(transcript.parent)}
+        return {key: places.get(value, value) for key, value in self.own["event"].items()}
+
+
+def fixture_of(
+    runtime: Runtime, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Fixture:
+    """Return a runtime with its folder, for a person of its own: copies of sessions lie in their
+    place."""
+    monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
+    return Fixture(runtime, folder, json.loads((folder / "expected.json").read_text()))
+
+
+def said(entries: Sequence[Entry | None]) -> list[tuple[str, str]]:
+    """Return who said what, and which kinds of tools were used, in order, however the records
+    divide a message."""
+    story: list[tuple[str, str]] = []
+    for entry in filter(None, entries):
+        story += [(entry.role, entry.text)] if entry.text else []
+        story += [("tool", tool.kind) for tool in entry.tools]
+    return story

@@ -1,0 +1,140 @@
+"""Search and forget in the graphs of the groups that the caller may see."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext
+from typing import TypeVar
+
+from ...history.store.location import StoreLocation
+from ...memory.folders import groups_of, strategies_directory
+from ...memory.memory_index import MemoryIndex
+from ...memory.strategy import ModelCall, StrategyError, Usage
+from ...sessions.settings.sections import GraphitiSettings
+from . import strategy as graph
+from .database import EMBEDDED, group_id
+from .strategy import GraphFact
+
+MORE = 3  # factor for the facts to fetch, as some may be hidden
+
+T = TypeVar("T")
+
+
+class _NoBudget:
+    """A budget without limit: a search costs the embedding of one short text."""
+
+    def call(self, estimate: Usage) -> AbstractContextManager[ModelCall]:
+        return nullcontext(self)
+
+    def report(self, usage: Usage) -> None:
+        pass  # no account is kept
+
+
+def search_graph(
+    location: StoreLocation,
+    query: str,
+    limit: int,
+    *,
+    is_untrusted: bool = False,
+    timeout_seconds: float | None = None,
+) -> list[GraphFact]:
+    """Return the facts in the visible groups' graphs, best first, at most `limit` per group,
+    without facts from sessions that rules exclude in part. Takes at most `timeout_seconds` in all,
+    else the settings' timeout per graph. Raises SessionMemoryError."""
+    found: list[GraphFact] = []
+    deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+
+    async def searched(opened: graph.Graph) -> list[GraphFact]:
+        return await opened.search(query, limit * MORE)
+
+    for group in groups_of(location):
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        facts = (
+            _in_graph(location, group_id(group, is_untrusted=is_untrusted), searched, left) or []
+        )
+        with closing(MemoryIndex(location.database, location.rules)) as index:
+            hidden = index.excluded_sessions(
+                group, [session for fact in facts for session in fact.sessions]
+            )
+        found += [fact for fact in facts if hidden.isdisjoint(fact.sessions)][:limit]
+    return found
+
+
+def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:
+    """Return whether any of these graphs exists; one on a server is assumed to exist. Raises
+    SessionMemoryError."""
+    ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(location)]
+    return any(_place(location, id) for id in ids)
+
+
+def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:
+    """Remove from a group's graphs the content of sessions up to a time; return the number of
+    episodes removed. Raises SessionMemoryError."""
+
+    async def forgotten(opened: graph.Graph) -> int:
+        return sum([await opened.forget(session, before) for session, before in until.items()])
+
+    ids = [group_id(group, is_untrusted=is_untrusted) for is_untrusted in (False, True)]
+    return sum([_in_graph(location, id, forgotten) or 0 for id in ids])
+
+
+def _in_graph(
+    location: StoreLocation,
+    group: str,
+    ask: Callable[[graph.Graph], Awaitable[T]],
+    timeout_seconds: float | None = None,
+) -> T | None:
+    """Return the result of `ask` for a group's graph; None if there is no such graph. Raises
+    SessionMemoryError."""
+    place = _place(location, group)
+    if place is None:
+        return None
+    settings, url = place
+    return asyncio.run(
+        _asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds)
+    )
+
+
+def _place(location: StoreLocation, group: str) -> tuple[GraphitiSettings, str] | None:
+    """Return settings and URL of a group's graph; None if opening it would create an empty one."""
+    values = location.home.settings().memories.get("graphiti", {})
+    settings = graph.settings_of(values)
+    url = graph.url_of(settings, strategies_directory(location))
+    path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
+    return None if url.startswith(EMBEDDED) and not os.path.exists(path) else (settings, url)
+
+
+async def _asked(
+    opening: AbstractAsyncContextManager[graph.Graph],
+    ask: Callable[[graph.Graph], Awaitable[T]],
+    timeout_seconds: float | None,
+) -> T:
+    """Open the graph, await `ask` and close the graph, all in this task: closing Kuzu ends all
+    others."""
+    task, is_late = asyncio.current_task(), False
+
+    def stop() -> None:
+        nonlocal is_late
+        is_late = True
+        if task:
+            task.cancel()
+
+    timer = (
+        None
+        if timeout_seconds is None
+        else asyncio.get_running_loop().call_later(timeout_seconds, stop)
+    )
+    try:
+        async with opening as opened:
+            try:
+                return await ask(opened)
+            finally:
+                if timer:
+                    timer.cancel()  # never interrupt closing
+    except asyncio.CancelledError as error:
+        if not is_late:
+            raise
+        raise StrategyError(
+            "the graph did not answer in time", "try again later", is_temporary=True
+        ) from error

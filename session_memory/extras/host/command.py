@@ -1,0 +1,204 @@
+"""`session-memory host`: runs a host and talks to its agents; `host_groups` has its groups and
+tasks."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+
+from ...app.commands.arguments import not_negative
+from ...common.errors import SessionMemoryError
+from ...common.system.files import expanded
+from ...common.system.sqlite import DatabaseError
+from ...common.system.terminal import Terminal
+from ...common.text.sanitize import plain
+from ...sessions.settings.host_layout import Layout
+from ...sessions.settings.registry import register_host
+from . import groups_command as host_groups
+from .channels.unix_socket import shown
+from .groups_command import add_group_arguments, add_task_arguments, local_time
+from .ledger import Ledger
+from .log import host_lock, is_served
+from .values import ChatReply
+
+SUMMARY = "groups of agents with sessions, archives and tasks of their own"
+POLL_SECONDS = 0.1
+CREDENTIALS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", description="without one: status"
+    )
+    parser.set_defaults(action="status", at=".", json=False)
+
+    def action(name: str, text: str, *, has_json: bool = True) -> argparse.ArgumentParser:
+        found = actions.add_parser(name, help=text, description=text)
+        found.add_argument(
+            "--at", metavar="DIR", default=".", help="the host's directory (the current one)"
+        )
+        if has_json:
+            found.add_argument("--json", action="store_true", help="print the result as JSON")
+        return found
+
+    found = actions.add_parser(
+        "init", help="make a host", description="Makes a host, or adds groups to one."
+    )
+    found.add_argument("at", metavar="DIR", help="its directory")
+    found.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
+    found.add_argument(
+        "--dry-run", action="store_true", help="name what would be made, and make nothing"
+    )
+    found.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_group_arguments(action)
+    action("run", "serve the groups until stopped", has_json=False)
+    found = action("say", "say something to a group's agent, and wait for the reply")
+    found.add_argument("group", metavar="GROUP")
+    found.add_argument("text", metavar="TEXT", nargs="+")
+    found.add_argument("--sender", metavar="NAME", default="", help="who says it")
+    found.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
+    found = action("tail", "show the replies in a group's chat as they come")
+    found.add_argument("group", metavar="GROUP")
+    found.add_argument(
+        "--last", metavar="N", type=not_negative, default=10, help="begin with the last N (10)"
+    )
+    found.add_argument(
+        "--no-follow", action="store_true", help="end with the last one that there is"
+    )
+    add_task_arguments(action)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
+    layout = Layout(expanded(arguments.at, os.environ))
+    if arguments.action != "init" and not os.path.isfile(layout.database):
+        raise SessionMemoryError(
+            f"{layout.root}: no host is there", f"session-memory host init {layout.root}"
+        )
+    import apsw
+
+    if arguments.action in ("init", "run") and not getattr(arguments, "dry_run", False):
+        register_host(layout.root, os.environ)
+    try:
+        return ACTIONS[arguments.action](layout, arguments, terminal) or 0
+    except apsw.Error as error:
+        hint = (
+            "the conversations are in data/sessions and groups/*/conversations, independent "
+            "of this file"
+        )
+        raise DatabaseError(f"{layout.database}: {error}", hint) from error
+
+
+def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    from .service import Host
+
+    # in a file also with the date
+    clock = "%H:%M:%S" if terminal.is_interactive else "%Y-%m-%d %H:%M:%S"
+
+    def show(line: str, is_fault: bool) -> None:
+        at = terminal.paint("dim", time.strftime(clock))
+        terminal.line(f"{at}  {terminal.paint('red', line) if is_fault else line}")
+
+    with host_lock(layout):
+        host = Host(layout, show)
+        terminal.line(f"serving {terminal.short(layout.root)}; Ctrl-C ends it")
+        if not any(os.environ.get(name) for name in CREDENTIALS):
+            terminal.note(
+                "Agents have homes of their own, and are not logged in: set ANTHROPIC_API_KEY, "
+                "or one of "
+                f"{', '.join(CREDENTIALS[1:])}."
+            )
+        asyncio.run(host.run())
+
+
+def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    ledger, text = Ledger(layout.database), " ".join(arguments.text)
+    group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
+    sender = arguments.sender
+    message_id = ledger.receive(group.jid, text, sender=sender or "terminal", sender_name=sender)
+    reply, note = None, ""
+    if not is_called:
+        note = (
+            f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
+        )
+    elif not arguments.no_wait:
+        if is_served(layout):
+            reply = _wait_for_reply(ledger, group.jid, message_id, layout)
+        if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
+            note = "Kept. The host is not running: it answers when it does."
+    if reply:
+        terminal.line(plain(reply.text))
+    if note:
+        terminal.note(note)
+    terminal.result({"message": message_id, "reply": shown(reply) if reply else None, "note": note})
+    return 1 if reply and reply.kind == "error" else 0
+
+
+def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    ledger = Ledger(layout.database)
+    jid = ledger.group(arguments.group).jid
+    last = ledger.latest_replies(jid, arguments.last)
+    after = last[-1].id if last else 0 if arguments.last else ledger.last_reply()
+    replies: Iterable[ChatReply] = (
+        last if arguments.no_follow else chain(last, _follow(ledger, jid, after))
+    )
+    with suppress(KeyboardInterrupt):  # there is no other end
+        for reply in replies:
+            terminal.result(shown(reply), indent=None)
+            if not terminal.is_json:
+                terminal.line(
+                    terminal.paint(
+                        "dim", f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"
+                    )
+                )
+                terminal.line(plain(reply.text))
+
+
+def _wait_for_reply(ledger: Ledger, jid: str, message_id: str, layout: Layout) -> ChatReply | None:
+    """Wait for the reply to a message. None if the agent had nothing to say, or once the host has
+    ended."""
+    while True:
+        is_answered, reply_id = ledger.reply_to(message_id, jid)
+        if is_answered:
+            return ledger.replies(reply_id - 1, jid, limit=1)[0] if reply_id else None
+        if not is_served(layout):
+            return None
+        time.sleep(POLL_SECONDS)
+
+
+def _follow(ledger: Ledger, jid: str, after: int) -> Iterator[ChatReply]:
+    """Yield every new reply in a chat, without end."""
+    while True:
+        for reply in ledger.replies(after, jid):
+            yield reply
+            after = reply.id
+        time.sleep(POLL_SECONDS)
+
+
+_Action = Callable[[Layout, argparse.Namespace, Terminal], int | None]
+ACTIONS: dict[str, _Action] = {
+    "init": host_groups.init,
+    "add": host_groups.add,
+    "set": host_groups.change,
+    "remove": host_groups.remove,
+    "run": _run,
+    "say": _say,
+    "tail": _tail,
+    "status": host_groups.status,
+    "tasks": host_groups.tasks,
+    "schedule": host_groups.schedule,
+    "pause": host_groups.change_task,
+    "unpause": host_groups.change_task,
+    "drop": host_groups.change_task,
+}

@@ -1,0 +1,192 @@
+"""The sessions of a host's group, for the tools of its agent; for the agent of main, those of all
+groups.
+
+Ids and names are looked up among the group's sessions: no argument of a tool becomes part of a
+path."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ...app.tools.backend import Backend
+from ...app.tools.values import ListedSession, RefusedError
+from ...common.text.paths import is_name
+from ...common.text.timestamps import epoch_seconds
+from ...sessions.confined_files import OutsideGroupError, directory_below, pinned
+from ...sessions.settings.host_layout import GLOBAL, MAIN
+from ...sessions.settings.privacy import Privacy
+from ...sessions.transcripts.gate import Family, Gate, describe
+from ...sessions.transcripts.log import has_entries, last_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...app.tools.values import Administration
+    from ...sessions.settings.host_layout import Group, Layout
+    from ...sessions.transcripts.entries import Entry
+    from ...sessions.transcripts.gate import Described
+    from ...sessions.transcripts.pointers import SavedSession, SessionManager
+    from ..team.postgres.engine import TeamPool
+
+_UNTITLED = "the present conversation"
+
+
+class GroupBackend(Backend):
+    """The `Backend` of a group's agent; `administration` is the host's services for it. Raises
+    GroupNameError."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        group: str,
+        sessions: SessionManager,
+        administration: Administration | None = None,
+        teams: TeamPool | None = None,
+    ) -> None:
+        self._layout = layout
+        self._group = layout.group(group)
+        self._sessions = sessions
+        root = layout.root if self._group.is_main else self._group.root
+        super().__init__(root, self._group.root, {}, teams)
+        self.administration = administration
+
+    def sessions(self) -> list[ListedSession]:
+        """Return the sessions, those of other groups last."""
+        return [
+            one
+            for group in self._groups()
+            for one in self._sessions_of(group, self._privacy(group))
+        ]
+
+    def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
+        group = self._layout.group(session.group) if session.group else self._group
+        try:
+            with self._transcript(group, session.session_id) as path:
+                gate = None if self._is_own(session) else self._gate(group, path, session)[0]
+                return last_entries(group.runtime, path, count, gate)
+        except FileNotFoundError:
+            hint = "its archive may still be there: use search_sessions"
+            raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
+
+    def clear(self, name: str) -> str:
+        kept = self._sessions.clear(self._group.name, name)
+        return (
+            f"Done: this conversation is kept as {name!r} (id "
+            f"{kept.history_id}){_archived(kept)}. Finish your answer: "
+            f"the next message begins a new one, and resume_session with id {kept.history_id} "
+            f"comes back to this one."
+        )
+
+    def resume(self, session: ListedSession, save_as: str | None) -> str:
+        if self._is_own(session):
+            raise RefusedError("you are in that session already", "there is nothing to resume")
+        if session.group:
+            hint = "use read_session to see what was said in it"
+            raise RefusedError(
+                f"only the agent of the group {session.group} can resume its sessions", hint
+            )
+        kept = self._sessions.resume(self._group.name, int(session.id), save_as)
+        if kept is None:
+            before = ""
+        elif kept.history_id is None:
+            before = f" This one is not listed any more{_archived(kept)}."
+        else:
+            before = f" This one is kept as {save_as!r} (id {kept.history_id}){_archived(kept)}."
+        return f"Done: the next message goes on with {session.name!r}. Finish your answer.{before}"
+
+    def _groups(self) -> list[Group]:
+        """Return the group itself and, for main, all others."""
+        if not self._group.is_main:
+            return [self._group]
+        with (
+            directory_below(self._layout.root, self._layout.groups_dir) as directory,
+            os.scandir(directory) as found,
+        ):
+            names = sorted(one.name for one in found if one.is_dir(follow_symlinks=False))
+        others = [name for name in names if is_name(name) and name.casefold() not in (MAIN, GLOBAL)]
+        return [self._group, *map(self._layout.group, others)]
+
+    def _privacy(self, group: Group) -> Privacy:
+        """Return the current rules for reporting about a group: its own, those of the asking group,
+        of their host and of its person."""
+        return Privacy(os.environ, self._group.memory_home, group.memory_home)
+
+    def _is_own(self, session: ListedSession) -> bool:
+        """Return whether this is the agent's current session, of which it may see everything."""
+        return session.is_active and not session.group
+
+    def _sessions_of(self, group: Group, privacy: Privacy) -> list[ListedSession]:
+        label = "" if group.name == self._group.name else group.name
+        active = self._sessions.get(group.name)
+        shown = self._active(group, active, label) if active else None
+        listed = [shown] if shown else []
+        for entry in self._sessions.get_history(group.name):
+            modified = epoch_seconds(entry.archived_at)
+            listed.append(
+                ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label)
+            )
+        return [
+            one
+            for one in listed
+            if is_name(one.session_id)
+            and (self._is_own(one) or self._is_told(one, listed, privacy, group))
+        ]
+
+    def _is_told(
+        self, one: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group
+    ) -> bool:
+        """Return whether a session may be listed: by each of the names that it has among the
+        `listed` ones of its group, and unless all of it was forgotten."""
+        names = [other.name for other in listed if other.session_id == one.session_id]
+        gate = Gate(privacy, one.session_id, group.root, names)
+        if gate.rule.ignore or gate.until is None:
+            return not gate.rule.ignore
+        try:
+            with self._transcript(group, one.session_id) as path:
+                return has_entries(group.runtime, path, gate)
+        except (OSError, OutsideGroupError):
+            return False
+
+    def _gate(self, group: Group, path: str, session: ListedSession) -> tuple[Gate, Described]:
+        """Return what may be told of a session of a group whose transcript lies at `path`, and what
+        that says. Raises OSError."""
+        privacy = self._privacy(group)
+        described = describe(group.runtime, path, privacy)
+        described.start = group.root
+        history = self._sessions.get_history(group.name)
+        names = [entry.name for entry in history if entry.session_id == session.session_id]
+        return Family(privacy, group.runtime, path, {path: names}).gate(path, described), described
+
+    @contextmanager
+    def _transcript(self, group: Group, session_id: str) -> Iterator[str]:
+        """Yield a path to a transcript on which no symlink can be put. Raises OSError,
+        OutsideGroupError."""
+        path = group.transcript(session_id)
+        with pinned(self._layout.root, os.path.dirname(path)) as directory:
+            yield f"{directory}/{os.path.basename(path)}"
+
+    def _active(self, group: Group, session_id: str, label: str) -> ListedSession | None:
+        """Return the group's active session under its title, as far as there is a transcript that
+        can be read and the title may be told; None for one of another group that is excluded."""
+        shown = ListedSession(session_id, _UNTITLED, session_id, None, True, label)
+        try:
+            with self._transcript(group, session_id) as path:
+                gate, described = self._gate(group, path, shown)
+                title = (described.rank, described.title)
+                title = gate.shown_title(group.runtime, path, title) if label else title
+                modified = os.stat(path, follow_symlinks=False).st_mtime
+        except (OSError, OutsideGroupError):
+            return shown
+        if label and gate.rule.ignore:
+            return None
+        return shown._replace(name=title[1] or _UNTITLED, modified=modified)
+
+    def _own_session(self) -> str:
+        return self._sessions.get(self._group.name) or ""
+
+
+def _archived(kept: SavedSession) -> str:
+    """Return the archive's path as the group's agent sees it."""
+    return f", all of it in conversations/{os.path.basename(kept.archive)}" if kept.archive else ""

@@ -1,0 +1,99 @@
+"""Recovers from a killed host: finds answers in a transcript to prompts that it sent, and ends
+runtimes that it left running.
+
+Each of these finishes its turn, then ends by itself. Until then its session must not be resumed, or
+two processes would write one transcript. The runtime lists its processes in its configuration
+directory, which belongs to one group."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from ...common.system.files import Opened
+from ...common.system.processes import is_alive
+from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.records import TURNS, PromptId, Reply
+from ...sessions.transcripts.lines import first_line, lines_forward
+from ...sessions.transcripts.reader import TranscriptReader
+
+
+class Recovered(NamedTuple):
+    """The replies, each with the ids of the prompts that it answers, and the ids of the prompts
+    that the runtime had received but not answered."""
+
+    answers: list[tuple[tuple[str, ...], str]]
+    begun: set[str]
+
+
+def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Recovered:
+    """Return the state of the prompts with these ids; nothing without a transcript."""
+    found = Recovered([], set())
+    final_id, text = "", ""
+    for record in _records(runtime, transcript, prompt_ids):
+        turn = runtime.records.events(record, 0, TURNS)
+        prompt_id = next((one.id for one in turn if isinstance(one, PromptId)), "")
+        reply = next((one for one in turn if isinstance(one, Reply)), None)
+        if final_id and (reply is None or reply.message_id != final_id):
+            _close(found, text)
+            final_id, text = "", ""
+        if prompt_id in prompt_ids:
+            found.begun.add(prompt_id)
+        elif reply is not None and reply.ends_turn and found.begun:
+            final_id = reply.message_id
+            text = "\n\n".join([part for part in (text, reply.text) if part])
+    if final_id:
+        _close(found, text)
+    return found
+
+
+def _close(found: Recovered, text: str) -> None:
+    found.answers.append((tuple(sorted(found.begun)), text))
+    found.begun.clear()
+
+
+def _records(
+    runtime: Runtime, transcript: str, prompt_ids: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """Return the records from the first one that names one of the prompts."""
+    wanted = [prompt_id.encode() for prompt_id in prompt_ids]
+    is_begun = False
+    if not os.path.isfile(transcript):
+        return
+    with Opened(transcript) as descriptor:
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
+            is_begun = is_begun or any(prompt_id in line for prompt_id in wanted)
+            if is_begun:
+                yield from reader.records(line)
+
+
+POLL_SECONDS = 0.05
+TERMINATE_SECONDS = 3.0
+
+
+async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float) -> None:
+    """Wait until no runtime runs on `config_dir`; kill those that take longer than
+    `timeout_seconds`."""
+    deadline = time.monotonic() + timeout_seconds
+    while pids := running_pids(runtime, config_dir):
+        now = time.monotonic()
+        number = signal.SIGKILL if now > deadline + TERMINATE_SECONDS else signal.SIGTERM
+        if now > deadline:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        await asyncio.sleep(POLL_SECONDS)
+
+
+def running_pids(runtime: Runtime, config_dir: str) -> list[int]:
+    """Return the ids of the running processes that the runtime has listed in `config_dir`."""
+    noted = runtime.live_processes(config_dir)
+    return [
+        one.pid for one in noted if one.pid > 1 and is_alive(one.pid, one.started, runtime.PROGRAM)
+    ]

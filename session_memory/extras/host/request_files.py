@@ -1,0 +1,79 @@
+"""Tool calls without a database, as in a sandbox: written as files, which the host answers
+(host.ipc)."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+
+from ...app.tools.call import Served, ToolResult
+from ...app.tools.definitions import tools_of_group
+from ...common.system.files import read_whole, write_private
+from ...sessions.settings.host_layout import MAIN
+
+REQUEST_BYTES = 64 * 1024
+RESPONSE_BYTES = 256 * 1024
+SNAPSHOT_BYTES = 16 * 1024 * 1024
+WAIT_SECONDS = 60.0
+_PAUSE_SECONDS = 0.05
+
+
+class RequestFiles:
+    """Calls through the directory `path` that host and agent share, such as data/ipc/<group>
+    mounted in a sandbox."""
+
+    def __init__(self, path: str, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._groups_file = path + "/available_groups.json"
+        self._tasks_dir = path + "/tasks"
+        self._responses_dir = path + "/responses"
+        self._wait_seconds = wait_seconds
+
+    def served(self) -> Served:
+        """Return the tools that the host offers to this group, by its snapshots: only main has
+        those of main. The host decides which group this is."""
+        is_main = has_graph = has_team = False
+        try:
+            told = json.loads(read_whole(self._groups_file, SNAPSHOT_BYTES))
+            is_main = any(group["folder"] == MAIN for group in told["groups"])
+            has_graph, has_team = told.get("has_graph") is True, told.get("has_team") is True
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no snapshot yet
+            pass
+        return Served(
+            tools_of_group(is_main=is_main, has_graph=has_graph, has_team=has_team), self.call
+        )
+
+    def call(self, name: str, arguments: object) -> ToolResult:
+        """Call a tool and return the host's answer."""
+        request = json.dumps({"tool": name, "arguments": arguments or {}}).encode()
+        if len(request) > REQUEST_BYTES:
+            return ToolResult(
+                f"{name}: the arguments are too long. Call it again with shorter ones", True
+            )
+        request_id = f"{int(time.time() * 1000)}-{os.urandom(4).hex()}"
+        temporary = f"{self._tasks_dir}/.{request_id}.tmp"
+        try:
+            write_private(temporary, request)
+            os.replace(temporary, f"{self._tasks_dir}/{request_id}.json")
+            return self._await(request_id) or ToolResult(
+                "The host does not answer. Tell the user if it stays so", True
+            )
+        except OSError as error:
+            return ToolResult(f"{name}: {error.strerror}. Tell the user if it happens again", True)
+
+    def _await(self, request_id: str) -> ToolResult | None:
+        """Return the answer and delete its file; on a timeout withdraw the request and return
+        None."""
+        path = f"{self._responses_dir}/{request_id}.json"
+        deadline = time.monotonic() + self._wait_seconds
+        while not os.path.lexists(path):
+            if time.monotonic() > deadline:
+                # else it would be executed when nobody expects it
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{self._tasks_dir}/{request_id}.json")
+                return None
+            time.sleep(_PAUSE_SECONDS)
+        response = json.loads(read_whole(path, RESPONSE_BYTES))
+        os.unlink(path)
+        return ToolResult(str(response["text"]), response["is_error"] is True)

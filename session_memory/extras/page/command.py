@@ -1,0 +1,103 @@
+"""`session-memory page`: opens a page in the browser with the work, the updates and the memories of
+all agents."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+
+from ...app.commands import export
+from ...app.commands.arguments import add_home
+from ...app.commands.doctor import examine
+from ...app.install.ledger import LedgerError, read_ledger
+from ...app.install.program_checks import WRONG
+from ...awareness.events.log import notices
+from ...common.errors import WrongCallError
+from ...common.system.terminal import Terminal
+from ...history.store.location import find_location
+from ...sessions.settings.program import program_paths
+from .live import Alarm
+
+SUMMARY = "open a page in the browser: the work, the updates and the memories of all agents"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=_port,
+        default=0,
+        help="the server's port (default: any free one)",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only print the link")
+    # as `export SESSION --full --format html` does
+    parser.add_argument("--export", help=argparse.SUPPRESS)
+    parser.add_argument("--out", default="", help=argparse.SUPPRESS)
+    add_home(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C, or writes a session to a file. Raises SessionMemoryError,
+    OSError."""
+    if arguments.export or arguments.out:
+        return _export(arguments)
+    from .server import serve
+
+    environ = dict(os.environ)
+    terminal = Terminal(os.environ)
+    serve(
+        lambda: find_location(arguments.home, environ),
+        environ,
+        lambda: _alarms(arguments.home, environ),
+        lambda: _watched(arguments.home, environ),
+        terminal.line,
+        port=arguments.port,
+        with_browser=not arguments.no_browser,
+    )
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    if not arguments.export:
+        raise WrongCallError("--out goes with --export", "name the session: --export SESSION")
+    parser = argparse.ArgumentParser()
+    export.add_arguments(parser)
+    words = [arguments.export, "--full", "--format", "html", "--out", arguments.out]
+    return export.run(
+        parser.parse_args([*words, *(["--home", arguments.home] if arguments.home else [])])
+    )
+
+
+def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
+    """Return doctor's findings about all installed hooks, and errors in the settings."""
+    settings = notices(find_location(path, environ).home)
+    found = [Alarm("settings", text, "correct or remove it") for text in settings]
+    if os.path.exists(program_paths(environ).ledger_file):
+        wrong = [
+            one
+            for examined in examine(None, environ)
+            for one in examined.findings
+            if one.state == WRONG
+        ]
+        found += [Alarm(one.about, one.text, one.mend) for one in wrong if one.text not in settings]
+    return found
+
+
+def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
+    """Return the files whose change may change the findings."""
+    home, ledger_file = find_location(path, environ).home, program_paths(environ).ledger_file
+    try:
+        records = list(read_ledger(ledger_file).homes.values())
+    except LedgerError:  # one of the alarms
+        records = []
+    installed = [one.settings_file for one in records if one.settings_file]
+    return [home.config_file, *home.rules_files, home.log_file, str(ledger_file), *installed]
+
+
+def _port(text: str) -> int:
+    """Return a port of this machine. Raises ArgumentTypeError."""
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise ArgumentTypeError(f"{text!r} is no port: 1 to 65535")
+    return int(text)

@@ -1,0 +1,64 @@
+"""Conversations as one HTML file that looks like the page: style sheet inside, no script, nothing
+to load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from ...common.text.timestamps import local_time
+from ...history.archives.format import asked
+from ...history.export import ASSISTANT, WITHHELD, Exported, ExportHead, facts_of, title_of
+from ...history.store.location import StoreLocation
+from ...history.store.values import TOOL_ROLE, Conversation, StoredEntry
+from .dialogue import blocks_of, call_detail
+from .diffs import Diff
+from .jinja import TEMPLATES, environment
+
+STYLE = TEMPLATES.with_name("static") / "page.css"
+
+
+def as_html(
+    found: Iterable[Exported], head: ExportHead, location: StoreLocation | None = None
+) -> Iterator[str]:
+    """Yield the macros of export.html, with the style sheet of the page inside the file, and the
+    diffs of edits whose transcripts are still at `location`."""
+    macros: Any = environment().get_template("export.html").module
+    yield str(macros.begin(head.title, Markup(Path(STYLE).read_text())))
+    for conversation, is_told, batches in found:
+        yield str(
+            macros.conversation(
+                title_of(conversation), facts_of(conversation), "" if is_told else WITHHELD
+            )
+        )
+        day = ""
+        for items in batches:
+            speakers = {
+                one.number: asked(one.text)[0] if one.role == "user" else ASSISTANT for one in items
+            }
+            shown = [
+                one._replace(text=asked(one.text)[1]) if one.role == "user" else one
+                for one in items
+            ]
+            blocks = list(blocks_of(shown, day))
+            times = [one.timestamp for one in items if one.timestamp is not None]
+            day = local_time(times[-1] / 1000)[:10] if times else day
+            yield str(
+                macros.items(
+                    blocks, speakers, _diffs(location, conversation, items) if location else {}
+                )
+            )
+        yield str(macros.end_of_conversation())
+    yield str(macros.end())
+
+
+def _diffs(
+    location: StoreLocation, conversation: Conversation, items: list[StoredEntry]
+) -> dict[int, Diff]:
+    """Return the diffs of edits by the numbers of their items."""
+    edits = [one for one in items if one.role == TOOL_ROLE and one.kind == "edit"]
+    found = {one.number: call_detail(location, conversation, one).diff for one in edits}
+    return {number: diff for number, diff in found.items() if diff}

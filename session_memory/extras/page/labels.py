@@ -1,0 +1,95 @@
+"""Labels as the page shows them: runtimes, projects, and quotations on one line, without Markdown,
+which only a whole text can render."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from ...common.system.files import user_dir
+from ...common.system.git import find_worktree
+from ...common.text.format import one_line, shorten
+from ...common.text.sanitize import beginning, for_people
+from ...sessions.runtimes import all_runtimes
+from ...sessions.settings.homes import person_home
+from ...sessions.transcripts.earlier_paths import present_directory
+
+Value = TypeVar("Value")
+
+_OTHER_HUE = 6
+_FENCES = ("```", "~~~")
+_RULE = set("|:- \t")  # and a line below the head of a table
+# Patterns with linear running time on any line.
+_LEAD = re.compile(r"[ \t]*(?:(?:#{1,6}|>)[ \t]+|[-*+][ \t]+(?=\S))")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_BOLD = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
+_CODE = re.compile(r"(`{1,2})([^`]+)\1")
+
+
+class ShownRuntime(NamedTuple):
+    """A runtime's display name and colour."""
+
+    title: str
+    hue: int
+
+
+def shown_runtime(name: str) -> ShownRuntime:
+    for hue, runtime in enumerate(all_runtimes()):
+        if runtime.name == name:
+            return ShownRuntime(runtime.TITLE, hue)
+    return ShownRuntime(name, _OTHER_HUE)
+
+
+def shown(value: Value) -> Value:
+    """Return a value with all texts in it for people, also those in tuples, lists and
+    dictionaries."""
+    made: Any = value
+    if isinstance(value, str):
+        made = for_people(value)
+    elif isinstance(value, tuple):
+        made = (
+            type(value)(*map(shown, value))
+            if hasattr(value, "_fields")
+            else tuple(map(shown, value))
+        )
+    elif isinstance(value, list):
+        made = [shown(one) for one in value]
+    elif isinstance(value, dict):
+        made = {key: shown(one) for key, one in value.items()}
+    return made  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=2000)
+def project_of(cwd: str) -> str:
+    """Return a directory's project name: the name of the repository's directory, wherever it has
+    moved, else its own."""
+    found = None
+    if cwd.startswith("/"):
+        present = present_directory(person_home(os.environ).repositories_file, cwd)
+        found = find_worktree(present, user_dir(os.environ))
+    if found is not None:
+        top = (
+            os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
+        )
+        return for_people(os.path.basename(top) or top)
+    return for_people(os.path.basename(cwd.rstrip("/")) or cwd)
+
+
+def quoted(text: str, characters: int) -> str:
+    """Return the beginning of `text` on one line, at most so many characters, for people."""
+    lines = [_plain(line) for line in for_people(beginning(text, 4 * characters)).split("\n")]
+    return shorten(one_line(" ".join(lines)), characters)
+
+
+def _plain(line: str) -> str:
+    """Return a line as it reads when rendered."""
+    if line.lstrip().startswith(_FENCES) or ("---" in line and set(line) <= _RULE):
+        return ""
+    lead = _LEAD.match(line)
+    if lead:
+        line = ("• " if lead[0].strip() in ("-", "*", "+") else "") + line[lead.end() :]
+    for pattern, group in ((_LINK, r"\1"), (_BOLD, r"\1"), (_CODE, r"\2")):
+        line = pattern.sub(group, line)
+    return line

@@ -1,0 +1,116 @@
+"""Branches: those with live sessions, and what would not merge between them, with both sides of
+each hunk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....common.system.git_process import GitUnavailableError
+from ....common.text.format import counted
+from ....common.text.sanitize import for_people
+from ....history.conflicts import Clash, Side, Unjudged, find_conflicts, live_sessions, sides_of
+from ....history.git.merges import Conflict
+from ..page_request import PageRequest
+
+SHOWN_FILES = 20  # of a repository
+SHOWN_HUNKS = 5  # of a file
+SHOWN_LINES = 40  # of each side of a hunk
+SHOWN_CHARACTERS = 400  # of a line
+_DETACHED = "(no branch)"
+
+
+def judged(request: PageRequest) -> dict[str, Any]:
+    """Return `repositories`: the name of each, its `branches`, the `files` that would not merge,
+    each pair of branches once, and lines about those `not_judged`."""
+    home = request.location.home
+    sides = sides_of(live_sessions(home.root, request.environ, request.now), home.user_dir)
+    found: dict[str, dict[str, Any]] = {}
+    for side in sides:
+        name = for_people(side.common_dir.removesuffix("/.git").rpartition("/")[2])
+        shown = found.setdefault(
+            side.common_dir, {"name": name, "branches": [], "files": [], "not_judged": []}
+        )
+        shown["branches"].append(_branch(side))
+    seen, unjudged = set(), list[Unjudged]()
+    for clash in request.while_wanted(find_conflicts(sides, unjudged=unjudged)):
+        pair = (
+            clash.conflict.path,
+            *sorted((id(clash.own), id(clash.other))),
+            clash.team and clash.team.session,
+        )
+        if pair not in seen:
+            seen.add(pair)
+            found[clash.own.common_dir]["files"].append(_file(clash))
+    for pairs in unjudged[:SHOWN_FILES]:
+        found[pairs.own.common_dir]["not_judged"].append(pairs.line)
+    for one in found.values():
+        for branch in one["branches"]:
+            branch["files"] = sum(
+                branch["label"] in (file["own"], file["other"]) for file in one["files"]
+            )
+        one["left_out"] = max(0, len(one["files"]) - SHOWN_FILES)
+        one["files"] = one["files"][:SHOWN_FILES]
+    return {"repositories": sorted(found.values(), key=lambda one: not one["files"])}
+
+
+def _branch(side: Side) -> dict[str, Any]:
+    sessions = [
+        (one.id, for_people(one.name or "Untitled"), one.runtime.name) for one in side.sessions
+    ]
+    return {
+        "label": _label(side),
+        "root": for_people(side.root),
+        "sessions": sessions,
+        "at": side.sessions[0].modified,
+    }
+
+
+def _label(side: Side | None) -> str:
+    return for_people(side.branch or _DETACHED) if side else ""
+
+
+def _file(clash: Clash) -> dict[str, Any]:
+    """Return a file that would not merge; of each hunk both sides, as pairs of the first line and
+    the text."""
+    conflict, own, other = (
+        clash.conflict,
+        _label(clash.own),
+        _label(clash.other) or for_people(clash.other_branch),
+    )
+    other = f"{other or _DETACHED} ({for_people(clash.team.who)})" if clash.team else other
+    if clash.commits:
+        said = f"{other} got {counted(clash.commits, 'commit')} that {own} does not have"
+    elif conflict.deleted_by is not None:
+        deleted, changed = (own, other) if conflict.deleted_by == 0 else (other, own)
+        said = f"deleted on {deleted}, changed on {changed}"
+    else:
+        said = f"changed on {own} and on {other}"
+    return {
+        "path": for_people(conflict.path),
+        "own": own,
+        "other": other,
+        "said": said,
+        "hunks": _hunks(clash, conflict),
+        "left_out": max(0, len(conflict.hunks) - SHOWN_HUNKS),
+    }
+
+
+def _hunks(clash: Clash, conflict: Conflict) -> list[tuple[tuple[int, str], tuple[int, str]]]:
+    if not conflict.hunks:
+        return []
+    try:
+        texts = clash.texts()
+    except GitUnavailableError:
+        return []
+    found = []
+    for hunk in conflict.hunks[:SHOWN_HUNKS]:
+        own, other = [(span[0], for_people(_cut(lines, *span))) for lines, span in zip(texts, hunk)]
+        found.append((own, other))
+    return found
+
+
+def _cut(lines: list[str], first: int, last: int) -> str:
+    """Return the lines of a side, cut after SHOWN_LINES; a line, after SHOWN_CHARACTERS."""
+    wanted = lines[max(0, first - 1) : last]
+    shown = [line.rstrip("\r")[:SHOWN_CHARACTERS] for line in wanted[:SHOWN_LINES]]
+    return "\n".join([*shown, "…"] if len(wanted) > SHOWN_LINES else shown)

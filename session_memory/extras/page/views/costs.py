@@ -1,0 +1,175 @@
+"""Costs: dollars over time by model, project or runtime, tokens, cache hits, and what memories
+cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ....common.text.sanitize import for_people
+from ....history.costs import (
+    BY,
+    CostSum,
+    Expense,
+    KnownAnswers,
+    SessionFiles,
+    expenses,
+    name_of,
+    of_memories,
+    sums_of,
+)
+from ....history.prices import all_prices
+from ....history.store.sqlite.queue_file import UnreadableQueueError
+from ....history.store.values import Conversation, Filter
+from ....memory.runner import settings_of
+from ..choices import chosen_of, filters, period, places
+from ..labels import project_of, shown_runtime
+from ..page_request import PageRequest
+
+SHOWN = 12
+DEFAULT_PERIOD = "7d"
+# for so many days, and the length of its name
+UNITS = ((366, "day", 10), (3660, "month", 7), (10**9, "year", 4))
+MOST_BARS = 400
+_ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
+
+
+SPLITS = (("model", "By model"), ("project", "By project"), ("runtime", "By runtime"))
+PARTS = 6  # with a colour of their own; the rest is one
+REST = "others"
+UNKNOWN = "(unknown)"
+
+
+class CostBar(NamedTuple):
+    """The dollars of a day, month or year, by the name of each part; `is_unknown` if some answers
+    have no price."""
+
+    name: str
+    parts: dict[str, float]
+    is_unknown: bool
+
+    @property
+    def dollars(self) -> float:
+        return sum(self.parts.values())
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return the filters; the rest reads transcripts, which is too slow for a page."""
+    found = filters(request, default=DEFAULT_PERIOD)
+    split = request.one("by", SPLITS[0][0])
+    return {**found, "splits": chosen_of(SPLITS, split), "asked": {**found["asked"], "by": split}}
+
+
+def counted(request: PageRequest) -> dict[str, Any]:
+    """Return the costs of the chosen period and project; `chart` has a CostBar for every day,
+    `unit` its name; over more than a year, for every month or year. `parts` are the names in it,
+    the most expensive first."""
+    _, since = period(request, DEFAULT_PERIOD)
+    prices = all_prices(settings_of(request.location).prices)
+    directories = places(request).directories
+    wanted = Filter(request.location.homes, directories=directories, since=since)
+    sessions = SessionFiles(request.location.watched, request.store, wanted)
+    found = expenses(sessions.recent, prices, lambda *_: None, _ANSWERS)
+    answers = map(_shown, filter(sessions.shows, request.while_wanted(found)))
+    split = request.one("by")
+    split = split if split in dict(SPLITS) else SPLITS[0][0]
+    spent: dict[str, dict[str, float]] = {}
+    total, sums = sums_of(_noted(answers, split, spent), *BY)
+    by = dict(zip(BY, sums))
+    unit, chart, parts = _chart(by["day"], spent, request.now)
+    memories, fault = [], ""
+    try:
+        if request.location.homes is None and not directories:
+            memories = of_memories(request.location, wanted, prices)
+    except UnreadableQueueError as error:
+        fault = f"{error}; {error.hint}"
+    return {
+        "total": total,
+        "unit": unit,
+        "chart": chart,
+        "parts": parts,
+        "tables": [
+            ("Model", by["model"]),
+            ("Project", by["project"][:SHOWN]),
+            ("Runtime", by["runtime"]),
+            ("Session", by["session"][:SHOWN]),
+            ("Day", by["day"]),
+        ],
+        "memories": memories,
+        "fault": fault,
+        "unpriced": sorted(model or UNKNOWN for model in total.unpriced),
+        "missing": sessions.missing,
+    }
+
+
+def _shown(one: Expense) -> Expense:
+    """Return an answer with the names that the page shows: a project's in place of a
+    directory's."""
+    model = _shown_model(one.usage.model)
+    return one._replace(session=_shown_session(one.session), usage=one.usage._replace(model=model))
+
+
+@lru_cache(maxsize=1000)
+def _shown_session(session: Conversation) -> Conversation:
+    runtime, project = shown_runtime(session.runtime).title, project_of(for_people(session.cwd))
+    return session._replace(runtime=runtime, cwd=project, title=for_people(session.title))
+
+
+@lru_cache(maxsize=100)
+def _shown_model(model: str) -> str:
+    return for_people(model)
+
+
+def _noted(
+    found: Iterable[Expense], split: str, spent: dict[str, dict[str, float]]
+) -> Iterator[Expense]:
+    """Yield the expenses, and add the dollars of each to its day and part in `spent`."""
+    for one in found:
+        if one.dollars:
+            name, parts = name_of(one, split) or UNKNOWN, spent.setdefault(name_of(one, "day"), {})
+            parts[name] = parts.get(name, 0.0) + one.dollars
+        yield one
+
+
+def _chart(
+    by_day: list[CostSum], spent: dict[str, dict[str, float]], now: float
+) -> tuple[str, list[CostBar], list[str]]:
+    """Return day, month or year, the dollars of each from the first one to today, at most the last
+    MOST_BARS, and the names of the parts."""
+    sums: Counter[str] = Counter()
+    for parts in spent.values():
+        sums.update(parts)
+    first = [name for name, _ in sums.most_common()]
+    first = first[:PARTS] if len(first) > PARTS + 1 else first
+    unknown = {one.name for one in by_day if one.unpriced}
+    dates = {day: one.name for one in by_day if (day := _date_of(one.name))}
+    today = date.fromtimestamp(now)
+    days = (today - min(dates, default=today)).days
+    unit, length = next((unit, length) for most, unit, length in UNITS if days <= most)
+    found: dict[str, CostBar] = {}
+    for before in range(days, -1, -1) if dates else ():
+        day = today - timedelta(before)
+        key = day.isoformat()[:length]
+        bar = found.get(key) or CostBar(key, {}, False)
+        name = dates.get(day, "")
+        for part, dollars in spent.get(name, {}).items():
+            shown = part if part in first else REST
+            bar.parts[shown] = bar.parts.get(shown, 0.0) + dollars
+        found[key] = bar._replace(is_unknown=bar.is_unknown or name in unknown)
+    return (
+        unit,
+        list(found.values())[-MOST_BARS:],
+        first + ([REST] if len(first) < len(sums) else []),
+    )
+
+
+def _date_of(name: str) -> date | None:
+    """Return the date of a day; None for answers without a time, or of a year that has fewer than
+    four digits."""
+    try:
+        return date.fromisoformat(name)
+    except ValueError:
+        return None

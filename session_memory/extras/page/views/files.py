@@ -1,0 +1,129 @@
+"""Files: what sessions edited lately, with the diffs, and in whose working set each file is."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any, NamedTuple
+
+from ....common.system.files import user_dir
+from ....common.system.git import Worktree, find_worktree
+from ....common.text.paths import relative
+from ....common.text.sanitize import for_people
+from ....history.store.sqlite.tool_uses import conversation_steps
+from ....history.store.values import Conversation, Filter, StoredEntry, edits_in
+from ..active_sessions import ActiveSession
+from ..choices import period, places
+from ..labels import ShownRuntime, project_of, shown_runtime
+from ..page_request import PageRequest
+
+DEFAULT_PERIOD = "7d"
+CONVERSATIONS = 100  # the latest ones
+SHOWN = 60  # files
+EDITS = 4  # of one session, each with its diff
+
+
+class EditedBy(NamedTuple):
+    """A session that edited a file: its conversation, title and runtime, the `numbers` of its
+    edits, the latest first, the time of that, and whether the file is in its working set."""
+
+    conversation: Conversation
+    title: str
+    runtime: ShownRuntime
+    numbers: list[int]
+    at: float
+    is_in_hand: bool = False
+
+
+class EditedFile(NamedTuple):
+    """A file with those who edited it, the latest first, and the active sessions that only read it,
+    each with the time. It `is_shared` if it is in several working sets. `worktree` names the linked
+    worktree that the file is in."""
+
+    path: str
+    shown: str
+    project: str
+    at: float
+    by: list[EditedBy]
+    readers: list[tuple[ActiveSession, float]]
+    is_shared: bool
+    worktree: str = ""
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return the `files` that were edited in the period, the latest first."""
+    times, since = period(request, DEFAULT_PERIOD)
+    chosen = places(request)
+    wanted = Filter(
+        request.location.homes, directories=chosen.directories, since=since, limit=CONVERSATIONS
+    )
+    edits: dict[str, dict[tuple[str, str], EditedBy]] = {}
+    for conversation, steps in request.while_wanted(conversation_steps(request.store, wanted)):
+        for step, path in edits_in(
+            [*steps, *request.store.sub_agent_calls(conversation.id)], conversation.cwd
+        ):
+            if (step.timestamp or 0) >= (since or 0):
+                _add(edits.setdefault(path, {}), conversation, step)
+    latest = sorted(edits, key=lambda path: -max(one.at for one in edits[path].values()))
+    worktrees: dict[str, Worktree | None] = {}
+    held = Counter(path for one in request.active for path in {path for path, _, _ in one.hands})
+    return {
+        "files": [
+            _shown(path, list(edits[path].values()), request.active)._replace(
+                worktree=_linked_worktree(path, worktrees)
+            )
+            for path in latest[:SHOWN]
+        ],
+        "count": len(edits),
+        "shared": sum(held[path] > 1 for path in edits),
+        "times": times,
+        "projects": chosen.projects,
+        "edits": EDITS,
+    }
+
+
+def _add(
+    by: dict[tuple[str, str], EditedBy], conversation: Conversation, step: StoredEntry
+) -> None:
+    """Add an edit of a file to the others of its session. The latest conversation of a session
+    comes first."""
+    key = conversation.home, conversation.session_id
+    at = (step.timestamp or 0) / 1000
+    if key not in by:
+        by[key] = EditedBy(conversation, "", shown_runtime(conversation.runtime), [step.number], at)
+    elif by[key].conversation.id == conversation.id:
+        by[key] = by[key]._replace(numbers=[step.number, *by[key].numbers], at=at)
+    else:
+        by[key].numbers.append(step.number)
+
+
+def _linked_worktree(path: str, known: dict[str, Worktree | None]) -> str:
+    """Return the name of the linked worktree that a file is in; '' for a main worktree or none."""
+    worktree = find_worktree(path.rpartition("/")[0], user_dir(os.environ), known)
+    return for_people(worktree.name) if worktree and worktree.git_dir != worktree.common_dir else ""
+
+
+def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> EditedFile:
+    by.sort(key=lambda one: -one.at)
+    cwd = by[0].conversation.cwd
+    holders = {one.id: (one, at) for one in active for held, _, at in one.hands if held == path}
+    named = [
+        one._replace(
+            title=for_people(one.conversation.title) or "Untitled",
+            is_in_hand=one.conversation.session_id in holders,
+        )
+        for one in by
+    ]
+    edited = {one.conversation.session_id for one in by}
+    readers = sorted(
+        (pair for id, pair in holders.items() if id not in edited), key=lambda pair: -pair[1]
+    )
+    return EditedFile(
+        path,
+        for_people(relative(path, cwd)),
+        project_of(cwd),
+        by[0].at,
+        named,
+        readers,
+        len(holders) > 1,
+    )

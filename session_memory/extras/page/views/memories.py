@@ -1,0 +1,154 @@
+"""Memories, with the evidence for and against each; they can be forgotten and restored here."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ....common.system.files import user_dir
+from ....common.system.sqlite import Patience
+from ....common.text.format import one_line, shorten
+from ....common.text.sanitize import for_people
+from ....memory.doubts import with_doubts
+from ....memory.folders import folder_of, groups_of
+from ....memory.forgotten import read_undo
+from ....memory.format import EPISODE, KINDS
+from ....memory.library import forget_memories, open_index, take_back
+from ....memory.memory_index import IndexedMemory, MemoryFilter
+from ....memory.pages import file_of
+from ...team.postgres.connection import TeamError
+from ..choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
+from ..labels import project_of
+from ..page_request import NotFoundError, PageRequest
+
+LIMIT = 50
+MOST = 2000
+PATIENCE_SECONDS = 1.0
+TITLE_CHARACTERS = 120
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return `memories`, episodes last, or those that match `q` best; their number by kind; `notes`
+    on problems with updating the index; the `problem` with an unreachable team; `forgotten`, which
+    can be restored. Evidence against them is only included with `doubts`, since that starts git."""
+    query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
+    notes: list[str] = []
+    wanted = MemoryFilter(
+        request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST
+    )
+    problem = ""
+    try:
+        found = _found(request, query, wanted, notes)
+    except TeamError as error:
+        found, problem = [], problem_with(error)
+    projects = dict.fromkeys(filter(None, map(_project, found)))
+    found = [one for one in found if not project or _project(one) == project]
+    kinds = Counter(one.kind for one in found)
+    found = [one for one in found if not kind or one.kind == kind]
+    shown = found[: request.number("limit", LIMIT, MOST) or LIMIT]
+    is_team = is_for_team(request)
+    if request.one("doubts") and not is_team:
+        shown = with_doubts(shown, user_dir(os.environ))
+    asked = {
+        name: request.one(name) for name in ("q", "whose", "kind", "project", "superseded", "limit")
+    }
+    return {
+        "query": query,
+        "whose": whose(request),
+        "memories": _shown(request, shown),
+        "count": len(found),
+        "kinds": [
+            (Choice(one, one, one == kind), kinds[one])
+            for one in (*KINDS, EPISODE)
+            if kinds[one] or one == kind
+        ],
+        "all_kinds": sum(kinds.values()),
+        "projects": chosen_of([("", "All projects"), *((one, one) for one in projects)], project),
+        "asked": asked,
+        "is_limited": bool(query or kind or project),
+        "notes": [for_people(note) for note in notes],
+        "problem": problem,
+        "forgotten": [] if is_team else _forgotten(request),
+        "has_doubts": is_team or bool(request.one("doubts")),
+    }
+
+
+def _found(
+    request: PageRequest, query: str, wanted: MemoryFilter, notes: list[str]
+) -> list[IndexedMemory]:
+    """Return the memories that match `query` best, or the latest if it is ''; the team's if
+    chosen."""
+    if is_for_team(request):
+        from ...team.postgres.memories import TeamMemories
+
+        with opened(request) as team:
+            memories = TeamMemories(team)
+            return memories.search(query, wanted) if query else memories.memories(wanted)
+    with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:
+        return index.search(query, wanted) if query else index.memories(wanted)
+
+
+def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
+    """Forget the memory `id`, which can be undone for a day. Raises NotFoundError."""
+    wanted = fields.get("id", "")
+    with open_index(request.location, lambda _: None) as index:
+        found = [
+            one for one in index.beginning_with(wanted, request.location.homes) if one.id == wanted
+        ]
+    if not found:
+        raise NotFoundError("there is no such memory", "it may have been forgotten already")
+    forget_memories(request.location, found, lambda _: None)
+    return "/memories"
+
+
+def unforget(request: PageRequest, fields: Mapping[str, str]) -> str:
+    """Restore the memory `id`. Raises NotFoundError."""
+    wanted = fields.get("id", "")
+    if not wanted or not take_back(request.location, [wanted], lambda _: None):
+        raise NotFoundError("no such memory was forgotten within a day")
+    return "/memories"
+
+
+def _project(memory: IndexedMemory) -> str:
+    """Return the project of a memory's latest source session."""
+    return next(
+        (project_of(for_people(origin[5])) for origin in reversed(memory.origins) if origin[5]), ""
+    )
+
+
+def _forgotten(request: PageRequest) -> list[tuple[str, str]]:
+    """Return ids and titles of the memories that can be restored, the latest first."""
+    found = [
+        one
+        for group in groups_of(request.location)
+        for one in read_undo(folder_of(request.location, group))
+    ]
+    return [(one.id, _title(one.part)) for one in sorted(found, key=lambda one: -one.time)]
+
+
+def _title(part: str) -> str:
+    first = one_line(for_people(part.strip().partition("\n")[0].lstrip("# ")))
+    return shorten(first.rpartition(" ^")[0] or first, TITLE_CHARACTERS)
+
+
+def _shown(
+    request: PageRequest, found: list[IndexedMemory]
+) -> list[tuple[IndexedMemory, str, str]]:
+    """Return the memories, redacted, each with its project and its page, which a person can
+    edit."""
+    return [
+        (
+            one._replace(
+                title=for_people(one.title),
+                text=for_people(one.text),
+                subject=for_people(one.subject),
+                quote=for_people(one.quote),
+                who=for_people(one.who),
+            ),
+            _project(one),
+            file_of(folder_of(request.location, one.home), one.path),
+        )
+        for one in found
+    ]

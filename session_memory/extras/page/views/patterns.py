@@ -1,0 +1,45 @@
+"""Patterns: commands that fail and their fixes, tools and their order, files edited together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ....history.patterns.habits import find_habits, short_names
+from ....history.store.sqlite.tool_uses import conversation_steps
+from ....history.store.values import Filter
+from ..choices import filters, period, places
+from ..labels import shown
+from ..page_request import PageRequest
+
+SHOWN = 10
+DEFAULT_PERIOD = "30d"
+EVERYTHING = 10**9
+
+
+values = partial(filters, default=DEFAULT_PERIOD)  # counting is too slow for a page
+
+
+def counted(request: PageRequest) -> dict[str, Any]:
+    _, since = period(request, DEFAULT_PERIOD)
+    wanted = Filter(
+        request.location.homes,
+        directories=places(request).directories,
+        since=since,
+        limit=EVERYTHING,
+    )
+    found = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
+    names = short_names(found)
+    return {
+        "conversations": found.conversations,
+        "tool_uses": found.tool_uses,
+        "commands": shown(found.commands[:SHOWN]),
+        "together": shown(
+            [
+                one._replace(first=names[one.first], second=names[one.second])
+                for one in found.together[:SHOWN]
+            ]
+        ),
+        "tools": shown(found.tools[:SHOWN]),
+        "orders": shown(found.orders[:SHOWN]),
+    }

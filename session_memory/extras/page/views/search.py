@@ -1,0 +1,183 @@
+"""Search: messages in any session, ranked like the command; and the palette, which also finds
+sessions by title."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ....common.text.format import shorten
+from ....common.text.sanitize import beginning, for_people
+from ....history.store.sqlite.engine import SqliteStore
+from ....history.store.values import (
+    ENTRY_ROLES,
+    KINDS,
+    TOOL_ROLE,
+    Conversation,
+    Filter,
+    Hit,
+    Hits,
+    StoredEntry,
+)
+from ...team.postgres.connection import TeamError
+from ...team.postgres.engine import TeamStore
+from .. import choices
+from ..page_request import PageRequest
+from .sessions import latest_sessions, text_of
+
+LIMIT = 20
+MOST = 100
+PALETTE_SESSIONS, PALETTE_LINES, PALETTE_HITS = 480, 12, 6
+AROUND = 3  # entries on each side of a hit
+AROUND_CHARACTERS = 600
+_ROLES = (
+    ("", "Anybody"),
+    ("user", "You"),
+    ("assistant", "Agents"),
+    (TOOL_ROLE, "Tools"),
+    ("command", "Commands"),
+    ("edit", "Edits"),
+    ("read", "Files read"),
+    ("other", "Other tools"),
+)
+# of Markdown, which mean nothing on one line
+_MARKS = re.compile(r"\*\*|```\w*|(?:(?<=\s)|^)#{1,6} ")
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return `hits`, best first, at most LIMIT unless more are requested; the `notice` about the
+    search's reach; the `problem` with an unreachable team; and the filters."""
+    query = request.one("q").strip()
+    who = request.one("who")
+    found, times, wanted = _filters(request, request.number("limit", LIMIT, MOST) or LIMIT)
+    problem = ""
+    try:
+        hits = _found(request, query, wanted) if query else Hits()
+    except TeamError as error:
+        hits, problem = Hits(), choices.problem_with(error)
+    asked = {
+        name: request.one(name)
+        for name in ("q", "whose", "project", "runtime", "who", "since", "session")
+    }
+    return {
+        "query": query,
+        "hits": _shown(hits),
+        "notice": hits.notice,
+        "problem": problem,
+        "more": {**asked, "limit": MOST} if len(hits) == wanted.limit < MOST else None,
+        "session": wanted.session,
+        "whose": choices.whose(request),
+        "times": times,
+        "projects": found.projects,
+        "runtimes": found.runtimes,
+        "roles": choices.chosen_of(_ROLES, who),
+        "is_limited": bool(
+            found.directories or wanted.session or wanted.since or who or wanted.runtime
+        ),
+    }
+
+
+def palette(request: PageRequest) -> dict[str, Any]:
+    """Return the `sessions` whose title, project or id contains every word of the query `q`, and
+    the `hits` in what was said, both within the filters."""
+    query = request.one("q").strip()
+    _, _, wanted = _filters(request, PALETTE_HITS)
+    words = query.casefold().split()
+    latest = latest_sessions(request, PALETTE_SESSIONS, wanted)
+    fitting = [one for one in latest if all(word in text_of(one) for word in words)]
+    hits = _shown(request.store.search(query, wanted)) if query else []
+    return {
+        "sessions": fitting[: PALETTE_HITS if query else PALETTE_LINES],
+        "hits": hits,
+        "q": query,
+    }
+
+
+def palette_filters(request: PageRequest) -> dict[str, Any]:
+    found = choices.places(request)
+    return {
+        "projects": found.projects,
+        "runtimes": found.runtimes,
+        "times": choices.period(request, "all")[0],
+    }
+
+
+def _filters(
+    request: PageRequest, limit: int
+) -> tuple[choices.Places, list[choices.Choice], Filter]:
+    """Return what can be chosen, and the filter that is."""
+    times, since = choices.period(request, "all")
+    found = choices.places(request)
+    who = request.one("who")
+    role, kind = who if who in (*ENTRY_ROLES, TOOL_ROLE) else "", who if who in KINDS else ""
+    wanted = Filter(
+        request.location.homes,
+        directories=found.directories,
+        session=request.one("session"),
+        since=since,
+        role=role,
+        kind=kind,
+        runtime=request.one("runtime"),
+        limit=limit,
+    )
+    return found, times, wanted
+
+
+def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
+    if not choices.is_for_team(request):
+        return request.store.search(query, wanted)
+    with choices.opened(request) as team:
+        return team.search(
+            query, wanted._replace(directories=choices.directories_of(request, wanted.directories))
+        )
+
+
+def around(request: PageRequest) -> dict[str, Any]:
+    """Return `lines`, the messages around an entry of a conversation: each with its speaker, its
+    text, and whether it is that entry."""
+    number = request.number("number", 0, 1 << 32)
+    is_team = choices.is_for_team(request)
+    if is_team:
+        with choices.opened(request) as team:
+            entries = _entries(request, team)
+    else:
+        entries = _entries(request, request.store)
+    at = next((index for index, entry in enumerate(entries) if entry.number == number), None)
+    near = [] if at is None else entries[max(0, at - AROUND) : at + AROUND + 1]
+    begun = [for_people(beginning(entry.text, AROUND_CHARACTERS)) for entry in near]
+    shown = zip(near, [shorten(text, AROUND_CHARACTERS) for text in begun])
+    return {
+        "lines": [(_who(entry, is_team), text, entry.number == number) for entry, text in shown]
+    }
+
+
+def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[StoredEntry]:
+    conversation = request.number("conversation", 0, 1 << 62)
+    known = store.conversation(conversation, request.location.homes)
+    return list(store.entries(conversation)) if known else []
+
+
+def _shown(hits: list[Hit]) -> list[tuple[Conversation, StoredEntry, str, list[tuple[str, bool]]]]:
+    """Return the hits, redacted: each with the speaker, and the snippet as pairs of a text and
+    whether it matched."""
+    shown = []
+    for hit in hits:
+        of = hit.conversation
+        title, cwd, who = for_people(of.title) or "Untitled", for_people(of.cwd), for_people(of.who)
+        conversation = of._replace(title=title, cwd=cwd, who=who)
+        is_prose = hit.entry.role == "assistant"
+        pieces = [(for_people(piece), number % 2 == 1) for number, piece in enumerate(hit.pieces)]
+        pieces = [
+            (_MARKS.sub("", text) if is_prose else text, is_marked)
+            for text, is_marked in pieces
+            if text
+        ]
+        shown.append((conversation, hit.entry, _who(hit.entry, bool(conversation.who)), pieces))
+    return shown
+
+
+def _who(entry: StoredEntry, is_team: bool) -> str:
+    """Return the speaker; for a tool call the tool's name."""
+    if entry.role == TOOL_ROLE:
+        return entry.tool
+    return "Agent" if entry.role == "assistant" else "User" if is_team else "You"

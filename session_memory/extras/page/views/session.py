@@ -1,0 +1,269 @@
+"""A session: its messages and calls, to be read and followed live."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+from ....awareness.events.delivery_state import hidden_at
+from ....common.system.sqlite import Patience
+from ....common.text.paths import relative
+from ....common.text.sanitize import for_people
+from ....history.copies.keep import kept_of
+from ....history.costs import KnownAnswers, expenses, sums_of
+from ....history.prices import all_prices
+from ....history.store.values import TOOL_ROLE, Conversation, Filter, StoredEntry, edits_in
+from ....memory.library import open_index
+from ....memory.memory_index import MemoryFilter
+from ....memory.runner import settings_of
+from ....sessions.runtimes import all_runtimes
+from ....sessions.transcripts.reader import is_request
+from ..active_sessions import active_since
+from ..dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, items_of
+from ..diffs import hunks_of
+from ..labels import project_of, quoted, shown_runtime
+from ..page_request import NotFoundError, PageRequest
+
+NO_LIMIT = 10**9
+REQUEST_CHARACTERS = 110
+REQUESTS = 100  # listed at once, the latest
+FILES = 40  # likewise
+PATIENCE_SECONDS = 1.0
+_HIGHEST = 1 << 32
+_ANSWERS = KnownAnswers()
+Found = TypeVar("Found")
+
+
+class ShownRequest(NamedTuple):
+    """A user's request in one line."""
+
+    number: int
+    at: float | None
+    text: str
+
+
+class ChangedFile(NamedTuple):
+    """An edited file, relative to the session's start directory, with the numbers of the calls."""
+
+    path: str
+    numbers: list[int]
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return the whole page with one chunk of the dialogue: the one with the entry `at`, or the
+    first of the named conversation, else the last one of a working session, else the first."""
+    conversations = _conversations(request)
+    chunks = chunks_of(request.store, conversations)
+    latest = conversations[-1]
+    named = request.number("conversation", 0, 1 << 62)
+    at = request.number("at", 0, _HIGHEST) or next(
+        (one.first for one in chunks if one.conversation == named), 0
+    )
+    last_at = request.last_at(latest)
+    is_active = last_at >= active_since(request.now)
+    shown = next((one for one in chunks if one.first <= at <= one.last), None)
+    if shown is None:
+        shown = chunks[-1] if is_active or at else chunks[0]
+    of = next(one for one in conversations if one.id == shown.conversation)
+    return {
+        **_facts(request, conversations),
+        "name": for_people(conversations[0].title) or "Untitled",
+        **_commands(request, latest),
+        "chunks": chunks,
+        "shown": shown,
+        "blocks": _notes(request, latest).blocks(of, shown),
+        "at": at,
+        "is_active": is_active,
+    }
+
+
+def _notes(request: PageRequest, conversation: Conversation) -> AnnotatedSession:
+    starts, home = (
+        {*request.store.directories(), conversation.cwd},
+        request.location.home_for(conversation.home),
+    )
+    return AnnotatedSession(request.store, request.location, hidden_at(home, starts))
+
+
+def cost(request: PageRequest) -> dict[str, Any]:
+    """Return the tokens and dollars of the session's own answers, and those of each model. Answers
+    that it copied count where they were given."""
+    conversations = _conversations(request)
+    latest = conversations[-1]
+    file = request.location.transcript_of(latest)
+    prices = all_prices(settings_of(request.location).prices)
+    found = expenses([(file, latest)] if file else [], prices, lambda *_: None, _ANSWERS)
+    total, (models,) = sums_of(
+        (one for one in request.while_wanted(found) if not one.usage.is_copy), "model"
+    )
+    shown = [replace(one, name=for_people(one.name) or "unknown") for one in models]
+    return {**_facts(request, conversations), "total": total, "models": shown}
+
+
+def facts(request: PageRequest) -> dict[str, Any]:
+    return _facts(request, _conversations(request))
+
+
+def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str, Any]:
+    latest = conversations[-1]
+    return {
+        "session_id": latest.session_id,
+        "runtime": shown_runtime(latest.runtime),
+        "project": project_of(for_people(latest.cwd)),
+        "cwd": for_people(latest.cwd),
+        "origin": for_people(latest.origin),
+        "group": latest.home,
+        "first_at": (conversations[0].first_message_at or 0) / 1000,
+        "last_at": request.last_at(latest),
+        "messages": sum(one.entry_count for one in conversations),
+        "active": next((one for one in request.active if one.id == latest.session_id), None),
+    }
+
+
+def items(request: PageRequest) -> dict[str, Any]:
+    """Return the `blocks` of one chunk: items `from` to `to` of the conversation `of`, without `to`
+    all that follow."""
+    conversation = _conversation(request)
+    first, last = request.number("from", 1, _HIGHEST), request.number("to", 0, _HIGHEST)
+    chunk = DialoguePart(conversation.id, max(first, 1), last, not last, 0)
+    return {
+        "session_id": conversation.session_id,
+        "shown": chunk,
+        "blocks": _notes(request, conversation).blocks(conversation, chunk),
+    }
+
+
+def outline(request: PageRequest) -> dict[str, Any]:
+    """Return the session's requests, changed files and memories. Of a long one, the latest requests
+    and files; `part` requests the `requests` or the `files` before these."""
+    conversations = _conversations(request)
+    start = next((one.cwd for one in conversations if one.cwd), "")
+    requests: list[StoredEntry] = []
+    files: dict[str, list[int]] = {}
+    for one in conversations:
+        calls = request.store.sub_agent_calls(one.id)
+        for item in request.store.entries(one.id):
+            if item.role == TOOL_ROLE:
+                calls.append(item)
+            elif item.role == "user" and is_request(item.text):
+                requests.append(item)
+        for item, path in edits_in(calls, start):
+            files[path] = [*files.pop(path, ()), item.number]
+    part = request.one("part")
+    earlier, latest = _split(requests, REQUESTS)
+    files_before, last_files = _split(
+        [ChangedFile(relative(path, start), some) for path, some in files.items()], FILES
+    )
+    return {
+        "session_id": conversations[-1].session_id,
+        "part": part,
+        "requests": [
+            ShownRequest(
+                one.number,
+                one.timestamp and one.timestamp / 1000,
+                quoted(one.text, REQUEST_CHARACTERS),
+            )
+            for one in (earlier if part == "requests" else latest)
+        ],
+        "earlier": len(earlier),
+        "files": [
+            one._replace(path=for_people(one.path))
+            for one in (files_before if part == "files" else last_files)[::-1]
+        ],
+        "files_before": len(files_before),
+        "memories": [] if part else _memories_of(request, conversations[-1].session_id),
+    }
+
+
+def _split(found: list[Found], most: int) -> tuple[list[Found], list[Found]]:
+    """Return the last `most` of them, and those before."""
+    at = max(0, len(found) - most)
+    return found[:at], found[at:]
+
+
+def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
+    """Return kind and title of each memory drawn from a session."""
+    with open_index(request.location, lambda _: None, Patience(PATIENCE_SECONDS)) as index:
+        return [
+            (for_people(one.kind), for_people(one.title))
+            for one in index.memories(MemoryFilter(request.location.homes))
+            if any(origin[1] == session for origin in one.origins)
+        ]
+
+
+def call(request: PageRequest) -> dict[str, Any]:
+    """Return the tool call with the number `item` of the conversation `of`."""
+    conversation, item = shown_call(request)
+    detail = call_detail(request.location, conversation, item)
+    hunks = hunks_of(detail.diff) if detail.diff and item.kind == "edit" else []
+    return {
+        "call": detail,
+        "kind": item.kind,
+        "path": for_people(item.text),
+        "hunks": hunks,
+        "session_id": conversation.session_id,
+        "of": conversation.id,
+        "item": item.number,
+    }
+
+
+def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
+    """Return the tool call with the number `item` of the conversation `of`, and that. Raises
+    NotFoundError."""
+    conversation = _conversation(request)
+    number = request.number("item", 0, _HIGHEST)
+    found = (
+        items_of(request.store, DialoguePart(conversation.id, number, number, False, 0))
+        if number
+        else []
+    )
+    if not found or found[0].role != TOOL_ROLE:
+        raise NotFoundError("there is no such tool call")
+    return conversation, found[0]
+
+
+def _conversations(request: PageRequest) -> list[Conversation]:
+    """Return the requested session's conversations, the earliest first. Raises NotFoundError."""
+    wanted = request.path["session"]
+    found = request.store.conversations(
+        Filter(request.location.homes, session=wanted, limit=NO_LIMIT)
+    )
+    found = [one for one in found if one.session_id == wanted]
+    if not found:
+        raise NotFoundError(
+            "there is no such session",
+            "it may be excluded by a rule, forgotten, or not ingested yet",
+        )
+    return found[::-1]
+
+
+def _conversation(request: PageRequest) -> Conversation:
+    """Return the conversation `of` of the requested session. Raises NotFoundError."""
+    found = request.store.conversation(request.number("of", 0, _HIGHEST), request.location.homes)
+    if found is None or found.session_id != request.path["session"]:
+        raise NotFoundError("this part of the session no longer exists", "reload the page")
+    return found
+
+
+def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
+    """Return the command that hands the session over, and the one that resumes it in a terminal, if
+    its runtime has it, else the one that restores it from what is kept; '' for none."""
+    runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
+    handoff = f"session-memory handoff {shlex.quote(latest.session_id)}"
+    if runtime is None or not runtime.install.RESUME or latest.home:
+        return {"resume": "", "restore": "", "handoff": handoff}
+    state = request.store.file_states("").get(latest.source_file)
+    if (
+        state is not None
+        and state.status != "gone"
+        and os.path.exists(f"{state.root}/{state.file_path}")
+    ):
+        command = runtime.backup.resume_command(latest.session_id, latest.cwd)
+        return {"resume": command, "restore": "", "handoff": handoff}
+    kept = kept_of(
+        request.location, lambda one: one.session_id == latest.session_id and not one.is_earlier
+    )
+    command = f"session-memory restore {shlex.quote(latest.session_id)}"
+    return {"resume": "", "restore": command if kept else "", "handoff": handoff}

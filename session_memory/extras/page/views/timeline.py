@@ -1,0 +1,211 @@
+"""Timeline: the conversations of a day, a week or a month, a lane per project; and a year at a
+glance."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+from ....common.text.sanitize import for_people
+from ....history.copies.deletions import (
+    deletion_lines,
+    deletions,
+    kept_line,
+    kept_or_why_not,
+    problems_of,
+)
+from ....history.store.sqlite.tool_uses import work_hours
+from ....history.store.values import Conversation, Filter
+from ..active_sessions import midnight
+from ..choices import chosen_of
+from ..labels import ShownRuntime, project_of, shown_runtime
+from ..page_request import PageRequest
+
+SPANS = {"day": 1, "week": 7, "month": 28}  # days
+MOST = 1000  # conversations in a span: more would not be legible
+YEAR_DAYS = 371  # 53 weeks
+LONGEST = 6
+LEAST_WIDTH = {"day": 0.4, "week": 0.7, "month": 0.7}  # of a bar, in percent of the span
+# minimum room of a bar: that of a day has its title
+ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class Bar(NamedTuple):
+    """A conversation. `left` and `room` are its reserved space, `row` is its row in the lane;
+    within its room the bar begins at `offset` and is `width` wide, all in percent of the span.
+    `begin` and `end` are in seconds since the epoch."""
+
+    session: str
+    conversation: int
+    title: str
+    runtime: ShownRuntime
+    project: str
+    messages: int
+    begin: float
+    end: float
+    left: float
+    width: float
+    room: float
+    row: int
+    offset: float = 0.0
+
+
+class Lane(NamedTuple):
+    """The conversations of a project, in enough rows that none overlap; `above` counts the rows and
+    headings of the lanes before it."""
+
+    project: str
+    bars: list[Bar]
+    rows: int
+    rows_above: int
+
+
+class Tick(NamedTuple):
+    """A labelled line of the scale, in percent of the span."""
+
+    left: float
+    label: str
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return the lanes of the span that ends with `day`, by default the last day with a
+    conversation; `year` by days, `week` by weekdays and hours."""
+    year = round(midnight(request.now, -YEAR_DAYS) * 1000)
+    hours = work_hours(request.store, Filter(request.location.homes, since=year))
+    span = request.one("span") if request.one("span") in SPANS else "day"
+    today = _day_of(request.now)
+    day = request.one("day") or (min(hours[-1].day, today) if hours else today)
+    last = _noon_of(day) or _noon_of(today) or request.now
+    begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
+    since, until = round(begin * 1000), round(end * 1000) - 1
+    found = request.store.conversations(
+        Filter(request.location.homes, since=since, until=until, limit=MOST)
+    )
+    lanes = lanes_of(_bars(found, begin, end, span))
+    bars = [bar for lane in lanes for bar in lane.bars]
+    here = (request.now - begin) / (end - begin) * 100
+    by_day: Counter[str] = Counter()
+    by_weekday = [[0] * 24 for _ in range(7)]
+    for hour in hours:
+        by_day[hour.day] += hour.messages
+        by_weekday[date.fromisoformat(hour.day).weekday()][hour.hour] += hour.messages
+    deleted = deletions(request.location, request.store.directories())
+    how, why_not = kept_or_why_not(request.location, request.location.home.settings())
+    return {
+        "lanes": lanes,
+        "bars": sorted(bars, key=lambda bar: bar.begin, reverse=True),
+        "longest": sorted(bars, key=lambda bar: -bar.messages)[:LONGEST],
+        "runtimes": sorted({bar.runtime for bar in bars}),
+        "rows": sum(lane.rows for lane in lanes),
+        "begin": begin,
+        "ticks": _ticks(span, begin, end),
+        "here": round(here, 2) if 0 < here < 100 else None,
+        "span": span,
+        "spans": chosen_of(((name, name.title()) for name in SPANS), span),
+        "day": _day_of(last),
+        "today": today,
+        "title": _title(span, begin, last),
+        "before": _day_of(midnight(last, -SPANS[span]) + 43_200),
+        "after": _day_of(midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
+        "messages": sum(bar.messages for bar in bars),
+        "is_cut": len(found) == MOST,
+        "year": by_day,
+        "week": list(zip(_WEEKDAYS, by_weekday)),
+        "hours": [str(hour) if hour % 3 == 0 else "" for hour in range(24)],
+        "now": request.now,
+        # which runtimes delete sessions and how these are kept, and the traps in their settings
+        "deletions": [
+            *(f"Deleted by {line}" for line in deletion_lines(deleted)),
+            f"Kept: {kept_line(how)}",
+        ],
+        "traps": [*problems_of(deleted), *why_not],
+    }
+
+
+def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
+    """Return the bars by project, those with the most messages first, each bar in the first row
+    with room."""
+    by_project: dict[str, list[Bar]] = {}
+    for bar in sorted(bars, key=lambda bar: (bar.left, bar.title)):
+        by_project.setdefault(bar.project, []).append(bar)
+    lanes = []
+    above = 0
+    for project, some in sorted(
+        by_project.items(), key=lambda pair: (-sum(bar.messages for bar in pair[1]), pair[0])
+    ):
+        taken: list[float] = []  # the end of each row so far
+        placed = []
+        for bar in some:
+            row = next((row for row, until in enumerate(taken) if until <= bar.left), len(taken))
+            taken[row : row + 1] = [bar.left + bar.room]
+            placed.append(bar._replace(row=row))
+        lanes.append(Lane(project, placed, len(taken), above))
+        above += len(taken)
+    return lanes
+
+
+def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) -> list[Bar]:
+    """Return a bar for each conversation with a time."""
+    bars = []
+    for one in found:
+        if one.first_message_at is None or one.last_message_at is None:
+            continue
+        first, last = one.first_message_at / 1000, one.last_message_at / 1000
+        left = max(0.0, (first - begin) / (end - begin) * 100)
+        width = max(LEAST_WIDTH[span], min(100.0, (last - begin) / (end - begin) * 100) - left)
+        begins_at = min(left, 100 - width)
+        room = max(width, ROOM[span])
+        left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
+        project = project_of(for_people(one.cwd)) or "Without a project"
+        title, runtime = for_people(one.title) or "Untitled", shown_runtime(one.runtime)
+        left, width, room, offset = [
+            round(number, 3) for number in (left, width, room, begins_at - left)
+        ]
+        known = one.session_id, one.id, title, runtime, project, one.entry_count, first, last
+        bars.append(Bar(*known, left, width, room, 0, offset))
+    return bars
+
+
+def _ticks(span: str, begin: float, end: float) -> list[Tick]:
+    """Return a tick for each third hour of a day, each day of a week, or each second day of a
+    month."""
+    if span == "day":
+        year, month, day, *_ = time.localtime(begin)
+        hours = {
+            hour: time.mktime((year, month, day, hour, 0, 0, 0, 0, -1)) for hour in range(0, 24, 3)
+        }
+        return [
+            Tick(round((at - begin) / (end - begin) * 100, 2), f"{hour}:00")
+            for hour, at in hours.items()
+        ]
+    days = SPANS[span]
+    shown = []
+    for number in range(0, days, 1 if span == "week" else 2):
+        at = time.localtime(midnight(begin + 43_200, number) + 43_200)
+        label = f"{_WEEKDAYS[at.tm_wday]} {at.tm_mday}" if span == "week" else str(at.tm_mday)
+        shown.append(
+            Tick(round((midnight(begin + 43_200, number) - begin) / (end - begin) * 100, 2), label)
+        )
+    return shown
+
+
+def _title(span: str, begin: float, last: float) -> str:
+    day = time.strftime("%A, %Y-%m-%d", time.localtime(last))
+    return day if span == "day" else f"{_day_of(begin + 43_200)} to {_day_of(last)}"
+
+
+def _noon_of(day: str) -> float | None:
+    """Return noon of `2026-02-21` in seconds since the epoch; None for an invalid day."""
+    try:
+        found = date.fromisoformat(day)
+        return time.mktime((found.year, found.month, found.day, 12, 0, 0, 0, 0, -1))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _day_of(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(at))

@@ -1,0 +1,71 @@
+"""Lines of a file by session: why each is so, with the request alongside."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ....common.system.git import find_worktree
+from ....common.system.git_process import GitUnavailableError
+from ....common.text.sanitize import for_people
+from ....common.text.written_lines import normalised
+from ....history.git.commits import Repository, worktree_lines
+from ....history.patterns.why import Reasons
+from ....history.store.sqlite.written_lines import known_key
+from ..dialogue import CallDetail, call_detail
+from ..diffs import hunks_of
+from ..labels import shown
+from ..page_request import NotFoundError, PageRequest
+from .session import shown_call
+
+SHOWN_LINES = 2000
+SHOWN_CHARACTERS = 400  # of a line
+
+
+def of_file(request: PageRequest) -> dict[str, Any]:
+    """Return the `runs` of lines of the file that an edit of the session names, after the reason of
+    each, and which numbers the lines that its hunk `hunk` added have now: `asked`, with a 0 if
+    there are none. No other file is read."""
+    conversation, item = shown_call(request)
+    path = os.path.join(conversation.cwd, item.text)
+    worktree = find_worktree(os.path.dirname(path), request.location.home.user_dir)
+    if item.kind != "edit" or worktree is None or not worktree.root or not os.path.isfile(path):
+        raise NotFoundError("this file is in no repository any more", "look at the edit itself")
+    repository = Repository(worktree.git_dir, worktree.root)
+    reasons = Reasons(
+        request.store, repository, known_key(request.store.path), request.location.homes
+    )
+    real = os.path.realpath(path)
+    inside = os.path.relpath(real, worktree.root)
+    try:
+        lines = [for_people(line[:SHOWN_CHARACTERS]) for line in worktree_lines(real)[:SHOWN_LINES]]
+        found = reasons.of_lines(inside, 1, SHOWN_LINES)
+    except GitUnavailableError as error:
+        raise NotFoundError(
+            "git cannot tell who wrote this file", "run session-memory why FILE"
+        ) from error
+    runs = [
+        (shown(one), list(enumerate(lines[one.first - 1 : one.last], one.first))) for one in found
+    ]
+    hunk = request.number("hunk", 0, SHOWN_LINES)
+    asked = (
+        _added_by(call_detail(request.location, conversation, item), hunk, lines) if hunk else []
+    )
+    return {
+        "path": for_people(inside),
+        "runs": runs,
+        "asked": asked or [0],
+        "is_gone": bool(hunk) and not asked,
+    }
+
+
+def _added_by(call: CallDetail, hunk: int, lines: list[str]) -> list[int]:
+    """Return the numbers of the lines that one hunk of an edit added: those of its text, wherever
+    they stand now."""
+    hunks = hunks_of(call.diff) if call.diff else []
+    texts = (
+        {normalised(text[:SHOWN_CHARACTERS]) for text in hunks[hunk - 1].texts} - {""}
+        if hunk <= len(hunks)
+        else {}
+    )
+    return [number for number, line in enumerate(lines, 1) if normalised(line) in texts]

@@ -1,0 +1,80 @@
+"""`session-memory proof`: what was told, what came of it, and the same moments without a report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ...app.commands.arguments import NO_LIMIT, add_common, add_project, filter_of
+from ...app.commands.opened_store import OpenStore, check_names, on_store, refresh
+from ...app.commands.progress import shown
+from ...awareness.events.delivery_state import every_draw
+from ...common.text.format import counted
+from ...history.costs import SessionFiles
+from . import Proof, prove
+from .chart import svg_of
+from .words import HEEDED, as_json, compared_lines, rows_of, sum_lines, told_lines
+
+SUMMARY = "show what agents were told, what came of it, and the same moments without a report"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_project(parser)
+    parser.add_argument(
+        "--svg", metavar="FILE", help="write the comparison as a picture, too; - for stdout alone"
+    )
+    parser.set_defaults(session="", since=None, until=None, limit=NO_LIMIT)
+    add_common(parser)
+
+
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened)
+    wanted = filter_of(arguments, opened.location)
+    files = SessionFiles(opened.location.watched, opened.store, wanted).files
+    with shown(
+        opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))
+    ) as advance:
+        drawn = every_draw(opened.location.home, arguments.home, os.environ)
+        proof = prove(opened.location, opened.store, wanted, drawn, advance)
+    if not proof.sessions:
+        check_names(opened, wanted)
+    if arguments.svg == "-" and not arguments.json:
+        opened.terminal.verbatim(svg_of(proof))
+        return 0
+    opened.terminal.result(as_json(proof))
+    _show(opened, proof)
+    if arguments.svg and arguments.svg != "-":
+        Path(arguments.svg).write_text(svg_of(proof), encoding="utf-8")
+    return 0
+
+
+def _show(opened: OpenStore, proof: Proof) -> None:
+    terminal = opened.terminal
+    gone = f", {proof.missing:,} without a transcript" if proof.missing else ""
+    terminal.line(f"{counted(proof.sessions, 'session')}{gone}.")
+    _section(opened, "Updates that proved right", told_lines(proof))
+    terminal.heading(HEEDED)
+    rows = rows_of(proof)
+    width = max([len(row.label) for row in rows], default=0)
+    for row in rows:
+        alone = f"; {row.left_alone:,} more left the file alone" if row.left_alone else ""
+        interval = f" ({row.interval})" if row.interval else ""
+        terminal.line(f"  {row.label.ljust(width)}  {row.heeded}{interval}{alone}")
+        if row.verdict:
+            terminal.paragraph(row.verdict, indent=" " * (width + 4))
+    for line in compared_lines(proof):
+        terminal.paragraph(line, indent="  ")
+    if proof.withheld:
+        _section(
+            opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.withheld]
+        )
+    if sums := sum_lines(proof):
+        _section(opened, "Sums", sums)
+
+
+def _section(opened: OpenStore, title: str, lines: list[str]) -> None:
+    opened.terminal.heading(title)
+    for line in lines:
+        opened.terminal.paragraph(line, indent="  ")

@@ -1,0 +1,207 @@
+"""Moments at which a session could know that another one had edited a file in its hands, and what
+it did next.
+
+A moment begins with the first prompt, or the first edit of the file, after the other's edit, unless
+the session has read the file since. It ends with the session's next action on that file: it looked
+first (a read, `git diff`, a command that prints the file) or edited first, also in vain. The same
+rule finds moments with and without a report, from the store's tool uses alone, so that nothing but
+the report differs. The hook itself also asks the disk, which forgets."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+from ...awareness.events.failed_call import plausible
+from ...common.text.paths import resolved
+from ...common.text.shell_commands import prints
+from ...history.store.values import StoredEntry
+from .told import FILE, ToldText, is_named
+
+Session = tuple[str, str]  # the group and the key of its transcript
+
+PROMPT, EDIT, READ, COMMAND = "prompt", "edit", "read", "command"
+LONGEST = 24 * 3600 * 1000  # since the other's edit, as far as the first prompt reads back
+_SLACK = 1000  # milliseconds between a record and what it tells of
+
+
+class Step(NamedTuple):
+    """An action of a session: when (milliseconds since the epoch), at which byte of its transcript,
+    on which `path`; for a COMMAND its line. `is_done` says that it did not fail."""
+
+    kind: str
+    at: int
+    offset: int
+    path: str = ""
+    is_done: bool = True
+
+
+class Moment(NamedTuple):
+    """A moment of a session: the file, when and at which byte it began and ended (`end` None: the
+    session did nothing more with the file), when the other edited, and if the session looked first,
+    None if that is not known."""
+
+    session: Session
+    path: str
+    at: int
+    offset: int
+    edited_at: int
+    end: int | None = None
+    has_looked: bool | None = None
+
+    def is_told_by(self, one: ToldText) -> bool:
+        """Check if a text that arrived named the file after the other's edit, before the session's
+        next action."""
+        is_in_time = one.at is not None and one.at >= self.edited_at - _SLACK
+        if not (one.has_arrived and is_in_time) or (
+            self.end is not None and one.offset >= self.end
+        ):
+            return False
+        names = [name for line in one.lines if line.kind == FILE for name in line.files]
+        return any(is_named(self.path, name) for name in names)
+
+
+class Edits:
+    """The edits of all sessions, by the path of the file: of the files that several have
+    touched."""
+
+    def __init__(self, steps: Iterable[tuple[Session, Sequence[Step]]]) -> None:
+        touched: dict[str, set[Session]] = {}
+        found: dict[str, list[tuple[int, Session]]] = {}
+        for session, taken in steps:
+            for step in taken:
+                if step.kind in (EDIT, READ) and step.is_done:
+                    touched.setdefault(step.path, set()).add(session)
+                    if step.kind == EDIT:
+                        found.setdefault(step.path, []).append((step.at, session))
+        self._edits = {
+            path: sorted(edits) for path, edits in found.items() if len(touched[path]) > 1
+        }
+        self._by_name: dict[str, list[str]] = {}
+        for path in self._edits:
+            self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._edits
+
+    def by_another(self, path: str, session: Session, after: int, until: int) -> int | None:
+        """Return when another session last edited a file in `(after, until]`; None for never."""
+        edits = self._edits.get(path, [])
+        low, high = (bisect_right(edits, moment, key=itemgetter(0)) for moment in (after, until))
+        return next((at for at, who in reversed(edits[low:high]) if who != session), None)
+
+    def are_by(self, path: str, session: Session) -> bool:
+        return any(who == session for _, who in self._edits.get(path, ()))
+
+    def named(self, session: Session, name: str) -> list[str]:
+        """Return the paths that a line to a session may have meant: those that another session
+        edited."""
+        possible = self._edits if "…" in name else self._by_name.get(name.rpartition("/")[2], ())
+        return [path for path in possible if is_named(path, name) and self.by_others(path, session)]
+
+    def by_others(self, path: str, session: Session) -> bool:
+        return any(who != session for _, who in self._edits[path])
+
+
+class WorkedOnFiles:
+    """The files that sessions have read or edited, by name, and since when."""
+
+    def __init__(self, every: Iterable[Sequence[Step]]) -> None:
+        self._since: dict[str, dict[str, int]] = {}
+        for step in (
+            step for steps in every for step in steps if step.kind in (EDIT, READ) and step.is_done
+        ):
+            since = self._since.setdefault(step.path.rpartition("/")[2], {})
+            since[step.path] = min(step.at, since.get(step.path, step.at))
+
+    def meant_by(self, step: Step) -> str:
+        """Return the one file known by then that a step which failed meant, by the rule of the
+        hook; '' for none."""
+        if step.is_done or step.kind not in (EDIT, READ):
+            return ""
+        since = self._since.get(step.path.rpartition("/")[2], {})
+        known = [path for path, at in since.items() if at < step.at]
+        return "" if step.path in known else plausible(step.path, known)
+
+
+def is_used(steps: Iterable[Step], at: int, name: str) -> bool:
+    """Check if a session read or edited the file of this name after a time, before the next
+    prompt."""
+    for step in steps:
+        if step.at > at and step.kind == PROMPT:
+            return False
+        if (
+            step.at > at
+            and step.kind in (EDIT, READ)
+            and step.is_done
+            and is_named(step.path, name)
+        ):
+            return True
+    return False
+
+
+def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
+    """Return the steps of a session, whose items these are in order, started in `directory`.
+    Without a time an item cannot be compared with those of others."""
+    found = []
+    for item in items:
+        if item.timestamp is None:
+            continue
+        at, offset, is_done, cwd = (
+            item.timestamp,
+            item.offset,
+            item.outcome != "error",
+            item.cwd or directory,
+        )
+        if item.role == "user":
+            found.append(Step(PROMPT, at, offset))
+        elif item.kind in (EDIT, READ):
+            found.append(Step(item.kind, at, offset, resolved(item.text, cwd), is_done))
+        elif item.kind == COMMAND:
+            found.append(Step(COMMAND, at, offset, item.text, is_done))
+            found += [Step(EDIT, at, offset, path) for path in item.edited_files(directory)]
+    return found
+
+
+def moments_of(session: Session, steps: Iterable[Step], edits: Edits) -> Iterator[Moment]:
+    """Yield the moments of a session."""
+    known: dict[str, int] = {}  # up to when the session knows each of its files
+    open_ones: dict[str, Moment] = {}
+
+    def begin(path: str, step: Step) -> None:
+        edited_at = edits.by_another(path, session, max(known[path], step.at - LONGEST), step.at)
+        if edited_at is not None:
+            open_ones[path] = Moment(session, path, step.at, step.offset, edited_at)
+            known[path] = edited_at
+
+    for step in steps:
+        if step.kind == PROMPT:
+            for path in [path for path in known if path not in open_ones]:
+                begin(path, step)
+        elif step.kind == COMMAND:
+            for path in [path for path in open_ones if step.is_done and prints(step.path, path)]:
+                yield open_ones.pop(path)._replace(end=step.offset, has_looked=True)
+                known[path] = step.at
+        elif step.path in edits:
+            if step.path in open_ones:
+                yield open_ones.pop(step.path)._replace(
+                    end=step.offset, has_looked=step.kind == READ
+                )
+            if step.is_done:
+                # it learns of what came before with this call's result
+                if step.kind == EDIT and step.path in known:
+                    begin(step.path, step)
+                known[step.path] = step.at
+    yield from open_ones.values()
+
+
+def next_action(steps: Sequence[Step], path: str, since: int) -> bool | None:
+    """Return if a session looked at a file before it edited it again, after a time; None if it did
+    neither."""
+    for step in steps:
+        if step.at > since:
+            if step.kind in (EDIT, READ) and step.path == path:
+                return step.kind == READ
+            if step.kind == COMMAND and step.is_done and prints(step.path, path):
+                return True
+    return None

@@ -1,0 +1,225 @@
+"""Text that sessions were told, and the files that they read, from their transcripts."""
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from hashlib import blake2b
+from typing import NamedTuple
+
+from ...awareness.activity.delivery import ARRIVED, DeliverySearch
+from ...awareness.activity.memory_index import INTRODUCTION as REMEMBERED
+from ...common.system.files import Closing
+from ...history.store.ingest.extract import result_text
+from ...history.store.ingest.sources import SourceFile
+from ...sessions.confined_files import OutsideGroupError
+from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.detection import runtime_of
+from ...sessions.runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, Injected
+from ...sessions.transcripts.entries import INTRODUCTION, Entry
+from ...sessions.transcripts.lines import first_line, holds_bytes, id_checksum, lines_forward
+from ...sessions.transcripts.reader import TranscriptReader
+
+CHARACTERS_PER_TOKEN = 4  # of English and code, about
+READ = "read"
+FILE, CONFLICT, BRANCH, OTHER = "file", "conflict", "branch", "other"  # kinds of lines
+KINDS = {
+    FILE: "a file that another session edited",
+    CONFLICT: "a change that would not merge",
+    BRANCH: "a branch or worktree that git moved",
+    OTHER: "something else",
+}
+_CLASH = b"CONFLICT ("
+_MARKS = (INTRODUCTION.partition(",")[0].encode(), REMEMBERED.partition(",")[0].encode(), _CLASH)
+_MERGE = re.compile(r"^CONFLICT \([^)]*\): Merge conflict in (.+)$", re.MULTILINE)
+_FILE = re.compile(r"! (.+?): (?:edited|removed or moved) .*, (?:after|before|and) you ")
+_CONFLICT = re.compile(r"! (.+?): .*(?:conflicts? with your|your branch begins before)")
+_BRANCH = re.compile(
+    r"! (?:HEAD is at|branch is|.+, the branch you are on:|.+: .* while your edits? w)"
+)
+_PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)")
+
+
+class ToldLine(NamedTuple):
+    """A `!` line: its kind, and the files that it names as it has them."""
+
+    kind: str
+    files: tuple[str, ...]
+
+
+class ToldText(NamedTuple):
+    """One text of ours in a transcript, when (milliseconds since the epoch, None if unknown) and at
+    which byte; and if the conversation went on from it."""
+
+    text: str
+    at: int | None
+    offset: int
+    has_arrived: bool
+
+    @property
+    def is_of_memories(self) -> bool:
+        """Check if it is what was remembered, and no update."""
+        return self.text.startswith(REMEMBERED)
+
+    @property
+    def paths(self) -> tuple[str, str] | None:
+        """Return the missing path and the one that is meant, if it came with a failed call."""
+        found = _PATH.fullmatch(self.text.strip())
+        return (found[1], found[2]) if found else None
+
+    @property
+    def lines(self) -> list[ToldLine]:
+        """Return the `!` lines in it."""
+        return [line_of(line) for line in self.text.split("\n") if line.startswith("! ")]
+
+
+class ReadFile(NamedTuple):
+    """A file that a session read: its path, a hash of what it got, the characters of that, and
+    when."""
+
+    path: str
+    content: bytes
+    characters: int
+    at: int
+
+
+class TranscriptNotes(NamedTuple):
+    """Notes on one transcript of `runtime`; `merges` are the files in which a merge conflicted, and
+    when."""
+
+    runtime: Runtime
+    told: list[ToldText]
+    reads: list[ReadFile]
+    merges: list[tuple[int, str]]
+
+
+def our_parts(event: Injected) -> list[str]:
+    """Return the paragraphs of an event that are ours, as they stand there."""
+    parts = [part for text in event.texts for part in text.split("\n\n")]
+    return [part for part in parts if INTRODUCTION in part or part.startswith(REMEMBERED)]
+
+
+def told_in(event: Injected) -> list[str]:
+    """Return our texts among those that hooks gave to the agent, without the line that begins them
+    all."""
+    return [part.partition(INTRODUCTION)[2] or part for part in our_parts(event)]
+
+
+def line_of(line: str) -> ToldLine:
+    """Return the kind of a `!` line and the files that it names."""
+    for kind, pattern in ((FILE, _FILE), (CONFLICT, _CONFLICT)):
+        found = pattern.match(line)
+        if found:
+            names = re.split(r", | and ", found[1])
+            return ToldLine(
+                kind, tuple(name for name in names if not re.fullmatch(r"[\d,]+ more", name))
+            )
+    return ToldLine(BRANCH if _BRANCH.match(line) else OTHER, ())
+
+
+def is_named(path: str, name: str) -> bool:
+    """Check if a line calls the file at an absolute `path` by this `name`, perhaps shortened."""
+    start, cut, _ = name.partition("…")
+    return f"/{start}" in path if cut else path == name or path.endswith(f"/{name}")
+
+
+def notes_of(file: SourceFile, reads: Collection[int] | None = None) -> TranscriptNotes | None:
+    """Return the notes on a transcript; None if it cannot be read. `reads` are the offsets of the
+    records with reads that count; without any, and without a mark of what is looked for in the
+    file, nothing is decoded."""
+    try:
+        with Closing(file.open()) as descriptor:
+            runtime = runtime_of(descriptor)
+            if runtime is None:
+                return None
+            size = os.fstat(descriptor).st_size
+            if not reads and not any(holds_bytes(descriptor, mark, size) for mark in _MARKS):
+                return TranscriptNotes(runtime, [], [], [])
+            return _Pass(runtime, reads or ()).over(descriptor, size)
+    except (OSError, OutsideGroupError):
+        return None
+
+
+class _Pass:
+    """One pass over a transcript."""
+
+    def __init__(self, runtime: Runtime, reads: Collection[int]) -> None:
+        self._runtime = runtime
+        self._records = runtime.records
+        self._reads = frozenset(reads)
+        self._told: list[tuple[str, int | None, int, DeliverySearch]] = []
+        self._open: list[DeliverySearch] = []
+        self._pending: dict[str, str] = {}
+        self._found = TranscriptNotes(runtime, [], [], [])
+
+    def over(self, descriptor: int, size: int) -> TranscriptNotes:
+        """Return the notes on the first `size` bytes."""
+        reader = TranscriptReader(self._runtime, first_line(descriptor))
+        branch = self._records.open_transcript(first_line(descriptor))
+        for offset, line in lines_forward(descriptor, 0, size):
+            for search in self._open:
+                search.read(line)
+            self._open = [one for one in self._open if not one.is_over]
+            wanted = INJECTED if self._records.prefilter(line, INJECTED) else 0
+            wanted |= MESSAGES | CALLS if offset in self._reads else 0
+            is_result = _CLASH in line or any(id.encode() in line for id in self._pending)
+            wanted |= RESULTS if is_result and self._records.prefilter(line, RESULTS) else 0
+            for record in reader.records(line) if wanted else ():
+                time = self._records.time(record)
+                at = None if time is None else round(time * 1000)
+                for event in self._records.events(record, offset, wanted):
+                    if isinstance(event, Injected) and not (branch and branch.is_copied(time)):
+                        self._take_told(event, at, offset, line)
+                    elif isinstance(event, Entry):
+                        calls = [tool for tool in event.tools if tool.kind == READ and tool.call_id]
+                        self._pending.update({tool.call_id: tool.argument for tool in calls})
+                    elif isinstance(event, CallResult):
+                        self._take_result(event, at or 0)
+        found = [(text, at, offset, one.outcome == ARRIVED) for text, at, offset, one in self._told]
+        self._found.told.extend(map(ToldText._make, found))
+        return self._found
+
+    def _take_told(self, event: Injected, at: int | None, offset: int, line: bytes) -> None:
+        for part, text in zip(our_parts(event), told_in(event)):
+            search = DeliverySearch(id_checksum(part), self._runtime)
+            search.read(line)
+            self._open.append(search)
+            self._told.append((text, at, offset, search))
+
+    def _take_result(self, result: CallResult, at: int) -> None:
+        text = result_text(result.content)
+        self._found.merges.extend((at, name.strip()) for name in _MERGE.findall(text))
+        path = self._pending.pop(result.call_id, "")
+        if path and text and not result.has_failed:
+            digest = blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+            self._found.reads.append(ReadFile(path, digest, len(text), at))
+
+
+def told_tokens(
+    files: Iterable[SourceFile], since: int | None = None, until: int | None = None
+) -> int:
+    """Return about how many tokens the sessions with these transcripts were told, in a time in
+    milliseconds since the epoch."""
+    known: set[tuple[str, int | None]] = set()
+    texts = [
+        one
+        for file in files
+        if (notes := notes_of(file))
+        for one in without_copies(notes.told, known)
+    ]
+    is_limited = since is not None or until is not None
+    wanted = [
+        one
+        for one in texts
+        if not is_limited or (since or 0) <= (one.at or 0) <= (until or one.at or 0)
+    ]
+    return sum(len(one.text) for one in wanted) // CHARACTERS_PER_TOKEN
+
+
+def without_copies(told: Iterable[ToldText], known: set[tuple[str, int | None]]) -> list[ToldText]:
+    """Return the texts that are not `known` yet, and add them: a fork and a resume repeat a text
+    with its time."""
+    found = {
+        (one.text, one.at): one for one in reversed(list(told)) if (one.text, one.at) not in known
+    }
+    known.update(found)
+    return list(found.values())[::-1]

@@ -1,0 +1,186 @@
+"""The proof in words, for the command and the page: counts and comparisons, and no claim about what
+did not happen."""
+
+from typing import Any, NamedTuple
+
+from ...common.text.format import counted, enumerated
+from ...common.text.timestamps import iso_time, local_time
+from . import ARMS, AS_TOLD, Proof
+from .comparison import FEW, Tally
+from .told import CONFLICT, FILE, KINDS
+
+HEEDED = "Read the file again, or its diff, before the next edit"
+TOO_FEW = f"too few to say: fewer than {FEW} moments on a side"
+HOOK_MILLISECONDS = 11  # of a prompt or an edit with nothing new: docs/measured/performance.md
+
+
+class Row(NamedTuple):
+    """The moments of one arm: its name, label and counts, how many more of them `left_alone` the
+    file, and the comparison with those that were told."""
+
+    arm: str
+    label: str
+    tally: Tally
+    left_alone: int
+    verdict: str
+
+    @property
+    def heeded(self) -> str:
+        return f"{self.tally.heeded} of {self.tally.cases}"
+
+    @property
+    def interval(self) -> str:
+        low, high = self.tally.interval
+        return f"{low:.0%} to {high:.0%}" if self.tally.cases else ""
+
+
+def rows_of(proof: Proof) -> list[Row]:
+    """Return the arms that have moments."""
+    return [
+        Row(arm, label, proof.arms[arm], proof.left_alone[arm], _verdict(proof, arm))
+        for arm, label in ARMS.items()
+        if proof.arms[arm].cases or proof.left_alone[arm]
+    ]
+
+
+def told_lines(proof: Proof) -> list[str]:
+    """Return what was told, and what came true of it."""
+    told = proof.told
+    if not (told.updates or told.memories or told.paths):
+        return ["No transcript here shows an update: see session-memory doctor."]
+    memories = f" and {told.memories:,} with memories" if told.memories else ""
+    since, shown = local_time((proof.installed_at or 0) / 1000), enumerated(sorted(told.runtimes))
+    lines = [
+        f"{counted(told.updates, 'update')}{memories}, about {told.tokens:,} tokens, since "
+        f"{since}. {told.arrived:,} "
+        f"arrived: the transcript shows the text, and the conversation went on from it ({shown})."
+    ]
+    number = sum(told.lines.values())
+    kinds = [
+        f"{told.lines[kind]:,} about {words}" for kind, words in KINDS.items() if told.lines[kind]
+    ]
+    lines.append(
+        f"{counted(number, 'line')} with `!` arrived{': ' + enumerated(kinds) if kinds else ''}."
+    )
+    if told.lines[FILE]:
+        lines.append(
+            f"Of {counted(told.lines[FILE], 'line')} about files, {told.known:,} name an edit "
+            f"that another transcript "
+            f"here shows; in {told.both:,} both sessions edited the file."
+        )
+    if told.lines[CONFLICT]:
+        lines.append(
+            f"Of {counted(told.lines[CONFLICT], 'line')} about changes that would not merge, in "
+            f"{told.conflicted:,} a "
+            "later merge in a session conflicted in that file."
+        )
+    if told.paths or told.untold:
+        lines.append(
+            f"{counted(told.paths, 'call')} that found no file got the path of the one known "
+            f"file of that name: "
+            f"{told.paths_arrived:,} arrived, {told.paths_used:,} of these used it in the same "
+            f"turn. Without the line, "
+            f"{told.untold_used:,} of {told.untold:,} did, by the files that sessions had worked "
+            f"on before."
+        )
+    return lines
+
+
+def compared_lines(proof: Proof) -> list[str]:
+    """Return how the arms came about, and what is not in them."""
+    rows = rows_of(proof)
+    lines = (
+        [] if rows else ["No moment yet: no session edited a file that another one had in hand."]
+    )
+    if proof.left_out:
+        lines.append(
+            f"{counted(proof.left_out, 'moment')} more are not compared: the transcript is gone "
+            f"or does not show what "
+            "was told, or the session got updates of which none named the file."
+        )
+    if len(rows) > 1:
+        lines.append(
+            "No lot chose the sessions, unless the coin held lines back: their time and work "
+            "differ too. Claude Code "
+            "refuses to edit a file that changed since it was read; such an "
+            "attempt counts as an edit."
+        )
+    return lines
+
+
+def sum_lines(proof: Proof) -> list[str]:
+    """Return what it costs, and what it might have saved at most."""
+    sums, lines = proof.sums, []
+    if sums.tokens and sums.told:
+        lines.append(
+            f"Told: {sums.told:,} tokens, {share_of(sums.told, sums.tokens)} of the "
+            f"{sums.tokens:,} that the sessions "
+            f"with updates read and wrote; read again with each answer behind them, at most "
+            f"{share_of(sums.told_again, sums.tokens)}."
+        )
+    if sums.read:
+        lines.append(
+            f"Read twice: of the files that several sessions read, about {sums.read:,} tokens, "
+            f"{share_of(sums.identical, sums.read)} had been read by another session before, "
+            "word for word. That is an upper bound, which nobody has saved."
+        )
+    if proof.hooks_a_day:
+        seconds = proof.hooks_a_day * HOOK_MILLISECONDS / 1000
+        lines.append(
+            f"Hooks: about {seconds:.1f} s a day, an estimate: {proof.hooks_a_day:,.0f} prompts "
+            f"and edits a day, at "
+            f"{HOOK_MILLISECONDS} ms each. Nothing records the time itself."
+        )
+    return lines
+
+
+def as_json(proof: Proof) -> dict[str, Any]:
+    """Return the proof as plain values."""
+    told = {
+        **vars(proof.told),
+        "tokens": proof.told.tokens,
+        "runtimes": sorted(proof.told.runtimes),
+    }
+    del told["characters"]
+    return {
+        "sessions": proof.sessions,
+        "missing_transcripts": proof.missing,
+        "first_update_at": iso_time(proof.installed_at / 1000) if proof.installed_at else None,
+        "told": {**told, "lines": {kind: proof.told.lines[kind] for kind in KINDS}},
+        "heeded": [
+            {
+                "arm": row.arm,
+                "heeded": row.tally.heeded,
+                "moments": row.tally.cases,
+                "interval": row.tally.interval,
+                "sessions": len(row.tally.clusters),
+                "left_alone": row.left_alone,
+                "difference": found._asdict() if (found := proof.difference(row.arm)) else None,
+            }
+            for row in rows_of(proof)
+        ],
+        "not_compared": proof.left_out,
+        "held_back": len(proof.withheld),
+        "sums": {**vars(proof.sums), "hooks_a_day": proof.hooks_a_day},
+    }
+
+
+def _verdict(proof: Proof, arm: str) -> str:
+    if arm in AS_TOLD:
+        return TOO_FEW if 0 < proof.arms[arm].cases < FEW else ""
+    found = proof.difference(arm)
+    if found is None:
+        return TOO_FEW
+    more = "more" if found.value >= 0 else "fewer"
+    low, high = sorted((found.low, found.high))
+    return (
+        f"told: {abs(found.value) * 100:.0f} points {more} ({low * 100:+.0f} to "
+        f"{high * 100:+.0f}); as much in "
+        f"{found.p:.2%} of shuffles"
+    )
+
+
+def share_of(part: int, whole: int) -> str:
+    """Return a share in percent; `under 0.1%` for less."""
+    share = part / whole if whole else 0.0
+    return f"{share:.1%}" if share >= 0.001 or not part else "under 0.1%"

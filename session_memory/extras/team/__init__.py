@@ -1,0 +1,1 @@
+"""A store that several people or machines share."""

@@ -1,0 +1,375 @@
+"""`session-memory team`: a store that several machines or people share; how it is joined, left and
+looked at."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from collections.abc import Callable
+from contextlib import closing
+
+from ... import __version__
+from ...app.commands.arguments import OnlyForPeopleError, add_common
+from ...app.commands.opened_store import OpenStore, refresh, with_store
+from ...app.commands.output import brief, iso, moment
+from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.system.git import find_worktree, worktrees_of
+from ...common.system.pgpass import address_of, keep_password
+from ...common.system.terminal import Terminal
+from ...common.text.format import counted, one_line
+from ...common.text.paths import is_name
+from ...common.text.sanitize import for_people
+from ...history.store.location import StoreLocation, find_location
+from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.settings.check import refused
+from ...sessions.settings.keys import set_key
+from ...sessions.settings.sections import TeamSettings
+from .activity import activity_count
+from .database_command import NAME_CHARACTERS, database_url, init, remove
+from .postgres.connection import PATIENCE_SECONDS, TeamError
+from .postgres.engine import TeamStore, machines_of
+from .postgres.memories import pushed_memories, withdraw_memories
+from .postgres.push import TeamPush
+from .sharing import (
+    drop_state,
+    joined_team,
+    project_of,
+    push_to_team,
+    read_state,
+    shared_files,
+    team_of,
+    unshared_counts,
+    waiting_for_push,
+)
+
+SUMMARY = "share a store with other machines and people"
+SHOWN = 20  # sessions of a preview
+_ONLY_PEOPLE = ("init", "join", "leave", "remove")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", description="without one: status"
+    )
+    parser.set_defaults(action="status", home=None, json=False)
+
+    def action(name: str, text: str, url: str = "") -> argparse.ArgumentParser:
+        found = actions.add_parser(name, help=text, description=text)
+        if url:
+            found.add_argument("url", metavar="URL", type=database_url, help=url)
+        add_common(found)
+        return found
+
+    owner = "postgresql://OWNER@HOST/DATABASE: of a user who owns the database, and may make roles"
+    found = action("init", "make a team's store in a database, or bring it up to date", owner)
+    of_members = "make this database user a member, and create the user if missing; repeatable"
+    found.add_argument("--member", metavar="NAME", action="append", default=[], help=of_members)
+    found.add_argument(
+        "--sql", action="store_true", help="change nothing, print the SQL that would"
+    )
+    found = action(
+        "join",
+        "have this machine share its sessions",
+        "yours: postgresql://USER:PASSWORD@HOST/DATABASE",
+    )
+    of_machine = (
+        "the name of this machine there, such as laptop or ann@laptop (default: its own name)"
+    )
+    found.add_argument(
+        "--as", dest="name", metavar="NAME", type=_name_there, default=("", ""), help=of_machine
+    )
+    action(
+        "status",
+        "show the state, what waits, and the machines; exits with 1 if the server does not answer",
+    )
+    action("preview", "show the sessions of this machine that are shared, or would be")
+    action("push", "share new sessions now, not only with the next upkeep")
+    found = action("project", "name the project here, the same on all machines, or show its name")
+    of_project = (
+        "for a directory, or a repository without a remote `origin`; '' takes the name away again"
+    )
+    found.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
+    found = action("leave", "stop sharing; what was shared stays there")
+    found.add_argument(
+        "--purge", action="store_true", help="delete what this machine has shared, before it leaves"
+    )
+    found.add_argument(
+        "--dry-run", action="store_true", help="show what would be deleted, and change nothing"
+    )
+    found = action(
+        "remove", "take a member out, who reads and writes nothing there any more", owner
+    )
+    found.add_argument("name", metavar="NAME", help="the database's user, who stays one")
+    found.add_argument("--purge", action="store_true", help="delete what they have shared")
+    found.add_argument(
+        "--dry-run", action="store_true", help="show what would be deleted, and change nothing"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.action in _ONLY_PEOPLE and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError(f"team {arguments.action}")
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    return _ACTIONS[arguments.action](arguments, terminal)
+
+
+def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    location = find_location(arguments.home, os.environ)
+    before = team_of(location.home)
+    address = address_of(arguments.url)
+    person, machine = arguments.name
+    own_name = socket.gethostname().partition(".")[0]
+    machine = machine or (own_name if is_name(own_name) else "machine")
+    if before.url and (before.url, before.machine) != (address.url, machine):
+        problem = f"this machine has joined {before.url} as {before.machine}"
+        raise SessionMemoryError(
+            problem, "session-memory team leave, with --purge to delete what it has shared there"
+        )
+    with closing(TeamPush(arguments.url, machine)) as team:
+        if person and person != team.member:
+            hint = f"--as {team.member}@{machine}, or a URL with another user"
+            raise WrongCallError(f"the database knows you as {team.member}, not as {person}", hint)
+        is_known = bool(team.pushed()) and not before.url
+        team.note_machine(__version__, pushed=False)
+    if address.password:
+        keep_password(address, os.environ)
+    for key, value in (("url", address.url), ("machine", machine)):
+        set_key(location.home.config_file, ("team", key), value)
+    for text in refused(location.home, "team.url"):
+        terminal.note(for_people(text))
+    terminal.line(
+        f"This machine has joined as {team.member}@{machine}: upkeep shares what "
+        f"is new from now on."
+    )
+    if is_known:
+        other = "if that was another machine, leave, and join with another name: --as NAME"
+        terminal.note(f"Something was shared as {team.member}@{machine} before: {other}.")
+    terminal.line(
+        "Its sessions are shared with your own machines; with the team, where "
+        "`share: team` says so."
+    )
+    terminal.line("  session-memory team preview    shows which those are")
+    terminal.result(
+        {"member": team.member, "machine": machine, "url": address.url, "is_known": is_known}
+    )
+    return 0
+
+
+def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    location, team = _joined(arguments)
+    state = read_state(location.home)
+    terminal.line(f"Team: {team.url}, this machine is {team.machine}.")
+    terminal.line(f"Pushed last: {_when(state.pushed_at)}.")
+    heard = counted(activity_count(location.home), "session")
+    terminal.line(
+        f"Heard from the others last: {_when(state.heard_at)}; {heard} of the last two days."
+    )
+    if state.problem:
+        terminal.line(f"Since {_when(state.problem_since)} it waits: {state.problem}.")
+    told = {
+        "url": team.url,
+        "machine": team.machine,
+        "pushed_at": iso(state.pushed_at or None),
+        "problem": state.problem,
+        "heard_at": iso(state.heard_at or None),
+    }
+
+    def show(opened: OpenStore) -> int:
+        refresh(opened)
+        try:
+            sessions, items = waiting_for_push(opened.store, location)
+            with closing(TeamStore(team.url, seconds=PATIENCE_SECONDS)) as store:
+                if store.is_newer:
+                    terminal.line(
+                        "A newer session-memory made it: it is read, and nothing is pushed."
+                    )
+                machines = machines_of(store)
+        except TeamError as error:
+            terminal.line(f"Now: {error}.")
+            terminal.line(f"  {error.hint}")
+            terminal.result({**told, "unreachable": str(error)})
+            return 1
+        new = f"{counted(sessions, 'session')} with {counted(items, 'new entry', 'new entries')}"
+        terminal.line(f"To be pushed: {new if sessions else 'nothing'}.")
+        for one in machines:
+            shared = f"{counted(one.sessions, 'session')} that you may read"
+            terminal.line(
+                f"  {brief(one.who, NAME_CHARACTERS)}: {shared}, pushed last: "
+                f"{_when(one.pushed_at)}"
+            )
+        listed = [{**one._asdict(), "pushed_at": iso(one.pushed_at)} for one in machines]
+        terminal.result(
+            {**told, "waiting": {"sessions": sessions, "items": items}, "machines": listed}
+        )
+        return 0
+
+    return with_store(arguments, show)
+
+
+def _preview(opened: OpenStore) -> int:
+    refresh(opened)
+    terminal, found = opened.terminal, shared_files(opened.store, opened.location)
+    for file, shared in found[-SHOWN:]:
+        with_whom = "the team" if shared.share == "team" else "own machines"
+        title = brief(file.title or file.session_id, NAME_CHARACTERS)
+        terminal.line(
+            f"{moment(file.last_at)}  {with_whom:<12}  {shared.directory(file.cwd)}  {title}"
+        )
+    items = sum([file.item_count for file, _ in found])
+    terminal.line(
+        f"{counted(len(found), 'session')} with {counted(items, 'entry', 'entries')} in all."
+    )
+    nowhere, kept_back = unshared_counts(opened.store, opened.location)
+    if nowhere:
+        how = "`session-memory team project NAME` there names one"
+        terminal.line(
+            f"Not shared, since in no repository with a remote, and no project: {nowhere}; {how}."
+        )
+    if kept_back:
+        terminal.line(f"Not shared by rules (`share: off`): {kept_back}.")
+    terminal.result(
+        {
+            "unshared": {"no_project": nowhere, "rules": kept_back},
+            "sessions": [
+                {
+                    "session_id": file.session_id,
+                    "title": file.title,
+                    "items": file.item_count,
+                    "share": shared.share,
+                    "project": shared.project,
+                    "directory": shared.directory(file.cwd),
+                }
+                for file, shared in found
+            ],
+        }
+    )
+    return 0
+
+
+def _push(opened: OpenStore) -> int:
+    joined_team(opened.location.home)
+    refresh(opened)
+    opened.store.redact_again(float("inf"))
+    done, memories = push_to_team(opened.store, opened.location, os.environ, opened.note)
+    pushed = f"{counted(done.sessions, 'session')} with {counted(done.items, 'entry', 'entries')}"
+    opened.terminal.line(f"Pushed {pushed}, and {counted(memories.pushed, 'memory', 'memories')}.")
+    withdrawn = [counted(done.withdrawn, "session")] if done.withdrawn else []
+    withdrawn += [counted(memories.withdrawn, "memory", "memories")] if memories.withdrawn else []
+    if withdrawn:
+        opened.terminal.line(f"Took back {' and '.join(withdrawn)}.")
+    opened.terminal.result({**done._asdict(), "memories": memories._asdict()})
+    return 0
+
+
+def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    location = find_location(arguments.home, os.environ)
+    user_dir = location.home.user_dir
+    here = os.path.realpath(os.getcwd())
+    worktree = find_worktree(here, user_dir)
+    mains = worktrees_of(worktree.common_dir) if worktree else []
+    root = next(
+        (one.root for one in mains if one.git_dir == one.common_dir),
+        worktree.root if worktree else here,
+    )
+    names = dict(team_of(location.home).projects)
+    if arguments.name is not None:
+        if root in (os.path.realpath(user_dir or "/"), "/"):
+            raise SessionMemoryError(
+                f"{root} is no project: all your work is below it", "go into a directory of one"
+            )
+        names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
+        set_key(location.home.config_file, ("team", "projects"), names)
+    project, found = project_of(here, names, user_dir)
+    if not project and arguments.name is None:
+        problem = (
+            f"{root} is in no repository with a remote, and has no name, so that nothing "
+            f"of it is shared"
+        )
+        raise SessionMemoryError(problem, "session-memory team project NAME gives it one")
+    is_called = (
+        f"is the project {brief(project, NAME_CHARACTERS)}" if project else "has no name any more"
+    )
+    terminal.line(f"{terminal.short(found or root)} {is_called}.")
+    terminal.result({"project": project, "root": found or root})
+    return 0
+
+
+def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    location, team = _joined(arguments)
+    withdrawn = _purge(team, is_dry_run=arguments.dry_run) if arguments.purge else 0
+    if arguments.dry_run:
+        deleted = f"{counted(withdrawn, 'session')} would be deleted there"
+        what = deleted if arguments.purge else "what it shared would stay"
+        terminal.line(f"This machine would share nothing any more; {what}.")
+        terminal.result({"dry_run": True, "withdrawn": withdrawn})
+        return 0
+    set_key(location.home.config_file, ("team", "url"), "")
+    drop_state(location.home)
+    kept = (
+        f"{counted(withdrawn, 'session')} deleted there"
+        if arguments.purge
+        else "what it has shared stays there"
+    )
+    terminal.line(f"This machine shares nothing any more; {kept}.")
+    if not arguments.purge:
+        terminal.line(
+            f"To delete that too, join again --as {team.machine}, and leave with --purge."
+        )
+    terminal.result({"withdrawn": withdrawn})
+    return 0
+
+
+def _purge(team: TeamSettings, *, is_dry_run: bool) -> int:
+    """Delete what this machine has shared, unless it is a dry run; return the number of sessions.
+    Raises TeamError."""
+    try:
+        with closing(TeamPush(team.url, team.machine)) as pushing:
+            if is_dry_run:
+                return len(pushing.pushed())
+            withdraw_memories(pushing, [one.number for one in pushed_memories(pushing).values()])
+            return pushing.withdraw_all()
+    except TeamError as error:
+        hint = "it has not left: try again, or leave without --purge, which needs no server"
+        raise TeamError(str(error), hint) from error
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace, Terminal], int]] = {
+    "init": init,
+    "join": _join,
+    "status": _status,
+    "project": _project,
+    "leave": _leave,
+    "remove": remove,
+    "preview": lambda arguments, _: with_store(arguments, _preview),
+    "push": lambda arguments, _: with_store(arguments, _push, writes=True),
+}
+
+
+def _joined(arguments: argparse.Namespace) -> tuple[StoreLocation, TeamSettings]:
+    location = find_location(arguments.home, os.environ)
+    return location, joined_team(location.home)
+
+
+def _name_there(text: str) -> tuple[str, str]:
+    """Parse a member and a machine: `ann@laptop`, `laptop` or `ann@`. Raises ArgumentTypeError."""
+    person, _, machine = text.rpartition("@")
+    if machine and not is_name(machine):
+        raise argparse.ArgumentTypeError(
+            f"{machine!r}: a machine is called by letters, digits, `.`, `_` and `-`"
+        )
+    return person, machine
+
+
+def _project_name(text: str) -> str:
+    """Check the name of a project; '' removes it. Raises ArgumentTypeError."""
+    name = text.strip()
+    if name != one_line(for_people(name)) or len(name) > NAME_CHARACTERS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: a project has at most {NAME_CHARACTERS} letters on one line"
+        )
+    return name
+
+
+def _when(milliseconds: int | None) -> str:
+    return moment(milliseconds) if milliseconds else "never"

@@ -1,0 +1,149 @@
+"""Conflicts with other machines: a team is told which lines live sessions changed; what it tells of
+others is kept for this machine's own search for conflicts, which asks no server."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...common.system.files import read_whole, write_atomically
+from ...common.system.git_directories import GitDirectory
+from ...common.system.git_process import GitUnavailableError
+from ...history.git.branches import default_branch
+from ...history.git.merges import Conflict, Merges, touching
+from ...sessions.settings.homes import Home
+from .postgres.rows import LIVE_HOURS, OthersFile, UnmergedFile
+
+if TYPE_CHECKING:
+    from ...history.conflicts import Side
+
+SECONDS = 2.0  # of git, for the changes of one side
+MOST_FILES = 200  # of a side
+
+
+def changed_by_session(
+    sides: Iterable[Side],
+    root_of: Callable[[str], str],
+    shared: Callable[[str], set[str]],
+    now: float,
+) -> dict[str, list[UnmergedFile]]:
+    """Return, by the id of a session, the files that it edited and that its side changed since it
+    left the default branch. `root_of` returns the root of a worktree's project, '' without one;
+    `shared`, the files of a session whose edits may be known."""
+    found: dict[str, list[UnmergedFile]] = {}
+    for side in sides:
+        root = root_of(side.root) if side.worktree else ""
+        edited = {one.id: shared(one.id) for one in side.sessions} if root else {}
+        if not any(edited.values()):
+            continue
+        with GitDirectory() as directory:
+            try:
+                merges = Merges(side.common_dir, Path(directory.path), SECONDS)
+                changed = list(_changed(side, root, merges, set().union(*edited.values()), now))
+            except (GitUnavailableError, OSError):
+                continue
+        for id, paths in edited.items():
+            found[id] = [one for one in changed if one.path in paths]
+    return found
+
+
+def _changed(
+    side: Side, root: str, merges: Merges, edited: set[str], now: float
+) -> Iterator[UnmergedFile]:
+    """Yield how the `edited` files of a project at `root` differ from the default branch. Raises
+    GitUnavailableError, OSError."""
+    assert side.worktree is not None
+    wanted = {
+        f"{root}/{path}"[len(side.root) + 1 :]: path
+        for path in edited
+        if f"{root}/".startswith(f"{side.root}/")
+    }
+    state, head = (
+        merges.state_of(side.worktree, wanted),
+        merges.commit_of(side.worktree.git_dir, "HEAD"),
+    )
+    base = base_of(merges, side.common_dir, state) or head
+    changed = [one for one in merges.changed_files(base, state) if one[0] in wanted]
+    for path, before, after in changed[:MOST_FILES]:
+        with suppress(OSError):
+            at = os.lstat(f"{side.root}/{path}").st_mtime if after else now
+            hunks = tuple(merges.hunks(before, after)) if before and after else ()
+            yield UnmergedFile(wanted[path], head, before, after, hunks, int(at * 1000))
+
+
+def base_of(merges: Merges, common_dir: str, commit: str) -> str:
+    """Return the commit where one left the default branch, as others have it; '' if unknown. Raises
+    GitUnavailableError."""
+    refs = default_branch(common_dir)[1]
+    return merges.base_of(commit, merges.commit_of(common_dir, refs[-1])) if refs else ""
+
+
+def keep_others(
+    home: Home, files: Sequence[OthersFile], roots: Mapping[str, str], own_ids: set[str]
+) -> None:
+    """Keep what others changed, by the local root of their project, for `others_in`. Raises
+    OSError."""
+    kept = {
+        root: [one for one in files if one.project == project and one.session_id not in own_ids]
+        for root, project in roots.items()
+    }
+    content = json.dumps({root: of for root, of in kept.items() if of}).encode()
+    if content != b"{}" or os.path.exists(_file(home)):
+        write_atomically(_file(home), content)
+
+
+def drop_others(home: Home) -> None:
+    """Delete what is kept. Raises OSError."""
+    with suppress(FileNotFoundError):
+        os.unlink(_file(home))
+
+
+def others_in(side: Side) -> list[tuple[str, OthersFile]]:
+    """Return what others changed lately in files of a side's worktree, each with its path there."""
+    found: dict[tuple[str, int], OthersFile] = {}
+    oldest = (time.time() - LIVE_HOURS * 3600) * 1000
+    for home in {one.home.state_dir: one.home for one in side.sessions}.values():
+        # Nothing is known without the file, or if it is damaged or of another version: the next
+        # push writes it.
+        with suppress(FileNotFoundError, ValueError, TypeError, AttributeError):
+            for root, files in json.loads(read_whole(_file(home))).items():
+                for *session, file in files:
+                    one = OthersFile._make((*session, UnmergedFile._make(file)))
+                    whole = f"{root}/{one.file.path}"
+                    if whole.startswith(f"{side.root}/") and one.file.at >= oldest:
+                        found[whole[len(side.root) + 1 :], one.session] = one
+    return [(path, one) for (path, _), one in found.items()]
+
+
+def conflict_with(
+    merges: Merges, commit: str, base: str, path: str, theirs: UnmergedFile
+) -> tuple[Conflict | None, bool] | None:
+    """Return what does not merge of a file that others changed, in the `commit` that left the
+    default branch at `base`, and whether a merge says so: if their state is not here, changes of
+    the same lines of the same file only may not merge. None if that cannot be judged either. Raises
+    GitUnavailableError."""
+    own, before = merges.blob_at(commit, path), merges.blob_at(base, path) if base else ""
+    if own in (before, theirs.blob):
+        return None, True
+    if theirs.blob and merges.blob_at(theirs.head, path) == theirs.blob:
+        return next(
+            (one for one in merges.conflicts(commit, theirs.head) if one.path == path), None
+        ), True
+    if before != theirs.base:
+        return None
+    objects = own, theirs.blob
+    if not own or not theirs.blob:
+        return Conflict(path, deleted_by=objects.index(""), objects=objects), True
+    if not before:
+        return Conflict(path, objects=objects), True
+    hunks = touching(merges.hunks(before, own), theirs.hunks)
+    return Conflict(path, hunks, objects=objects) if hunks else None, False
+
+
+def _file(home: Home) -> str:
+    return f"{home.state_dir}/team-changes.json"

@@ -1,0 +1,124 @@
+"""Sharing memories with a team: current ones whose sources are all shared sessions."""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...common.system.files import user_dir
+from ...common.text.sanitize import for_storage
+from ...history.store.location import StoreLocation
+from ...history.store.refresh import Note
+from ...memory import forgotten
+from ...memory.doubts import with_doubts
+from ...memory.folders import folder_of, groups_of
+from ...memory.format import BY_PERSON
+from ...memory.library import open_index
+from ...memory.memory_index import IndexedMemory, MemoryFilter, Origin
+from ...sessions.settings.rules import SHARES
+from .postgres import memories as team_memories
+from .postgres.memories import MemoryPush
+from .postgres.push import TeamPush
+from .push import SharedAs
+
+AsWhat = Callable[[str, str, str], SharedAs | None]  # by group, session and directory
+
+BATCH = 200  # in one transaction
+
+
+class MemoryPushReport(NamedTuple):
+    """The result: the number of memories pushed and withdrawn, and whether everything is pushed."""
+
+    pushed: int = 0
+    withdrawn: int = 0
+    is_complete: bool = True
+
+
+def push_memories(
+    location: StoreLocation,
+    team: TeamPush,
+    shared_as: AsWhat,
+    note: Note,
+    is_spent: Callable[[], bool],
+) -> MemoryPushReport:
+    """Push new and changed memories in batches until `is_spent`; withdraw those that are no longer
+    shared, are superseded, or were forgotten. Raises SessionMemoryError, OSError."""
+    pushed = team_memories.pushed_memories(team)
+    shared, known = _shared(location, shared_as, note)
+    keys = {(memory.home, memory.id) for memory, _ in shared}
+    # If a group has no memories at all, its folder was lost or moved: then only forgotten ones are
+    # withdrawn.
+    lost = {
+        group: forgotten.read(folder_of(location, group))
+        for group in {group for group, _ in pushed} - known
+    }
+    ended = {(group, one.id) for group, tombstones in lost.items() for one in tombstones}
+    gone = [
+        one.number
+        for key, one in pushed.items()
+        if key not in keys and (key[0] in known or key in ended)
+    ]
+    team_memories.withdraw_memories(team, gone)
+    count = 0
+    for at in range(0, len(shared), BATCH):
+        if is_spent():
+            return MemoryPushReport(count, len(gone), is_complete=False)
+        batch = shared[at : at + BATCH]
+        doubted = with_doubts([memory for memory, _ in batch], user_dir(os.environ))
+        made = [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, batch)]
+        changed = [one for one in made if one.key not in pushed or pushed[one.key].mark != one.mark]
+        before = [pushed[one.key].number for one in changed if one.key in pushed]
+        count += team_memories.push_memories(team, changed, before) if changed else 0
+    return MemoryPushReport(count, len(gone))
+
+
+def _shared(
+    location: StoreLocation, shared_as: AsWhat, note: Note
+) -> tuple[list[tuple[IndexedMemory, SharedAs]], set[str]]:
+    """Return the shared memories, each with its form, and the groups that have any memories."""
+    with open_index(location, note) as index:
+        told = index.memories(MemoryFilter(location.homes, is_untrusted=False))
+        known = {group for group in groups_of(location) if index.pages(group)}
+    found = [(memory, _shared_as(memory, shared_as)) for memory in told]
+    return [(memory, shared) for memory, shared in found if shared], known
+
+
+def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
+    """Return the form in which a memory is shared: in the project of its latest source session, as
+    strictly as the strictest of its sources. A person's own memory has no source and is not
+    shared."""
+    if any(origin.strategy == BY_PERSON for origin in memory.origins):
+        return None
+    found = [
+        shared_as(memory.home, one.session, one.directory)
+        for one in sorted(memory.origins, key=_time)
+    ]
+    shared = [one for one in found if one]
+    if not found or len(shared) < len(found):
+        return None
+    return shared[-1]._replace(share=min([one.share for one in shared], key=SHARES.index))
+
+
+def _time(origin: Origin) -> int:
+    return origin.at or 0
+
+
+def _made(memory: IndexedMemory, shared: SharedAs) -> MemoryPush:
+    """Return a memory in the team's form: redacted by the current rules."""
+    at, session, _, strategy, message, directory = max(memory.origins, key=_time)
+    return MemoryPush(
+        memory.home,
+        memory.id,
+        shared.project,
+        shared.share,
+        memory.kind,
+        for_storage(memory.title),
+        for_storage(memory.text),
+        for_storage(memory.subject),
+        for_storage(memory.quote),
+        at,
+        session,
+        message,
+        strategy,
+        shared.directory(directory),
+        memory.doubts,
+    )

@@ -1,0 +1,144 @@
+"""Shared parts of the engine's queries: the condition of a filter, and rows as values."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ....common.text.format import one_line
+from ....common.text.sanitize import plain
+from ....history.store.sqlite.rows import SAID_CHARACTERS, first_words
+from ....history.store.values import (
+    ITEM_BITS,
+    Conversation,
+    Filter,
+    StoredEntry,
+    joined,
+    project_patterns,
+)
+
+LABEL_CHARACTERS = 1000  # of a name, a path, a kind
+TEXT_CHARACTERS = 2_000_000
+LATEST = 253_370_764_800_000  # the year 9999: behind it no program can write a time
+LARGEST_SIZE = 1 << 40
+MOST_NUMBERS = 1_000_000  # that a conversation spans, and items of a segment that have a term
+LIVE_HOURS = 24  # that what a session changed counts
+
+
+class UnmergedFile(NamedTuple):
+    """A file at `path` in its project, by a session at the commit `head`: its objects where the
+    branch left the default branch and now, '' for none. A hunk is its first line and the one behind
+    its last before, and its first and last line after. `at` is in milliseconds since the epoch."""
+
+    path: str
+    head: str
+    base: str
+    blob: str
+    hunks: tuple[tuple[int, int, int, int], ...]
+    at: int
+
+
+class OthersHandoff(NamedTuple):
+    """A session that another member or machine handed over on a branch; `at` is in milliseconds
+    since the epoch."""
+
+    who: str
+    project: str
+    session_id: str
+    runtime: str
+    title: str
+    branch: str
+    at: int
+    page: str
+
+
+class OthersFile(NamedTuple):
+    """A file that a session of another member or machine changed: its number in the team, `who` as
+    in ann@laptop."""
+
+    session: int
+    who: str
+    project: str
+    session_id: str
+    runtime: str
+    title: str
+    branch: str
+    file: UnmergedFile
+
+
+def time_in(column: str) -> str:
+    """Return SQL for a time that a member pushed, NULL for one that cannot be."""
+    return f"CASE WHEN {column} BETWEEN {-LATEST // 5} AND {LATEST} THEN {column} END"
+
+
+def size_in(column: str) -> str:
+    """Return SQL for a size that a member pushed, NULL for one that cannot be."""
+    return f"CASE WHEN {column} BETWEEN 0 AND {LARGEST_SIZE} THEN {column} END"
+
+
+# A condition on `conversation AS c`: this program wrote the row.
+IS_SOUND = (
+    f"c.first_number >= 0 AND c.last_number - c.first_number::bigint BETWEEN 0 AND {MOST_NUMBERS}"
+)
+# The fields of values.Conversation. If the title is the user's first words, these come last. A
+# conversation is known by its first item.
+CONVERSATIONS = f"""
+    SELECT c.session << {ITEM_BITS} | c.first_number, s.session_id, s.file_path, s.home, s.runtime, s.cwd, s.title,
+        {time_in("c.first_at")}, {time_in("c.last_at")}, greatest(c.message_count, 0), '', '',
+        s.owner || '@' || s.machine, CASE WHEN s.title = '' THEN (
+            SELECT left(i.text, {SAID_CHARACTERS}) FROM item AS i
+            WHERE i.session = c.session AND i.number BETWEEN c.first_number AND c.last_number AND i.role = 'user'
+            ORDER BY i.number LIMIT 1
+        ) END
+    FROM conversation AS c JOIN session AS s ON s.id = c.session AND {IS_SOUND}
+"""
+
+
+def select_items(text_characters: int = TEXT_CHARACTERS) -> str:
+    """Return SQL for the fields of values.StoredEntry, of each text the beginning."""
+    return f"""
+        SELECT i.session << {ITEM_BITS} | i.number, i.role, left(i.text, {text_characters}), {time_in("i.at")},
+            coalesce(i.cwd, s.cwd), i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''),
+            coalesce(i.outcome, ''), coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
+        FROM item AS i JOIN session AS s ON s.id = i.session
+    """
+
+
+def conversation_of(row: Sequence[Any]) -> Conversation:
+    found = Conversation._make(labels(row[:-1]))
+    said = plain(row[-1] or "")
+    return found._replace(title=first_words(said)) if said else found
+
+
+def entry_of(row: Sequence[Any]) -> StoredEntry:
+    return StoredEntry._make(labels(row))._replace(text=plain(row[2]))
+
+
+def labels(values: Sequence[Any]) -> list[Any]:
+    """Return values that are safe to show, whatever was pushed: texts on one short line, no control
+    characters."""
+    return [
+        one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value
+        for value in values
+    ]
+
+
+def where(wanted: Filter, of: str = "c") -> tuple[str, list[Any]]:
+    """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is
+    unknown here; points in time are about the conversation, or the session with `of` "s"."""
+    patterns = project_patterns(wanted.project, re.escape)
+    below = [value for one in wanted.directories for value in (one, f"{one}/")]
+    is_in = " OR ".join(["s.cwd = %s OR starts_with(s.cwd, %s)"] * len(wanted.directories))
+    return joined(
+        (wanted.homes is not None, "s.home = ANY(%s)", [list(wanted.homes or ())]),
+        (
+            wanted.project,
+            "(s.cwd ~ ANY(%s) OR s.file_path ~ ANY(%s))",
+            [patterns[:2], patterns[2:]],
+        ),
+        (below, f"({is_in})", below),
+        (wanted.session, "starts_with(s.session_id, %s)", (wanted.session,)),
+        (wanted.runtime, "s.runtime = %s", (wanted.runtime,)),
+        (wanted.status, "false", ()),
+        (wanted.since is not None, f"{of}.last_at >= %s", (wanted.since,)),
+        (wanted.until is not None, f"{of}.first_at <= %s", (wanted.until,)),
+    )

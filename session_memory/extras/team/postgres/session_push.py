@@ -1,0 +1,276 @@
+"""A session to push to a team, as values: what is new, what the team has already, and the rows that
+are written."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
+from zlib import crc32
+
+from ....history.store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, StoredEntry, StoredSpan
+
+_LARGEST = (1 << 63) - 1  # of a bigint
+
+
+class SharedSession(NamedTuple):
+    """A session for the team. `home` and `file_path` are its transcript's in the machine's own
+    store; `project` is the same on all machines; `cwd` is the project with the directory in its
+    repository. `shape` is a checksum of which items are shared; `rules` of the rules for redaction,
+    with the version of terms. Times are in milliseconds since the epoch."""
+
+    home: str
+    file_path: str
+    session_id: str
+    runtime: str
+    project: str
+    share: str
+    title: str
+    cwd: str
+    branch: str
+    first_at: int | None
+    last_at: int | None
+    shape: int
+    rules: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.home, self.file_path
+
+
+class PushedSession(NamedTuple):
+    """A session in the team's store: its number and its segment's, itself, and how far it was
+    pushed. `mark` is that of all its items (`mark_of`), `open_calls` are the numbers of tool uses
+    without a result yet."""
+
+    id: int
+    segment: int
+    session: SharedSession
+    next_number: int
+    mark: int
+    open_calls: tuple[int, ...]
+
+
+class SessionPush(NamedTuple):
+    """The changes to push for a session that the team knows as `before` (None: new): its new
+    `items` in order (those in `copies` are a fork's and not searchable), tool uses that have
+    `ended` since, and the `spans` of new or grown conversations. Items end before `next_number`."""
+
+    before: PushedSession | None
+    session: SharedSession
+    items: tuple[StoredEntry, ...] = ()
+    copies: frozenset[int] = frozenset()
+    ended: tuple[StoredEntry, ...] = ()
+    spans: tuple[StoredSpan, ...] = ()
+    next_number: int = 0
+
+
+def mark_of(
+    items: Iterable[StoredEntry], copies: Collection[int], open_calls: Collection[int] = ()
+) -> int:
+    """Return a checksum of all that others can read of items, which identifies them after a
+    transcript was ingested again. It is a sum: that of more items is added to it (`sum_of`). The
+    tool uses with the numbers `open_calls` count as unfinished."""
+    marks = []
+    for one in items:
+        number = one.id & NUMBERS
+        marks.append(
+            checksum(
+                number,
+                number in copies,
+                one.role,
+                one.timestamp,
+                one.cwd,
+                one.tool,
+                one.kind,
+                one.text,
+            )
+        )
+        if one.outcome and number not in open_calls:
+            marks.append(mark_of_result(one))
+    return sum_of(marks)
+
+
+def mark_of_result(item: StoredEntry) -> int:
+    return checksum(
+        item.id & NUMBERS, item.outcome, item.error, item.result_size, item.result_lines
+    )
+
+
+def sum_of(marks: Iterable[int]) -> int:
+    """Return the sum of checksums, as large as one of them."""
+    return sum(marks) & _LARGEST
+
+
+def checksum(*values: object) -> int:
+    """Return a number that a bigint holds and that other values do not have."""
+    digest = blake2b("\0".join(map(str, values)).encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & _LARGEST
+
+
+LONGEST_TERM = 500
+ID_BYTES = 8
+_UPPER = slice(1 if sys.byteorder == "little" else 0, None, 2)  # of an id in two halves
+
+
+def clipped(term: str) -> str:
+    """Return a term as it is stored: an index takes no longer ones, so these end with a
+    checksum."""
+    return (
+        term if len(term) <= LONGEST_TERM else term[:LONGEST_TERM] + f"{crc32(term.encode()):08x}"
+    )
+
+
+def packed(items: list[int]) -> bytes:
+    return _swapped(array("Q", items)).tobytes()
+
+
+def unpacked(items: bytes, sessions: frozenset[int]) -> list[int]:
+    """Return the ids of a row that belong to these sessions: a member's own program may have
+    written others."""
+    items = items[: len(items) - len(items) % ID_BYTES]
+    if len(items) == ID_BYTES:
+        id = int.from_bytes(items, "big")
+        return [id] if id >> ITEM_BITS in sessions else []
+    ids = _swapped(array("Q", items)).tolist()
+    # the upper halves: in a quarter of the time
+    if sessions.issuperset(_swapped(array("I", items))[::2]):
+        return ids
+    return [id for id in ids if id >> ITEM_BITS in sessions]
+
+
+def _swapped(values: array[int]) -> array[int]:
+    """Convert big-endian numbers to this machine's byte order, or back."""
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values
+
+
+Row = tuple[str | int | None, ...]
+
+_NO_TOOL = (None,) * 6
+
+
+class PreparedSession(NamedTuple):
+    """A session ready to be written: `push` without its items, which `rows` holds as rows of `item`
+    (from the second field on). `mark` and `open_calls` are the session's new totals, `text_count`
+    is its number of searchable items, `term_count` the number of their terms."""
+
+    push: SessionPush
+    rows: list[Row]
+    mark: int
+    open_calls: list[int]
+    text_count: int
+    term_count: int
+
+    @property
+    def item_count(self) -> int:
+        return len(self.rows)
+
+
+class SegmentRows(NamedTuple):
+    """The additions to a segment: the number of items, and the rows of `posting` for them, in the
+    order of the table's key, which is written in half of the time by that, except for the numbers
+    that the server assigns. `counts` is the number of items of each of `terms`; `items` are those
+    of all terms, with a session's index in the batch instead of its number."""
+
+    item_count: int
+    terms: list[str]
+    counts: list[int]
+    items: array[int]
+
+    def copied(self, segment: int, sessions: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield the rows with the number of their segment and those of the sessions, by their
+        places."""
+        halves = array("I", self.items.tobytes())
+        halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
+        ids = _swapped(array("Q", halves.tobytes())).tobytes()
+        ends = accumulate(self.counts, initial=0)
+        for term, (first, end) in zip(self.terms, pairwise(ends)):
+            yield segment, term, ids[ID_BYTES * first : ID_BYTES * end]
+
+
+class PreparedBatch(NamedTuple):
+    """Sessions, and the additions to their segments: of known sessions by a segment's number, of
+    new ones by whom they are shared with. Postings name a session by its index in `sessions`."""
+
+    sessions: list[PreparedSession]
+    segments: dict[int | str, SegmentRows]
+
+
+def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]]) -> PreparedBatch:
+    """Return a batch as it is written, found by the terms that `terms_in` finds in texts."""
+    sessions: list[PreparedSession] = []
+    postings: defaultdict[int | str, defaultdict[str, list[int]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    item_counts: Counter[int | str] = Counter()
+    for place, one in enumerate(batch):
+        before = one.before
+        group = before.segment if before else one.session.share
+        item_counts[group] += len(one.items)
+        items_of = postings[group].__getitem__
+        text_count = term_count = 0
+        for item in one.items:
+            if item.text and item.id & NUMBERS not in one.copies:
+                terms = terms_in(item.text)
+                text_count, term_count = text_count + 1, term_count + len(terms)
+                for items in map(items_of, set(terms)):
+                    items.append(place << ITEM_BITS | item.id & NUMBERS)
+        ended = {item.id & NUMBERS for item in one.ended}
+        still_open = [
+            number for number in (before.open_calls if before else ()) if number not in ended
+        ]
+        sessions.append(
+            PreparedSession(
+                one._replace(items=()),
+                [_item_row(item, one.session.cwd) for item in one.items],
+                sum_of(
+                    (
+                        before.mark if before else 0,
+                        mark_of(one.items, one.copies),
+                        *map(mark_of_result, one.ended),
+                    )
+                ),
+                still_open
+                + [
+                    item.id & NUMBERS
+                    for item in one.items
+                    if item.role == TOOL_ROLE and not item.outcome
+                ],
+                text_count,
+                term_count,
+            )
+        )
+    return PreparedBatch(
+        sessions, {group: _rows(item_counts[group], found) for group, found in postings.items()}
+    )
+
+
+def _rows(item_count: int, items_of: dict[str, list[int]]) -> SegmentRows:
+    for term in [term for term in items_of if len(term) > LONGEST_TERM]:
+        items_of.setdefault(clipped(term), []).extend(items_of.pop(term))
+    terms = sorted(items_of)
+    lists = [items_of[term] for term in terms]
+    return SegmentRows(
+        item_count, terms, [len(items) for items in lists], array("Q", chain.from_iterable(lists))
+    )
+
+
+def _item_row(item: StoredEntry, cwd: str) -> Row:
+    used: Row = _NO_TOOL
+    if item.role == TOOL_ROLE:
+        ended = (item.outcome, storable(item.error)) if item.outcome else (None, None)
+        used = storable(item.tool), storable(item.kind), *ended, item.result_size, item.result_lines
+    elsewhere = None if item.cwd == cwd else storable(item.cwd)
+    place = item.timestamp, elsewhere, item.message, item.offset
+    return item.id & NUMBERS, item.role, *place, *used, storable(item.text)
+
+
+def storable(value: str) -> str:
+    """Return a text without NUL, which PostgreSQL does not take."""
+    return value.replace("\0", "\ufffd")

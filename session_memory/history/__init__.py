@@ -1,0 +1,1 @@
+"""Everything that was said and done, and the search for it."""

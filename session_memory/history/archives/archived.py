@@ -1,0 +1,83 @@
+"""Recognises the entries of a transcript that an archive has already.
+
+An archive names the ids of its first and last entry only. Later entries are new. It may lack some
+of the others too: several records of one millisecond, a last line that was torn, a clock that went
+back. So their text decides."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from ...common.text.sanitize import for_storage
+from ...sessions.transcripts.entries import Entry
+from .format import ASKING, TOOL, ArchivedMessage, asked
+
+_COMPARED_CHARACTERS = 60
+_MESSAGE_SECONDS = 600  # from the first record of a message to its last
+_CUT = re.compile(r"\W*\n\n\[[\d,]+ more characters\]$")
+
+
+class ArchivedEntries:
+    """The entries of an archive with these messages, whose last entry was written at `last` in
+    seconds since 1970."""
+
+    def __init__(self, messages: Iterable[ArchivedMessage], last: float) -> None:
+        self._last = last
+        self._messages: dict[bool, list[tuple[int, _Text]]] = {True: [], False: []}
+        for message in messages:
+            if message.speaker and message.speaker != TOOL:
+                self._messages[message.speaker in ASKING].append(
+                    (int(message.at or 0), _Text(message.text))
+                )
+        for texts in self._messages.values():
+            texts.sort(key=lambda timed: timed[0])
+
+    def has(self, entry: Entry) -> bool:
+        """Return whether the archive has this entry, or a message that it is a part of."""
+        at = int(entry.timestamp or 0)
+        if entry.timestamp is not None and entry.timestamp > self._last:
+            return False
+        if not entry.text.strip():
+            return True
+        is_asking = entry.role == "user"
+        text = for_storage(entry.text)
+        text = _compared(asked(text)[1] if is_asking else text)
+        messages = self._messages[is_asking]
+        first = bisect_left(messages, at - _MESSAGE_SECONDS, key=lambda timed: timed[0])
+        for begun, archived in messages[
+            first : bisect_right(messages, at, key=lambda timed: timed[0])
+        ]:
+            if archived.has(text, is_first=begun == at):
+                return True
+        return False
+
+
+class _Text:
+    """The text of a message without white space, and where its paragraphs begin and end: a record
+    is some of them."""
+
+    def __init__(self, text: str) -> None:
+        whole = _CUT.sub("", text)
+        self._is_cut = whole != text
+        self._ends = {0}
+        self._text = ""
+        for paragraph in whole.split("\n\n"):
+            self._text += _compared(paragraph)
+            self._ends.add(len(self._text))
+
+    def has(self, text: str, *, is_first: bool) -> bool:
+        """Return whether a record with this text is a part, the first one only if it `is_first`."""
+        size = len(text)
+        for start in self._ends:
+            is_there = (start or is_first) and self._text.startswith(
+                text[:_COMPARED_CHARACTERS], start
+            )
+            if is_there and (size >= _COMPARED_CHARACTERS or start + size in self._ends):
+                return True
+        return self._is_cut and is_first and text.startswith(self._text)
+
+
+def _compared(text: str) -> str:
+    return "".join(text.split())

@@ -1,0 +1,210 @@
+"""Due archives: of conversations that ended without a hook to archive them, as if a runtime was
+killed, and of all that ended before the install."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import Opened
+from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.backup import DAY_SECONDS
+from ...sessions.runtimes.detection import runtime_of
+from ...sessions.settings.homes import private_beside, user_dir
+from ...sessions.settings.privacy import Privacy
+from ...sessions.settings.registry import agent_home
+from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
+from ..copies.keep import kept_of
+from ..store.ingest.intake import SOURCE
+from ..store.location import StoreLocation
+from ..store.sqlite.engine import SqliteStore
+from ..store.values import Filter
+from .list import KnownArchives, list_archives, private_folder_if_there, settle
+from .writer import ArchiveSource, archive_session
+
+SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its conversation ended
+_EVERY = 10**9
+
+
+DueArchive = tuple[str, str]  # the id of a session, and its transcript
+
+
+def due_archives(
+    store: SqliteStore, location: StoreLocation, since: float, environ: Mapping[str, str]
+) -> Iterator[DueArchive]:
+    """Yield the sessions of a person or an agent whose last conversation has ended and is not
+    archived, if all were archived at `since` (seconds since the epoch). Sessions of an agent home
+    or of a host's group are archived there instead. Raises DatabaseError, OSError."""
+    since -= SLACK_SECONDS + location.settings.gap / 1000
+    known, directory = KnownArchives(), location.home.conversations_dir
+    for session_id, transcript in _ended(
+        store, round(since * 1000), archived_elsewhere(location, environ)
+    ):
+        if not _is_archived(known, directory, session_id, os.stat(transcript).st_mtime):
+            yield session_id, transcript
+
+
+def archived_elsewhere(
+    location: StoreLocation, environ: Mapping[str, str]
+) -> Callable[[str], bool]:
+    """Return a function that says if sessions of a directory are archived in an agent home of their
+    own."""
+
+    def is_elsewhere(directory: str) -> bool:
+        stop = user_dir(environ)
+        folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
+        return any(agent_home(directory, environ, stop=stop, folder=folder) for folder in folders)
+
+    return (lambda directory: False) if location.home.sessions_dir else is_elsewhere
+
+
+def history(
+    store: SqliteStore, location: StoreLocation, is_elsewhere: Callable[[str], bool]
+) -> Iterator[DueArchive]:
+    """Yield all such sessions, however old, except those that rules exclude: the sooner their
+    runtime deletes one, the earlier. Raises DatabaseError, OSError."""
+    hidden = store.excluded_files() | store.files_with_excluded()
+    states = store.file_states("").values()
+    shown = {f"{state.root}/{state.file_path}" for state in states if state.id not in hidden}
+    times = _archive_times(location.home.conversations_dir)
+    expiry = _expiry(store, location)
+    due = []
+    for session_id, transcript in _ended(store, None, is_elsewhere):
+        with suppress(OSError):
+            if transcript in shown and times.get(session_id, -1.0) < os.stat(transcript).st_mtime:
+                due.append((expiry(transcript), session_id, transcript))
+    yield from [(session_id, transcript) for _, session_id, transcript in sorted(due)]
+
+
+def _ended(
+    store: SqliteStore, since: int | None, is_elsewhere: Callable[[str], bool]
+) -> Iterator[DueArchive]:
+    """Yield the sessions with a transcript whose last conversation has ended, at `since`
+    (milliseconds) or later."""
+    states = store.file_states("")
+    seen = set()
+    for conversation in store.conversations(Filter(since=since, limit=_EVERY)):
+        state = states.get(conversation.source_file)
+        if conversation.session_id in seen or conversation.home or state is None:
+            continue
+        seen.add(conversation.session_id)
+        transcript = f"{state.root}/{state.file_path}"
+        if conversation.status == "active" or not os.path.isfile(transcript):
+            continue
+        if not is_elsewhere(conversation.cwd):
+            yield conversation.session_id, transcript
+
+
+def _expiry(store: SqliteStore, location: StoreLocation) -> Callable[[str], float]:
+    """Return a function that says when its runtime deletes a transcript, in seconds since the
+    epoch."""
+    known = store.directories()
+    places = []
+    for directory in location.watched:
+        if directory.origin:
+            runtime, config_dir = directory.origin
+            places.append(
+                (f"{directory.root}/", runtime, runtime.backup.deletion(config_dir, known).days)
+            )
+
+    def expiry(transcript: str) -> float:
+        for root, runtime, days in places:
+            if transcript.startswith(root) and days is not None:
+                return runtime.backup.last_used(transcript) + days * DAY_SECONDS
+        return math.inf
+
+    return expiry
+
+
+def _archive_times(directory: str) -> dict[str, float]:
+    """Return when each session's archive was written, in seconds since the epoch."""
+    times: dict[str, float] = {}
+    for folder in (directory, private_beside(directory)):
+        for path, facts in list_archives(folder):
+            with suppress(OSError):
+                times[facts["session"]] = os.stat(path).st_mtime
+    return times
+
+
+def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
+    """Return how many sessions are in the store alone: their runtime has deleted them, and no
+    archive or kept copy has them. Raises DatabaseError."""
+    elsewhere = {
+        (session.home, session.session_id) for session in kept_of(location, lambda session: True)
+    }
+    for archives in location.archives:
+        elsewhere.update(
+            [(archives.home, session) for session in _archive_times(archives.directory)]
+        )
+    states = [
+        state
+        for home in {directory.home for directory in location.watched}
+        for state in store.file_states(home).values()
+    ]
+    return len(
+        {
+            (state.home, state.session_id)
+            for state in states
+            if state.status == "gone" and state.source != SOURCE and state.next_ordinal
+        }
+        - elsewhere
+    )
+
+
+def write_due(
+    due: Iterator[DueArchive],
+    location: StoreLocation,
+    environ: Mapping[str, str],
+    is_over: Callable[[], bool],
+) -> tuple[int, list[str]]:
+    """Write archives until `is_over`; return their number, and an error line for each failure."""
+    home, settings = location.home, location.home.settings()
+    privacy = Privacy(environ, home)
+    names: dict[str, str] | None = None
+    known, written, problems = KnownArchives(), 0, []
+    for session_id, transcript in due:
+        if names is None:
+            settle(home.conversations_dir, privacy)
+            names = _names(location, environ)
+        try:
+            with Opened(transcript) as descriptor:
+                runtime = runtime_of(descriptor)
+            if runtime:
+                source = ArchiveSource(
+                    session_id, transcript, runtime, name=names.get(session_id, "")
+                )
+                directory = home.conversations_dir
+                path = archive_session(
+                    source, directory, settings, time.time(), privacy=privacy, known=known
+                )
+                written += bool(path)
+        except (SessionMemoryError, OSError) as error:
+            problems.append(f"{transcript}: it could not be archived: {error}")
+        if is_over():
+            break
+    return written, problems
+
+
+def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
+    """Return whether a session's archive is newer than its transcript, written at `modified`
+    (seconds since 1970)."""
+    if not os.path.isdir(directory):
+        return False
+    with private_folder_if_there(directory) as private:
+        for folder in filter(None, (directory, private)):
+            found = known.find(folder, session_id)
+            if found:
+                return os.stat(found[0]).st_mtime >= modified
+    return False
+
+
+def _names(location: StoreLocation, environ: Mapping[str, str]) -> dict[str, str]:
+    if not location.home.sessions_dir:
+        return {}
+    try:
+        found = find_sessions(location.home.root, False, environ, with_private=True)
+    except UnknownSessionError:
+        return {}
+    return {one.id: one.session.name for one in found}

@@ -1,0 +1,299 @@
+"""The archives in a directory, the text about them for an agent, and the names that their sessions
+had.
+
+Those of sessions that rules exclude, or whose text they hide, lie in a private folder beside the
+others, hidden, for this user alone; nothing lists or searches it. Before archives are read or
+written, those that a rule excludes now are moved there, and those that none excludes any more are
+moved back."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import Opened, lock, read_at
+from ...common.system.json import as_list, as_string
+from ...common.text.format import counted, one_line, shorten
+from ...common.text.sanitize import for_people, for_prompt
+from ...common.text.timestamps import epoch_seconds
+from ...sessions.confined_files import OutsideGroupError, pinned
+from ...sessions.settings.homes import Home, host_of, private_beside
+from ...sessions.settings.host_layout import Layout
+from ...sessions.settings.privacy import Privacy
+from ...sessions.settings.rules import Rule, stricter
+from ...sessions.transcripts.pointers import earlier_names
+from .format import TRAILER_BYTES, facts_in, title_in
+
+RECENT_CHARACTERS = 500
+FIRST_LINE_BYTES = 4096
+
+
+def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
+    """Return the path and the facts of a session's archive."""
+    return next(
+        (
+            (path, facts)
+            for path, facts in list_archives(directory)
+            if facts["session"] == session_id
+        ),
+        None,
+    )
+
+
+class KnownArchives:
+    """The session of each archive, for a run that looks up many sessions: known archives are not
+    read again."""
+
+    def __init__(self) -> None:
+        # by folder, independent of the path to it
+        self._sessions: dict[tuple[int, int], dict[str, str]] = {}
+
+    def find(self, directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
+        """Return the path and the facts of a session's archive, as they are."""
+        status = os.stat(directory)
+        known = self._sessions.setdefault((status.st_dev, status.st_ino), {})
+        names = _names(directory)
+        for name in names:
+            if name not in known:
+                known[name] = (_facts(f"{directory}/{name}") or {}).get("session", "")
+        for name in names:
+            if known[name] == session_id:
+                facts = _facts(f"{directory}/{name}")
+                if facts is not None and facts["session"] == session_id:
+                    return f"{directory}/{name}", facts
+        return None
+
+
+def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path and the facts of every archive in `directory`, in no particular order."""
+    for name in _names(directory):
+        facts = _facts(f"{directory}/{name}")
+        if facts is not None:
+            yield f"{directory}/{name}", facts
+
+
+def given_title(path: str) -> str:
+    """Return the title that a person gave the archive at this path; '' for none."""
+    facts = _facts(path) or {}
+    return str(facts["title"]) if facts.get("is_named") else ""
+
+
+def free_path(stem: str) -> str:
+    """Return a path for an archive that begins with `stem`, and that no file has yet."""
+    path, number = f"{stem}.md", 2
+    while os.path.lexists(path):
+        path, number = f"{stem}-{number}.md", number + 1
+    return path
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return [
+            name
+            for name in os.listdir(directory)
+            if name.endswith(".md") and not name.startswith(".")
+        ]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _facts(path: str) -> dict[str, Any] | None:
+    """Return the facts in the last line of the archive at this path; None if it is not an
+    archive."""
+    try:
+        with Opened(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
+            facts = facts_in(end.decode("utf-8", "replace"))
+            # as of earlier versions
+            if facts is not None and not isinstance(facts.get("title"), str):
+                first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
+                facts["title"] = title_in(first.decode("utf-8", "replace"))
+            return facts
+    except OSError:
+        return None
+
+
+def compaction_text(archive: str) -> str:
+    """Return the text for an agent after a compaction: the path of the whole conversation."""
+    return (
+        f"This conversation was compacted. All that was said before is kept, searchable, in "
+        f"{for_prompt(archive)}"
+    )
+
+
+def recent_text(
+    directory: str,
+    archives: Iterable[tuple[str, dict[str, Any]]],
+    cwd: str,
+    count: int,
+    own_id: str,
+) -> str | None:
+    """Return the text for a new session in `cwd` about the last `count` conversations there except
+    that of session `own_id`; None if there are none. `archives` are those in `directory`; a path of
+    '' is not shown."""
+    found = [
+        (epoch_seconds(facts.get("last")) or 0.0, path, facts)
+        for path, facts in archives
+        if facts.get("cwd") in (cwd, for_people(cwd)) and facts["session"] != own_id
+    ]
+    if not found or not count:
+        return None
+    lines = [f"Last conversations here, kept in {for_prompt(directory)}:"]
+    for last, path, facts in sorted(found, key=lambda one: -one[0])[:count]:
+        messages = facts.get("messages")
+        size = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
+        name = f": {for_prompt(os.path.basename(path))}" if path else ""
+        day = time.strftime("%Y-%m-%d", time.localtime(last))
+        line = f"- {shorten(one_line(for_prompt(facts['title'])), 80)} ({day}{size}){name}"
+        if sum(map(len, lines)) + len(lines) + len(line) > RECENT_CHARACTERS:
+            break
+        lines.append(line)
+    return "\n".join(lines) if len(lines) > 1 else None
+
+
+PRIVATE_FOLDER = ".private-conversations"
+_WAIT_SECONDS = 0.2  # for a writer: archives that cannot be moved are not shown either
+
+
+def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
+    """Return the rule for the session that an archive with these facts is of: the strictest of
+    those for it, for each directory that something was said in, and for the sessions that it may be
+    a copy of."""
+    start = as_string(facts.get("cwd"))
+    known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
+    rule = privacy.rule(start, *filter(None, known))
+    for directory in as_list(facts.get("directories")):
+        rule = stricter(rule, privacy.of_directory(as_string(directory), start))
+    for names in as_list(facts.get("copied")):
+        rule = stricter(rule, privacy.rule("", *filter(None, map(as_string, as_list(names)))))
+    return rule
+
+
+@contextmanager
+def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
+    """Yield a path to the private folder beside `directory`. Raises FileNotFoundError,
+    OutsideGroupError."""
+    beside = f"{directory}/.."
+    with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
+        yield folder
+
+
+@contextmanager
+def private_folder_if_there(directory: str) -> Iterator[str]:
+    """Yield a path to the private folder beside `directory`, '' if there is none."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(private_folder(directory))
+        except (FileNotFoundError, OutsideGroupError):
+            folder = ""
+        yield folder
+
+
+def private_path(directory: str, name: str) -> str:
+    """Return the path of the archive `name` of `directory` in the private folder."""
+    return f"{private_beside(directory)}/{name}"
+
+
+def is_private_path(path: str) -> bool:
+    return os.path.basename(os.path.dirname(path)) == PRIVATE_FOLDER
+
+
+def settle(directory: str, privacy: Privacy) -> None:
+    """Move each archive to the folder that the current rules demand."""
+    visible_archives(directory, privacy)
+
+
+def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[str, Any]]]:
+    """Return the path and the facts of every visible archive in `directory`, in no particular
+    order, after moving each to the right folder. One that cannot be moved stays hidden."""
+    visible: list[tuple[str, dict[str, Any]]] = []
+    hidden: list[str] = []
+    for path, facts in list_archives(directory):
+        if rule_of(facts, privacy).is_private:
+            hidden.append(path)
+        else:
+            visible.append((path, facts))
+    try:
+        if not hidden:
+            with private_folder(directory) as folder:
+                if not os.listdir(folder):
+                    return visible
+        held = lock(f"{directory}/.lock", _WAIT_SECONDS)
+    except (OSError, SessionMemoryError):  # there is no private folder, or another process writes
+        return visible
+    try:
+        with private_folder(directory, make=True) as folder:
+            for path in hidden:
+                _move(path, folder)
+            for path, facts in list_archives(folder):
+                if not rule_of(facts, privacy).is_private:
+                    visible.append((_move(path, directory), facts))
+    except (OSError, OutsideGroupError):
+        pass
+    finally:
+        os.close(held)
+    return visible
+
+
+def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
+    """Return the facts of archives that may be shown without text; with the title only if a person
+    gave it."""
+    found = [facts for _, facts in list_archives(directory)]
+    try:
+        with private_folder(directory) as folder:
+            found += [facts for _, facts in list_archives(folder)]
+    except (OSError, OutsideGroupError):
+        pass
+    return [
+        {
+            **facts,
+            "title": (facts["title"] if facts.get("is_named") else "")
+            or facts.get("name")
+            or facts["session"],
+        }
+        for facts in found
+        if not (rule := rule_of(facts, privacy)).ignore and not rule.quote
+    ]
+
+
+def _move(path: str, folder: str) -> str:
+    """Move an archive into a folder, under a name that no file has there; its path there."""
+    target = free_path(f"{folder}/{os.path.basename(path).removesuffix('.md')}")
+    os.rename(path, target)
+    return target
+
+
+Names = dict[str, list[str]]  # by the id of a session
+
+
+def former_names(home: Home) -> Names:
+    """Return the names that the sessions of a home had, by their ids, the latest last."""
+    named = archived_names(home.conversations_dir)
+    host = host_of(home.root)
+    if host not in ("", home.root):
+        with suppress(ImportError):  # without apsw there is no host either
+            for session, names in earlier_names(
+                Layout(host).database, os.path.basename(home.root)
+            ).items():
+                named.setdefault(session, []).extend(names)
+    return named
+
+
+def archived_names(directory: str) -> Names:
+    """Return the names with which sessions were archived in a directory, and in the private folder
+    beside it."""
+    found: list[tuple[float, str, str]] = []
+    for folder in (directory, os.path.dirname(private_path(directory, ""))):
+        for _, facts in list_archives(folder):
+            last = epoch_seconds(facts.get("last")) or 0.0
+            names = [facts.get("title") if facts.get("is_named") else "", facts.get("name")]
+            found += [
+                (last, facts["session"], name) for name in names if isinstance(name, str) and name
+            ]
+    named: Names = {}
+    for _, session, name in sorted(found, key=lambda one: one[0]):
+        named.setdefault(session, []).append(name)
+    return named

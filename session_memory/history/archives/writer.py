@@ -1,0 +1,393 @@
+"""Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it
+was. The sessions of a host's groups are archived when they are cleared."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, BinaryIO
+
+from ...common.system.files import Opened, lock, make_private_dir, open_private, open_regular
+from ...common.system.quick_json import decode_line
+from ...common.text.format import one_line, shorten
+from ...common.text.sanitize import for_people, shortened
+from ...common.text.timestamps import epoch_seconds, iso_time
+from ...sessions.runtimes import Runtime
+from ...sessions.settings.compiled import Settings
+from ...sessions.settings.host_layout import Group, Layout, held
+from ...sessions.settings.privacy import Privacy
+from ...sessions.transcripts.entries import Entry
+from ...sessions.transcripts.gate import Family, Gate, describe
+from ...sessions.transcripts.lines import first_line
+from ...sessions.transcripts.pointers import SessionManager
+from ...sessions.transcripts.reader import (
+    FIRST_PROMPT_RANK,
+    USER_RANK,
+    TitleOwner,
+    TranscriptReader,
+    title_of,
+)
+from . import format
+from .archived import ArchivedEntries
+from .list import (
+    KnownArchives,
+    free_path,
+    is_private_path,
+    private_folder,
+    private_folder_if_there,
+    private_path,
+    rule_of,
+    settle,
+)
+
+LOCK_WAIT_SECONDS = 30.0
+PROMPT_TITLE_CHARACTERS = 60
+DIRECTORIES_CHARACTERS = 4096  # of those that an archive's last line names beside the first
+MOST_KIN = 8  # transcripts that an archive's last line names as ones that begin as its own does
+_CHUNK_BYTES = 1024 * 1024
+
+
+class ArchiveSource:
+    """The transcript to archive, and its session. `group` is the agent's group, '' without groups;
+    `name` is the session's in an agent home, '' without one; `title` is a person's title for the
+    conversation, '' for the transcript's own. `kin` are the ids and titles of sessions that begin
+    like this one."""
+
+    def __init__(
+        self,
+        session_id: str,
+        path: str,
+        runtime: Runtime,
+        group: str = "",
+        title: str = "",
+        name: str = "",
+    ) -> None:
+        self.session_id = session_id
+        self.path = path
+        self.runtime = runtime
+        self.group = group
+        self.title = title
+        self.name = name
+        self.kin: list[list[str]] = []
+
+
+class WrittenArchive:
+    """The result of writing: the title, times in seconds since the epoch (None if unknown), the
+    first and last ids."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.title = ""
+        self.is_named = False  # if a person gave the title
+        self.cwd = ""
+        self.messages = 0
+        self.first: float | None = None
+        self.last: float | None = None
+        self.first_id = ""
+        self.last_id = ""
+        self._origins: dict[str, None] = {}
+        self._directories: dict[str, None] = {}
+        self._ids: set[int] = set()
+
+    def add(self, entry: Entry, *, is_new_message: bool) -> None:
+        """Count an entry that was written."""
+        self.messages += is_new_message
+        self.cwd = self.cwd or entry.cwd
+        self._directories[entry.cwd] = None
+        self._origins[entry.origin] = None
+        self.first_id = self.first_id or entry.id
+        self.last_id = entry.id or self.last_id
+        self._ids.add(hash(entry.id))
+        if entry.timestamp is not None:
+            self.first = entry.timestamp if self.first is None else self.first
+            self.last = max(entry.timestamp, self.last or entry.timestamp)
+
+    def holds(self, facts: dict[str, Any]) -> bool:
+        """Check if this has the first and the last entry of the archive with these facts, and so
+        all of it."""
+        return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
+
+    def facts(self, source: ArchiveSource) -> dict[str, Any]:
+        """Return the content of the archive's last line (see `format.render_trailer`)."""
+        others = [[one] for one in self._origins if one not in ("", source.session_id)]
+        hidden = {
+            "directories": self._other_directories(),
+            "copied": source.kin + others[:MOST_KIN],
+        }
+        return {
+            "session": source.session_id,
+            "runtime": source.runtime.name,
+            "group": source.group,
+            "name": source.name,
+            "title": self.title,
+            "is_named": bool(source.title),
+            "cwd": for_people(self.cwd),
+            "first": "" if self.first is None else iso_time(self.first),
+            "last": "" if self.last is None else iso_time(self.last),
+            "messages": self.messages,
+            "first_id": self.first_id,
+            "last_id": self.last_id,
+            **{key: found for key, found in hidden.items() if found},
+        }
+
+    def _other_directories(self) -> list[str]:
+        """Return the session's other directories, as many as fit into the archive's last line."""
+        found, room = [], DIRECTORIES_CHARACTERS
+        for directory in map(for_people, self._directories):
+            room -= len(directory)
+            if directory not in ("", for_people(self.cwd)) and room >= 0:
+                found.append(directory)
+        return found
+
+
+def archive_session(
+    source: ArchiveSource,
+    directory: str,
+    settings: Settings,
+    now: float,
+    *,
+    privacy: Privacy | None = None,
+    known: KnownArchives | None = None,
+) -> str | None:
+    """Archive a conversation in `directory`, or in the private folder beside it if the rules of
+    `privacy` say so. Return the archive's path, None if the transcript is missing or empty.
+    Forgotten entries are omitted. `known` is for callers that archive many sessions. Raises
+    OSError, LockedError."""
+    if not os.path.lexists(source.path):  # sessions that are not kept, or have no message yet
+        return None
+    style = format.ArchiveStyle(
+        settings.assistant_name, settings.archive_message_characters, settings.archive_tools
+    )
+    return write_archive(source, directory, style, now, privacy, known)
+
+
+def write_archive(
+    source: ArchiveSource,
+    directory: str,
+    style: format.ArchiveStyle,
+    now: float,
+    privacy: Privacy | None = None,
+    known: KnownArchives | None = None,
+) -> str | None:
+    """Write or update the archive of a session in `directory`; return its path, or None if there is
+    no message yet.
+
+    A session has one archive, which is renamed with it. It keeps messages that a truncated or
+    replaced transcript no longer has. `now` is in
+    seconds since the epoch. Raises OSError, and LockedError if another process writes for long."""
+    make_private_dir(directory)
+    held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
+    known = known or KnownArchives()
+    stack = ExitStack()
+    temporary = f"{directory}/.{source.session_id}.tmp"
+    try:
+        private = stack.enter_context(private_folder_if_there(directory))
+        found = known.find(directory, source.session_id) or (
+            private and known.find(private, source.session_id)
+        )
+        path, facts = found or ("", {})
+        # former names stay until the session gets another one
+        source.name = source.name or facts.get("name", "")
+        source.title = source.title or (facts.get("title", "") if facts.get("is_named") else "")
+        judged = _Judged(source, privacy) if privacy is not None else None
+        # no word is written in the open folder, not even for a moment
+        if judged is not None and judged.has_rules:
+            private = private or stack.enter_context(private_folder(directory, make=True))
+            temporary = f"{private}/.{source.session_id}.tmp"
+        gate = judged.gate if judged is not None else None
+        written = _write_whole(source, temporary, style, now, gate)
+        if written.messages and facts and not (written.holds(facts) or _still_holds(source, facts)):
+            written = _write_appended(source, temporary, style, path, facts, gate)
+        if not written.messages:
+            return path or None
+        folder = directory
+        if judged is not None and judged.is_private(written):
+            folder = private or stack.enter_context(private_folder(directory, make=True))
+        is_renamed = written.is_named and format.slug(written.title) != format.slug(
+            facts.get("title", "")
+        )
+        target = path
+        if os.path.dirname(path) != folder or is_renamed:
+            date = time.strftime("%Y-%m-%d", time.localtime(written.first))
+            target = free_path(
+                f"{folder}/{date}-{format.slug(written.title) or written.session_id[:8]}"
+            )
+        if path and target != path:
+            os.rename(path, target)
+        os.replace(temporary, target)
+        return target if folder == directory else private_path(directory, os.path.basename(target))
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        stack.close()
+        os.close(held)
+
+
+class _Judged:
+    """A transcript as the gate sees it before it is archived. Raises OSError."""
+
+    def __init__(self, source: ArchiveSource, privacy: Privacy) -> None:
+        described = describe(source.runtime, source.path, privacy)
+        path = os.path.abspath(source.path)
+        self._source = source
+        self._privacy = privacy
+        self._family = Family(
+            privacy,
+            source.runtime,
+            path,
+            {path: [one for one in (source.name, source.title) if one]},
+        )
+        self._kin = self._family.kin(path, described.first_id, described.is_compacted)
+        self.has_rules = privacy.has_rules(described.start)
+        self.gate = self._family.gate(path, described)
+        source.kin = [self._named(one) for one in self._kin[:MOST_KIN]]
+
+    def _named(self, path: str) -> list[str]:
+        """Return the id and the title of the session with this transcript; the id alone if the
+        title may quote a forgotten message."""
+        described = describe(self._source.runtime, path)
+        gate = self._family.gate(path, described)
+        session_id = self._source.runtime.session_id_of(path)
+        return [session_id] if gate.hides_forgotten else [session_id, described.title]
+
+    def is_private(self, written: WrittenArchive) -> bool:
+        """Return whether an archive belongs in the private folder: whole, if any of it is
+        hidden."""
+        is_hidden = (
+            any(self._family.rule_of_path(path).is_private for path in self._kin)
+            if self.has_rules
+            else False
+        )
+        return is_hidden or rule_of(written.facts(self._source), self._privacy).is_private
+
+
+def _write_whole(
+    source: ArchiveSource, path: str, style: format.ArchiveStyle, now: float, gate: Gate | None
+) -> WrittenArchive:
+    """Write all that the transcript holds to `path`. Raises OSError."""
+    body = path + ".body"
+    try:
+        # Neither is opened twice: a writer of the directory could have replaced it with a symlink
+        # by then.
+        with _create(body) as messages, _create(path) as file:
+            written = _write_messages(source, messages, style, lambda entry: True, gate)
+            messages.seek(0)
+            file.write(format.render_header(written.title, now).encode())
+            _copy(messages, file)
+            file.write(format.render_trailer(written.facts(source)).encode())
+    finally:
+        if os.path.lexists(body):
+            os.unlink(body)
+    return written
+
+
+def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
+    """Check if the transcript still has the first and the last entry of the archive with these
+    facts. Raises OSError. These may have no text and so not be written now, such as the tool uses
+    of an archive in another style."""
+    wanted = {facts.get("first_id"), facts.get("last_id")}
+    with Opened(source.path) as descriptor:
+        entries = _reader(source, descriptor).conversation(descriptor)
+        return wanted == {entry.id for entry in entries if entry is not None and entry.id in wanted}
+
+
+def _write_appended(
+    source: ArchiveSource,
+    path: str,
+    style: format.ArchiveStyle,
+    archive: str,
+    facts: dict[str, Any],
+    gate: Gate | None,
+) -> WrittenArchive:
+    """Write `archive` to `path`, followed by the messages of the transcript that it does not
+    have."""
+    last = epoch_seconds(facts.get("last")) or 0.0
+    with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
+        _copy(old, file)
+        size = file.tell()
+        file.seek(0)
+        known = ArchivedEntries(format.messages_in(file.read().decode("utf-8", "replace")), last)
+        file.seek(max(0, size - format.TRAILER_BYTES))
+        file.seek(size - format.trailer_bytes(file.read()))
+        file.truncate()
+        written = _write_messages(source, file, style, lambda entry: not known.has(entry), gate)
+        if written.messages:
+            written.messages += facts.get("messages", 0)
+            written.cwd, written.first_id = facts.get("cwd", ""), facts.get("first_id", "")
+            written.first = epoch_seconds(facts.get("first"))
+            written.last = max(last, written.last or last)
+            file.write(format.render_trailer(written.facts(source)).encode())
+    return written
+
+
+def _write_messages(
+    source: ArchiveSource,
+    file: BinaryIO,
+    style: format.ArchiveStyle,
+    is_new: Callable[[Entry], bool],
+    gate: Gate | None,
+) -> WrittenArchive:
+    """Write the messages, only of entries that are new."""
+    written = WrittenArchive(source.session_id)
+    with Opened(source.path) as descriptor:
+        reader = _reader(source, descriptor)
+        conversation = reader.conversation(descriptor, with_tools=style.with_tools)
+        entries = format.RememberedEntries(conversation, gate)
+        prompt = ""
+        for batch in format.batches(entries, is_new):
+            for message in batch:
+                for index, entry in enumerate(message):
+                    written.add(entry, is_new_message=index == 0)
+            said = format.said_in(batch, style)
+            prompt = prompt or next((one.text for one in said if one.speaker in format.ASKING), "")
+            file.write(format.rendered(said, style).encode("utf-8", "replace"))
+    rank, title = reader.title
+    written.is_named = bool(source.title) or rank >= USER_RANK
+    is_hidden = entries.has_forgotten and (gate is None or not gate.title((rank, title), "")[1])
+    if rank <= FIRST_PROMPT_RANK or not title or is_hidden:
+        title = shorten(
+            one_line(title_of(prompt)), PROMPT_TITLE_CHARACTERS
+        )  # already redacted: the cut cannot split a secret
+    written.title = shortened(source.title or title, format.TITLE_CHARACTERS) or "Conversation"
+    return written
+
+
+def _reader(source: ArchiveSource, descriptor: int) -> TranscriptReader:
+    owner = TitleOwner(source.session_id, descriptor)
+    return TranscriptReader(source.runtime, first_line(descriptor), decode_line, owner=owner)
+
+
+def _create(path: str) -> BinaryIO:
+    return os.fdopen(open_private(path, os.O_RDWR | os.O_TRUNC), "w+b", buffering=_CHUNK_BYTES)
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    while block := source.read(_CHUNK_BYTES):
+        target.write(block)
+
+
+def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> SessionManager:
+    """Return the pointers to the sessions of a host's groups. Raises DatabaseError."""
+
+    def archive(group: str, session_id: str, title: str) -> str | None:
+        return archive_group_session(layout.group(group), session_id, now(), title)
+
+    return SessionManager(layout.database, layout.group, archive, now)
+
+
+def archive_group_session(group: Group, session_id: str, now: float, title: str = "") -> str | None:
+    """Write or update the archive of a group's session, under `title` if given; return its path,
+    None if there is nothing to archive. `now` is in seconds since the epoch. Symlinks that the
+    agent may have made are not followed. Raises SessionMemoryError, OSError."""
+    privacy = Privacy(os.environ, group.memory_home)
+    with held(group) as place:
+        settle(place.conversations_dir, privacy)
+        source = ArchiveSource(
+            session_id, place.transcript(session_id), group.runtime, group.name, title
+        )
+        archive = archive_session(
+            source, place.conversations_dir, group.settings(), now, privacy=privacy
+        )
+    if archive and is_private_path(archive):
+        return private_path(group.conversations_dir, os.path.basename(archive))
+    return archive and f"{group.conversations_dir}/{os.path.basename(archive)}"

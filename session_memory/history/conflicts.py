@@ -1,0 +1,401 @@
+"""Conflicts between the live sessions of a repository, in different worktrees or on different
+branches, before the merge."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..awareness.activity.conflicts import keep
+from ..awareness.activity.session_edits import SessionEdit, edits_of
+from ..common.system.git import Worktree, find_worktree, head_of, is_commit
+from ..common.system.git_directories import GitDirectory, remove_leftovers
+from ..common.system.git_process import GitUnavailableError
+from ..common.text.format import one_line, shorten
+from ..common.text.sanitize import for_people, quotable
+from ..extras.team.conflicts import base_of, conflict_with, others_in
+from ..extras.team.postgres.rows import OthersFile
+from ..sessions.runtimes import all_runtimes
+from ..sessions.settings.homes import Home
+from ..sessions.settings.privacy import Privacy
+from ..sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
+from .git.branches import Branches, default_branch
+from .git.merges import Conflict, Merges
+
+LIVE_SECONDS = 24 * 3600.0
+MOST_SESSIONS = 40
+MOST_SIDES = 8  # of a repository, the latest
+SECONDS = 2.0  # for a repository
+NAME_CHARACTERS = 60  # of a session on another machine
+# between the times of a file and of the call that wrote it: some file systems count in them
+SLACK_SECONDS = 2.0
+_ENTRIES = 200  # of a session, for its directory and its edits
+
+
+class Side:
+    """A branch of the repository at `common_dir` with live sessions, the latest first: that of a
+    worktree, or one that no worktree of these is on (None)."""
+
+    def __init__(self, common_dir: str, worktree: Worktree | None, branch: str) -> None:
+        self.common_dir = common_dir
+        self.worktree = worktree
+        self.branch = branch
+        self.sessions: list[FoundSession] = []
+        self.edits: dict[str, list[SessionEdit]] = {}  # by the id of a session
+
+    @property
+    def root(self) -> str:
+        """The root of its worktree, '' without one."""
+        return self.worktree.root if self.worktree else ""
+
+    def author_of(self, path: str, lines: Sequence[str]) -> FoundSession | None:
+        """Return the session that provably wrote most of these lines of a file (relative to the
+        root): by edits that have them, else as the only one with edits of the file whose lines are
+        unknown. None if nothing proves it."""
+        whole = f"{self.root}/{path}"
+        edits = [
+            (session, edit)
+            for session in self.sessions
+            for edit in self.edits[session.id]
+            if edit.path == whole
+        ]
+        written, by_path = Counter[str](), dict[str, FoundSession]()
+        is_by_time = not any(map(str.strip, lines))
+        for session, edit in edits:
+            count = edit.count_written(lines)
+            written[session.id] += count or 0
+            if count is None:
+                by_path[session.id] = session
+                is_by_time = is_by_time or edit.is_command
+        for session in self.sessions:
+            if 2 * written[session.id] > sum(bool(line.strip()) for line in lines):
+                return session
+        if len(by_path) != 1 or (
+            is_by_time and not _is_last_written_by(whole, [edit for _, edit in edits])
+        ):
+            return None
+        return next(iter(by_path.values()))
+
+
+class Clash(NamedTuple):
+    """A file that would not merge, as one side sees it: its own side, the other, and the conflict
+    from its view; or so many `commits` of the default branch, which is then the `other_branch`,
+    touch what the own side changed; or the file that `team` changed on another machine. It is
+    certain if a merge says so. `texts` returns the lines of the file on both sides until the next
+    clash is asked for. Raises GitUnavailableError."""
+
+    own: Side
+    other: Side | None
+    conflict: Conflict
+    other_branch: str = ""
+    commits: int = 0
+    texts: Callable[[], tuple[list[str], list[str]]] = lambda: ([], [])
+    team: OthersFile | None = None
+    is_certain: bool = True
+
+    def as_kept(self, now: float) -> dict[str, Any]:
+        """Return it as `activity.conflicts` keeps it, judged since the time `now`; texts are
+        sanitized."""
+        own, other, conflict = self.own, self.other, self.conflict
+        author = other.author_of(conflict.path, self._lines_of_other()) if other else None
+        given = [
+            author.name if author else "",
+            author.runtime.TITLE if author else "",
+            self.other_branch,
+        ]
+        sessions = [one.id for one in other.sessions] if other else []
+        root = other.root if other else ""
+        path, name, runtime, branch = quotable([conflict.path, *given])
+        at = (
+            min(now, _changed_at(other, conflict.path, other.sessions[0].modified))
+            if other
+            else int(now)
+        )
+        if team := self.team:
+            title = next(
+                (one.TITLE for one in all_runtimes() if one.name == team.runtime), team.runtime
+            )
+            path, name, runtime, branch = quotable(
+                [
+                    conflict.path,
+                    shorten(team.title, NAME_CHARACTERS),
+                    f"{title}, {team.who}",
+                    team.branch,
+                ]
+            )
+            at, root, sessions = (
+                min(now, team.file.at / 1000),
+                team.who,
+                [team.session_id, f"{team.session}"],
+            )
+        pair = (conflict.path, own.root, root, self.other_branch, conflict.objects[1])
+        return {
+            "path": path,
+            "file": f"{own.root}/{conflict.path}",
+            "root": own.root,
+            "lines": conflict.lines,
+            "hunks": conflict.hunks,
+            "deleted_by": conflict.deleted_by,
+            "at": at,
+            "name": f'"{name}"' if name else "",
+            "runtime": runtime,
+            "branch": branch,
+            "commits": self.commits,
+            "is_certain": self.is_certain,
+            "sessions": sessions,
+            "key": _hashed(*pair, conflict.objects[0]),
+            "pair": _hashed(*pair),
+        }
+
+    def _lines_of_other(self) -> list[str]:
+        """Return the lines of the first hunk as the other side has them; [] if it has none, or git
+        cannot tell."""
+        first, last = self.conflict.lines[1]
+        try:
+            return self.texts()[1][first - 1 : last] if first else []
+        except GitUnavailableError:
+            return []
+
+
+def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
+    """Find the conflicts between the live sessions of a home and keep them for its prompts; return
+    how many. Raises SessionMemoryError, OSError."""
+    listed = live_sessions(path, environ, now)
+    conflicts = [clash.as_kept(now) for clash in find_conflicts(sides_of(listed, home.user_dir))]
+    privacy = Privacy(environ, home)
+    keep(
+        home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start))
+    )
+    return len(conflicts)
+
+
+def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> list[FoundSession]:
+    """Return the sessions of the last day of which all may be told, the latest first."""
+    bare = {
+        key: value
+        for key, value in environ.items()
+        if key not in {r.OWN_ID_VARIABLE for r in all_runtimes()}
+    }
+    try:
+        found = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
+    except UnknownSessionError:  # as in a home whose first session has just begun
+        return []
+    return [one for one in found if one.has_text]
+
+
+class Unjudged(NamedTuple):
+    """Two sides whose merge could not be tried, or not for all files (`paths`), and why; without
+    `other`, a side that was compared with none."""
+
+    own: Side
+    other: Side | None
+    paths: tuple[str, ...]
+    reason: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the sides: their branches, else their roots."""
+        return [side.branch or side.root for side in (self.own, self.other) if side]
+
+    @property
+    def line(self) -> str:
+        """The line about it for a person."""
+        paths = f" ({', '.join(self.paths)})" if self.paths else ""
+        return for_people(
+            one_line(f"Not judged: {' with '.join(self.names)}{paths}: {self.reason}")
+        )
+
+
+def find_conflicts(
+    sides: Iterable[Side], seconds: float = SECONDS, unjudged: list[Unjudged] | None = None
+) -> Iterator[Clash]:
+    """Yield what would not merge between the sides of each repository, from the view of each side
+    that has a worktree. What git cannot judge, in time or at all, is left out, and added to
+    `unjudged`."""
+    remove_leftovers()
+    repositories: dict[str, list[Side]] = {}
+    for side in sides:
+        repositories.setdefault(side.common_dir, []).append(side)
+    for common_dir, sides in repositories.items():
+        with GitDirectory() as directory:
+            merges = Merges(common_dir, Path(directory.path), seconds)
+            yield from _clashes(
+                sides[:MOST_SIDES], merges, common_dir, [] if unjudged is None else unjudged
+            )
+
+
+def _clashes(
+    sides: list[Side], merges: Merges, common_dir: str, unjudged: list[Unjudged]
+) -> Iterator[Clash]:
+    commits = _states(sides, merges, unjudged)
+    judged = [side for side in sides if id(side) in commits]
+    for one, other in combinations(judged, 2):
+        if one.root and one.root == other.root:
+            continue
+        try:
+            found = merges.conflicts(commits[id(one)], commits[id(other)])
+        except (GitUnavailableError, OSError) as error:
+            unjudged.append(Unjudged(one, other, (), str(error)))
+            continue
+        if merges.left_out:
+            reason = (
+                f"this clone is partial and lacks versions of them; {_fetching(one, other)} "
+                f"fetches these"
+            )
+            unjudged.append(Unjudged(one, other, tuple(merges.left_out), reason))
+        for conflict in found:
+            for own, its, seen in ((one, other, conflict), (other, one, _turned(conflict))):
+                if own.worktree:
+                    yield Clash(own, its, seen, its.branch, texts=partial(merges.texts, seen))
+    for side in judged:
+        yield from _with_others(side, commits[id(side)], merges)
+    try:
+        name, refs = default_branch(common_dir)
+        targets = {ref: merges.commit_of(common_dir, ref) for ref in refs}
+    except (GitUnavailableError, OSError):
+        return
+    for side in judged:
+        if side.worktree and side.branch != name:
+            yield from _behind(side, commits[id(side)], name, targets, merges)
+
+
+def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict[int, str]:
+    """Return the commits of the sides by their ids. Uncommitted files are in them if another side
+    changed these."""
+    heads: dict[int, tuple[str, set[str]]] = {}
+    commits: dict[int, str] = {}
+    for side in sides:
+        try:
+            heads[id(side)] = _head(side, merges)
+        except (GitUnavailableError, OSError) as error:
+            unjudged.append(Unjudged(side, None, (), str(error)))
+    for side in [side for side in sides if id(side) in heads]:
+        try:
+            commits[id(side)] = heads[id(side)][0]
+            if side.worktree:
+                others = [head for key, head in heads.items() if key != id(side)]
+                wanted = merges.wanted(side.worktree, others) | {
+                    path for path, _ in others_in(side)
+                }
+                commits[id(side)] = merges.state_of(side.worktree, wanted)
+        except (GitUnavailableError, OSError) as error:
+            del commits[id(side)]
+            unjudged.append(Unjudged(side, None, (), str(error)))
+    return commits
+
+
+def _head(side: Side, merges: Merges) -> tuple[str, set[str]]:
+    """Return the commit that a side is at, and its uncommitted files. Raises GitUnavailableError,
+    OSError."""
+    if side.worktree is None:
+        return merges.commit_of(side.common_dir, f"refs/heads/{side.branch}"), set()
+    head = merges.commit_of(side.worktree.git_dir, "HEAD")
+    return head, {change.path for change in merges.changes_of(side.worktree)}
+
+
+def _fetching(one: Side, other: Side) -> str:
+    """Return the command of git that fetches what a merge of two sides needs."""
+    return f"`git merge-tree {one.branch or 'HEAD'} {other.branch or 'HEAD'}`"
+
+
+def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
+    """Yield what would not merge with what others changed on their machines."""
+    try:
+        others = others_in(side) if side.worktree else []
+        base = base_of(merges, side.common_dir, commit) if others else ""
+        for path, theirs in others:
+            conflict, is_certain = conflict_with(merges, commit, base, path, theirs.file) or (
+                None,
+                True,
+            )
+            if conflict:
+                texts = partial(merges.texts, conflict)
+                yield Clash(
+                    side,
+                    None,
+                    conflict,
+                    theirs.branch,
+                    texts=texts,
+                    team=theirs,
+                    is_certain=is_certain,
+                )
+    except (GitUnavailableError, OSError):
+        return
+
+
+def _behind(
+    side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges
+) -> Iterator[Clash]:
+    """Yield the first file with commits of the default branch that touch what the sessions of a
+    side edited."""
+    edited = {edit.path for edits in side.edits.values() for edit in edits}
+    for target in targets.values():
+        try:
+            paths = [
+                path for path in merges.changed(commit, target) if f"{side.root}/{path}" in edited
+            ]
+            number = merges.commits_since(commit, target, paths) if paths else 0
+        except (GitUnavailableError, OSError):
+            continue
+        if number:
+            yield Clash(side, None, Conflict(paths[0], objects=(target, "")), name, number)
+            return
+
+
+def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
+    """Return the sides of the sessions, those of the latest first."""
+    branches, sides = Branches(user_dir), dict[tuple[str, str], Side]()
+    for one in listed:
+        try:
+            entries, _ = one.last_entries(_ENTRIES)
+        except Exception:  # any error affects only this session
+            continue
+        cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), one.start)
+        worktree = find_worktree(cwd, user_dir) if cwd else None
+        if worktree is None or not worktree.root:
+            continue
+        head = head_of(worktree.git_dir)
+        branch = "" if is_commit(head) else head
+        then = branches.checked_out(cwd, one.modified)
+        is_left = bool(then) and then != branch  # the worktree is on another branch since
+        key = (worktree.common_dir, then) if is_left else (worktree.root, "")
+        new = Side(worktree.common_dir, None if is_left else worktree, then if is_left else branch)
+        side = sides.setdefault(key, new)
+        side.sessions.append(one)
+        side.edits[one.id] = edits_of(
+            one.session, one.runtime, entries, one.gate, one.modified - LIVE_SECONDS
+        )
+    return list(sides.values())
+
+
+def _turned(conflict: Conflict) -> Conflict:
+    deleted = None if conflict.deleted_by is None else 1 - conflict.deleted_by
+    hunks = tuple((other, own) for own, other in conflict.hunks)
+    return Conflict(conflict.path, hunks, deleted, conflict.objects[::-1])
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _is_last_written_by(path: str, edits: Iterable[SessionEdit]) -> bool:
+    """Check by the file's time if one of these edits was the last to write it, and nothing unknown
+    did later."""
+    try:
+        at = os.lstat(path).st_mtime
+    except OSError:
+        return False
+    return any(edit.began - SLACK_SECONDS <= at <= edit.ended + SLACK_SECONDS for edit in edits)
+
+
+def _changed_at(side: Side, path: str, otherwise: float) -> float:
+    """Return when a file of a side was changed, in seconds since the epoch: by its time, else
+    `otherwise`."""
+    try:
+        return os.lstat(f"{side.root}/{path}").st_mtime if side.root else otherwise
+    except OSError:
+        return otherwise

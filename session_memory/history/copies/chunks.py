@@ -1,0 +1,128 @@
+"""Splits a file into chunks and packs each: the same text becomes the same chunk, in a file that
+grows and in a fork.
+
+A chunk ends behind a line whose checksum says so, not at a fixed offset (as in restic, borg and
+bup): a line that is added, or taken out, changes the chunk that it is in and no other. The
+session's own id, which a fork has replaced in each line, is left out of what is packed."""
+
+import zlib
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import read_at
+from ...common.system.json import decode_line, encode
+from ...common.system.zstd import DamagedFileError, compressed, decompressed_bytes
+from ...common.text.secrets import redact
+from ...sessions.transcripts.mirror import copies_of
+
+LEAST_BYTES = 128 * 1024
+MOST_BYTES = 1024 * 1024
+LONGEST_LINE = 8 * 1024 * 1024
+_CHECKSUM_BITS = 63  # one line of 64 may end a chunk
+_OWN_ID = b"\x00own id\x00"  # in no line of JSON
+_SUM_BYTES = 20
+_LEVEL = 6
+ZLIB, ZSTD = "zlib", "zstd"
+
+
+class LineTooLongError(SessionMemoryError):
+    """A line is too long to be redacted."""
+
+
+class DamagedChunkError(SessionMemoryError):
+    """A kept chunk is not what was put in."""
+
+
+def checksum(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_SUM_BYTES).digest()
+
+
+def chunks_of(
+    descriptor: int, start: int, end: int, own_id: bytes, *, is_cut: bool = True
+) -> Iterator[bytes]:
+    """Yield the bytes of `[start, end)` in chunks, fewer if the file ends earlier. A line longer
+    than LONGEST_LINE is cut if that `is_cut`, else LineTooLongError is raised."""
+    buffer = b""
+    while True:
+        size = _chunk_end(buffer, own_id)
+        if not size and len(buffer) >= LONGEST_LINE + MOST_BYTES:
+            if not is_cut:
+                raise LineTooLongError(f"a line is longer than {LONGEST_LINE // 1024 // 1024} MB")
+            size = LONGEST_LINE
+        if size:
+            yield buffer[:size]
+            buffer = buffer[size:]
+            continue
+        block = read_at(descriptor, start, min(end, start + MOST_BYTES))
+        start += len(block)
+        if not block:
+            break
+        buffer += block
+    if buffer:
+        yield buffer
+
+
+def _chunk_end(buffer: bytes, own_id: bytes) -> int:
+    """Return where the first chunk in `buffer` ends; 0 if that is not known yet."""
+    at = buffer.find(b"\n", LEAST_BYTES) + 1 if len(buffer) > LEAST_BYTES else 0
+    while at:
+        line = buffer[buffer.rfind(b"\n", 0, at - 1) + 1 : at]
+        if at >= MOST_BYTES or not zlib.crc32(line.replace(own_id, _OWN_ID)) & _CHECKSUM_BITS:
+            return at
+        at = buffer.find(b"\n", at) + 1
+    return 0
+
+
+def masked(chunk: bytes, own_id: bytes) -> tuple[bytes, bool]:
+    """Return a chunk without the id of its session, and whether `unmasked` has to put that back."""
+    found = chunk if _OWN_ID in chunk else chunk.replace(own_id, _OWN_ID)
+    return found, found != chunk
+
+
+def unmasked(content: bytes, own_id: bytes) -> bytes:
+    """Return the chunk that was masked."""
+    return content.replace(_OWN_ID, own_id)
+
+
+def redacted(chunk: bytes, path: str) -> bytes:
+    """Return a chunk of a file without secrets: of lines of JSON each by itself."""
+    if path.endswith(".jsonl"):
+        return b"\n".join([_redacted_line(line) for line in chunk.split(b"\n")])
+    return _redacted_text(chunk)
+
+
+def _redacted_line(line: bytes) -> bytes:
+    records, unreadable = decode_line(line)
+    if unreadable or not records:
+        return _redacted_text(line)
+    kept = copies_of(records, False)
+    return line if kept == records else b"".join([encode(record).encode() for record in kept])
+
+
+def _redacted_text(content: bytes) -> bytes:
+    return redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def packed(content: bytes) -> tuple[str, bytes]:
+    """Return how a chunk was compressed, and the result: by zstd if this Python can, else by
+    zlib."""
+    found = compressed(content)
+    return (ZLIB, zlib.compress(content, _LEVEL)) if found is None else (ZSTD, found)
+
+
+def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
+    """Return a chunk as it was. Raises DamagedChunkError, NoLibraryError."""
+    try:
+        found = (
+            zlib.decompress(content)
+            if how == ZLIB
+            else decompressed_bytes(content, LONGEST_LINE + MOST_BYTES)
+        )
+    except DamagedFileError as error:
+        raise DamagedChunkError(str(error)) from error
+    except zlib.error as error:
+        raise DamagedChunkError(f"damaged: {error}") from error
+    if checksum(found) != sum:
+        raise DamagedChunkError("damaged: it is not what was kept")
+    return found

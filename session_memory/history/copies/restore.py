@@ -1,0 +1,231 @@
+"""Puts a kept session back to where its runtime looks for it, and never over anything that is
+there.
+
+The transcript comes last: until it is there, the runtime has no such session, and what a killed
+process left is completed by the next. A file appears under its name only once it is whole."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import make_private_dir
+from ...sessions.confined_files import OutsideGroupError
+from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.backup import DAY_SECONDS
+from .chunks import DamagedChunkError
+from .pack import Gap, KeptFile, KeptSession, Pack
+
+_TEMPORARY = ".restoring"
+_BLOCK_BYTES = 1024 * 1024
+# of the time after which it is deleted that a restored session has been unused for at most
+_LAST_SHARE = 0.9
+_SHARE = 1 / 3  # and usually
+_NANOSECONDS = 1_000_000_000
+
+
+class StillThereError(SessionMemoryError):
+    """The runtime has the session that is to be restored."""
+
+
+class Restored(NamedTuple):
+    """The written files of a restored session, those that were there with another content, and
+    stay, and the damaged parts that are missing in the written ones."""
+
+    written: list[str]
+    others: list[str]
+    gaps: list[Gap]
+
+
+def restore(
+    pack: Pack,
+    session: KeptSession,
+    runtime: Runtime,
+    config_dir: str,
+    days: float | None,
+    environ: Mapping[str, str],
+) -> Restored:
+    """Put back a session and its sub-agents into the runtime's directory `config_dir`, which
+    deletes what was unused for `days` (None: nothing). Of a damaged transcript all other lines are
+    put back. Raises StillThereError, DamagedChunkError, SessionMemoryError, OSError."""
+    there = [
+        one.files[0].source
+        for one in runtime.backup.sessions(config_dir)
+        if one.session_id == session.session_id
+    ]
+    if any(map(os.path.lexists, there)):
+        raise StillThereError(
+            f"{runtime.TITLE} still has it", runtime.backup.resume_command(session.session_id, "")
+        )
+    done = Restored([], [], [])
+    for one in (*_sub_agents(pack, session, runtime), session):
+        files = pack.files(one.id)
+        for file in files:  # before anything is written
+            done.gaps.extend(_gaps(pack, one, file, runtime))
+        main, *beside = files
+        if runtime.backup.IS_PUT_BACK:
+            content = b"".join(pack.content(one, main))
+            runtime.backup.put_back(config_dir, one.session_id, one.cwd, content, environ)
+            done.written.append(f"{config_dir}/{main.path}")
+            continue
+        for file in (*beside, main):
+            path = f"{config_dir}/{file.path}"
+            if one.home:
+                _check_no_links(config_dir, path)
+            seconds = spared_time(
+                file.modified / _NANOSECONDS, days, _newest_beside(runtime, path), time.time()
+            )
+            if _put(
+                path,
+                lambda one=one, file=file: pack.content(one, file, []),  # type: ignore[misc]
+                runtime,
+                seconds,
+                file,
+            ):
+                done.written.append(path)
+            else:
+                done.others.append(path)
+    return done
+
+
+def spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:
+    """Return when a restored session counts as used last, if that was `last`, all in seconds since
+    the epoch: late enough for the next cleanups to spare it, but before the `newest` of the
+    sessions beside it, which the runtime would continue."""
+    if days is None or last > now - days * DAY_SECONDS * _SHARE:
+        return last
+    wanted = now - days * DAY_SECONDS * _SHARE
+    if newest is not None:
+        wanted = min(wanted, newest - 1)
+    return max(wanted, now - days * DAY_SECONDS * _LAST_SHARE)
+
+
+def _sub_agents(pack: Pack, session: KeptSession, runtime: Runtime) -> Iterator[KeptSession]:
+    """Yield the sessions of its sub-agents that the runtime has deleted too, if they have sessions
+    of their own."""
+    if not runtime.backup.HAS_SUB_AGENT_SESSIONS:
+        return
+    for one in pack.sessions():
+        is_near = (one.home, one.runtime, one.config_dir) == (
+            session.home,
+            session.runtime,
+            session.config_dir,
+        )
+        if is_near and one.gone_at is not None and not one.is_earlier and one.id != session.id:
+            for file in pack.files(one.id)[:1]:
+                head = next(pack.content(one, file), b"")
+                if runtime.backup.parent_in(head) == session.session_id:
+                    yield one
+
+
+def _newest_beside(runtime: Runtime, path: str) -> float | None:
+    """Return when the latest of the transcripts in the same folder was used."""
+    folder, times = os.path.dirname(path), []
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name.endswith((".jsonl", ".json")) and not name.startswith("."):
+                with suppress(OSError):
+                    times.append(runtime.backup.last_used(f"{folder}/{name}"))
+    return max(times, default=None)
+
+
+def _check_no_links(config_dir: str, path: str) -> None:
+    """Raise OutsideGroupError if a symlink leads out of the directory of a group, whose agent may
+    have put it there."""
+    real, folder = os.path.realpath(config_dir), os.path.dirname(path)
+    if os.path.realpath(folder) != os.path.normpath(real + folder.removeprefix(config_dir)):
+        raise OutsideGroupError(
+            f"{folder}: a symlink is on the way", "put a directory in its place"
+        )
+
+
+def _put(
+    path: str,
+    content: Callable[[], Iterator[bytes]],
+    runtime: Runtime,
+    seconds: float,
+    file: KeptFile,
+) -> bool:
+    """Write a file that is not there; return False if one is there that is not the same. Raises
+    OSError."""
+    folder, name = os.path.split(path)
+    temporary = f"{folder}/.{name}{_TEMPORARY}"
+    _remove_unfinished(path, temporary)
+    if os.path.lexists(path):
+        return _is_same(path, content)
+    make_private_dir(folder)
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)  # of a process that was killed
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as written:
+            for block in content():
+                written.write(block)
+            written.write(runtime.backup.ending(path, seconds))
+            written.flush()
+            os.fsync(written.fileno())
+        os.utime(temporary, (seconds, seconds))
+        _link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+    return True
+
+
+def _gaps(pack: Pack, session: KeptSession, file: KeptFile, runtime: Runtime) -> list[Gap]:
+    """Return the damaged parts of a file of lines. Raises DamagedChunkError for any other file that
+    has one."""
+    gaps: list[Gap] = []
+    readable = sum(map(len, pack.content(session, file, gaps)))
+    if gaps and (not readable or runtime.backup.IS_PUT_BACK or not file.path.endswith(".jsonl")):
+        part = f"bytes {gaps[0].start:,} to {gaps[0].end:,}"
+        hint = (
+            "nothing was restored: a part of this kind of file is of no use; session-memory "
+            "show has the text"
+        )
+        raise DamagedChunkError(f"{file.path} of {session.session_id} is damaged: {part}", hint)
+    return gaps
+
+
+def _link(temporary: str, path: str) -> None:
+    """Give a finished file its name. Raises FileExistsError if there is a file of that name by now,
+    OSError."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # FAT and some FUSE file systems have no hard links
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        with (
+            open(temporary, "rb") as finished,
+            os.fdopen(os.open(path, flags, 0o600), "wb") as written,
+        ):
+            shutil.copyfileobj(finished, written)
+            written.flush()
+            os.fsync(written.fileno())
+        shutil.copystat(temporary, path)
+
+
+def _remove_unfinished(path: str, temporary: str) -> None:
+    """Remove the beginning of a file that a killed process was copying from the finished one."""
+    with suppress(OSError):
+        if os.path.islink(path) or not 0 <= os.path.getsize(path) < os.path.getsize(temporary):
+            return
+        with open(path, "rb") as beginning, open(temporary, "rb") as finished:
+            while block := beginning.read(_BLOCK_BYTES):
+                if finished.read(len(block)) != block:
+                    return
+        os.unlink(path)
+
+
+def _is_same(path: str, content: Callable[[], Iterator[bytes]]) -> bool:
+    """Check if a file begins with all of `content`, as one does that was restored before."""
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as there:
+        return all(there.read(len(block)) == block for block in content())

@@ -1,0 +1,386 @@
+"""Costs of sessions, from the usage in their transcripts, read on demand.
+
+Each answer counts once, however many records and forks repeat it; a sub-agent's answer counts for
+its session. Only sessions that the store shows to the caller count, so rules apply here too.
+"""
+
+import marshal
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from ..common.system.files import Closing, open_regular
+from ..common.system.quick_json import decode_line
+from ..common.text.sanitize import for_prompt
+from ..common.text.timestamps import local_time
+from ..sessions.confined_files import OutsideGroupError, open_inside
+from ..sessions.runtimes import Runtime, all_runtimes
+from ..sessions.runtimes.detection import runtime_of
+from ..sessions.runtimes.records import USAGE, Branch
+from ..sessions.transcripts.lines import first_line, lines_forward
+from ..sessions.transcripts.usage import ModelUsage
+from .prices import Prices, cost
+from .store.ingest.sources import SourceDirectory, SourceFile
+from .store.location import StoreLocation
+from .store.sqlite.engine import SqliteStore
+from .store.sqlite.queue import StoredQueue
+from .store.sqlite.queue_database import day_of
+from .store.values import Conversation, Filter, Usage
+
+EVERY = 10**9  # conversations
+_Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
+
+# The price of writing tokens to a cache, as a multiple of reading them uncached.
+WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
+SEARCH_DOLLARS = 0.01  # for a search on the web by Anthropic's tool: 10 dollars a thousand
+
+
+class Expense(NamedTuple):
+    """One answer's usage, session, time (milliseconds since the epoch) and dollars, None if
+    unknown."""
+
+    session: Conversation
+    at: int | None
+    usage: ModelUsage
+    dollars: float | None
+
+
+class SessionFiles:
+    """The transcripts of the conversations that fit a filter, whatever their time, and those that
+    they may be forks of; the oldest name first, so that a fork follows its origin. Also of their
+    sub-agents in shared folders. `missing` counts the sessions without a transcript."""
+
+    def __init__(
+        self, watched: Sequence[SourceDirectory], store: SqliteStore, filter: Filter
+    ) -> None:
+        self._filter = filter
+        at_any_time = filter._replace(since=None, until=None, limit=EVERY)
+        self.conversations = conversations = store.conversations(at_any_time)
+        self._shown = {(one.home, one.source_file) for one in conversations}
+        if conversations and (filter.session or filter.project or filter.directories):
+            runtimes = {one.runtime for one in conversations}
+            every = store.conversations(
+                at_any_time._replace(session="", project="", directories=())
+            )
+            conversations = [one for one in every if one.runtime in runtimes]
+        wanted = {(one.home, one.source_file): one for one in conversations}
+        found: dict[tuple[str, str], SourceFile] = {}
+        others: list[SourceFile] = []
+        without_folders = {one.name for one in all_runtimes() if not one.HAS_PROJECT_FOLDERS}
+        sessions = {
+            (one.home, one.session_id): one
+            for one in conversations
+            if one.runtime in without_folders
+        }
+        for directory in watched:
+            if directory.is_expected():
+                for file in directory.files([]):
+                    key = directory.home, file.key
+                    if key in wanted:
+                        found.setdefault(key, file)
+                    else:
+                        others.append(file)
+        self.missing = len(self._shown - found.keys())
+        both = [(file, wanted[key]) for key, file in found.items()]
+        both += _sub_agents_of(sessions, others) if sessions else []
+        self.files = sorted(both, key=lambda one: os.path.basename(one[0].key))
+
+    @property
+    def recent(self) -> list[tuple[SourceFile, Conversation]]:
+        """Return the files that may contain answers of the queried time, each with a conversation
+        of its session."""
+        since = self._filter.since
+        return [one for one in self.files if since is None or one[0].modified >= since]
+
+    @property
+    def shown(self) -> list[SourceFile]:
+        """Return the recent files of the queried sessions alone."""
+        return [file for file, _ in self.recent if (file.directory.home, file.key) in self._shown]
+
+    def shows(self, expense: Expense) -> bool:
+        """Return whether an answer is of the queried sessions and time."""
+        if (expense.session.home, expense.session.source_file) not in self._shown:
+            return False
+        at, since, until = expense.at, self._filter.since, self._filter.until
+        if since is None and until is None:
+            return True
+        return at is not None and (since or 0) <= at and (until is None or at <= until)
+
+
+class KnownAnswers:
+    """Cache of the answers in unchanged files, for a long-running program. Bytes take a quarter of
+    the memory."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
+
+    def of(self, runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
+        """Return the answers in a file."""
+        status = os.fstat(descriptor)
+        file, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
+        known = self._known.get(file)
+        if known is None or known[0] != stamp:
+            known = (
+                stamp,
+                marshal.dumps([(*usage, at) for _, usage, at in _answers_in(runtime, descriptor)]),
+            )
+            self._known[file] = known
+        for *usage, at in marshal.loads(known[1]):
+            yield runtime, ModelUsage._make(usage), at
+
+
+def expenses(
+    files: Sequence[tuple[SourceFile, Conversation]],
+    prices: Prices,
+    advance: Callable[[str, int], None],
+    known_answers: KnownAnswers | None = None,
+) -> Iterator[Expense]:
+    """Yield the expense of each answer in readable `files`. Calls `advance` with each file and its
+    size."""
+    read = known_answers.of if known_answers else _answers_in
+    known: set[tuple[str, str]] = set()
+    copies: list[tuple[tuple[str, str], Expense]] = []
+    for file, session in files:
+        for runtime, usage, at in _answers_of(file, read):
+            expense = Expense(session, at, usage, price_of(usage, prices))
+            key = runtime.name, usage.id
+            if usage.is_copy:
+                copies.append((key, expense))
+            elif not usage.id or key not in known:
+                known.add(key)
+                yield expense
+        advance(file.path, file.size)
+    for key, expense in copies:  # of files that no longer exist
+        if key not in known:
+            known.add(key)
+            yield expense
+
+
+def price_of(usage: ModelUsage, prices: Prices) -> float | None:
+    """Return an answer's cost in dollars: as its runtime reports it, else by the model's price;
+    None without one."""
+    if usage.dollars is not None:
+        return usage.dollars
+    plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
+    written = cost(Usage(usage.written, 0, 0, usage.model), prices)
+    for_an_hour = cost(Usage(usage.written_for_an_hour, 0, 0, usage.model), prices)
+    if plain is None or written is None or for_an_hour is None:
+        return None
+    return (
+        plain
+        + WRITTEN * written
+        + WRITTEN_FOR_AN_HOUR * for_an_hour
+        + SEARCH_DOLLARS * usage.searches
+    )
+
+
+def _sub_agents_of(
+    sessions: dict[tuple[str, str], Conversation], others: Iterable[SourceFile]
+) -> Iterator[tuple[SourceFile, Conversation]]:
+    """Yield the files of `others` that belong to (nested) sub-agents of `sessions`, by home and
+    id."""
+    found: dict[tuple[str, str], tuple[SourceFile, str]] = {}
+    for _, files in groupby(others, lambda file: file.directory):
+        for file in files:
+            runtime, parent = _sub_agent_in(file)
+            # they lie beside their session's: already found
+            if runtime and runtime.HAS_PROJECT_FOLDERS:
+                break
+            if runtime and parent:
+                found[file.directory.home, runtime.session_id_of(file.plain_path)] = file, parent
+    for (home, own), (file, parent) in found.items():
+        seen = {own}
+        while (home, parent) in found and parent not in seen:
+            seen.add(parent)
+            parent = found[home, parent][1]
+        if (home, parent) in sessions:
+            yield file, sessions[home, parent]
+
+
+def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
+    """Return the runtime of a transcript and, for a sub-agent's, the id of the session that it
+    names as its own."""
+    try:
+        with Closing(file.open()) as descriptor:
+            runtime = runtime_of(descriptor)
+            branch = runtime.records.open_transcript(first_line(descriptor)) if runtime else None
+            return runtime, branch.of_session if branch else ""
+    except (OSError, OutsideGroupError):
+        return None, ""
+
+
+def _answers_of(
+    file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]
+) -> Iterator[_Answer]:
+    """Yield the answers in a transcript and in those of its sub-agents, each with its time."""
+    runtime, confined_to = None, file.directory.confined_to
+    # answers read before it fails count
+    with suppress(OSError, OutsideGroupError), Closing(file.open()) as descriptor:
+        runtime = runtime_of(descriptor)
+        yield from read(runtime, descriptor) if runtime else ()
+    for path in runtime.sub_agents(file.path) if runtime else ():
+        with suppress(OSError, OutsideGroupError):
+            if runtime and path != file.path:  # which is read already
+                with Closing(
+                    open_inside(confined_to, path) if confined_to else open_regular(path)
+                ) as descriptor:
+                    yield from read(runtime, descriptor)
+
+
+def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
+    for _, usage, at in answers_in(runtime, descriptor):
+        yield runtime, usage, at
+
+
+def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUsage, int | None]]:
+    """Yield the answers in one file, each with the offset of its first record and its time. Of
+    several records of one answer, the one with the most tokens counts: earlier ones may have been
+    written while it was streaming."""
+    records = runtime.records
+    counts = _Counts(records.open_transcript(first_line(descriptor)))
+    for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
+        if not records.prefilter(line, USAGE):
+            continue
+        for number, record in enumerate(decode_line(line)[0]):
+            events = records.events(record, offset, USAGE) if isinstance(record, dict) else []
+            usages = [event for event in events if isinstance(event, ModelUsage)]
+            at = records.time(record) if usages else None
+            for place, usage in enumerate(usages):
+                counts.add(usage, offset, (offset, number, place), at)
+    yield from counts.answers.values()
+
+
+class _Counts:
+    """The answers in one file; `branch` knows which of its records count."""
+
+    def __init__(self, branch: Branch | None) -> None:
+        self.answers: dict[object, tuple[int, ModelUsage, int | None]] = {}
+        self._branch = branch
+        self._model = ""
+        self._turn = ""
+        self._total: int | None = None
+        self._sums = (0, 0, 0)
+
+    def add(self, usage: ModelUsage, offset: int, place: object, at: float | None) -> None:
+        """Add what a record at `offset` says, unless it repeats the one before or was copied
+        without an id."""
+        self._model = usage.model or self._model
+        if usage.is_sum:
+            usage = self._difference(usage)
+        if not usage.tokens and not usage.searches:
+            self._turn = usage.id if usage.running_total is None else self._turn
+            return
+        if usage.running_total is not None and usage.running_total == self._total:
+            return
+        self._total = usage.running_total
+        # a copy has the same, whenever it was written
+        if usage.running_total is not None and self._turn:
+            usage = usage._replace(id=f"{self._turn} {usage.running_total}")
+        if self._branch is not None and at is not None and self._branch.is_copied(at):
+            # nothing tells which answer of the other session it is
+            if not self._branch.copies_keep_ids:
+                return
+            usage = usage._replace(is_copy=True)
+        key = usage.id or place
+        first = self.answers.get(key)
+        if first is None or usage.tokens > first[1].tokens:
+            begun = first[0] if first else offset
+            moment = first[2] if first else None if at is None else round(at * 1000)
+            self.answers[key] = begun, usage._replace(model=usage.model or self._model), moment
+
+    def _difference(self, usage: ModelUsage) -> ModelUsage:
+        """Return the tokens since the record before, for sums; a smaller sum begins anew."""
+        sums = (usage.input, usage.output, usage.cached)
+        before = (
+            self._sums if all(now >= then for now, then in zip(sums, self._sums)) else (0, 0, 0)
+        )
+        self._sums = sums
+        new_input, output, cached = (now - then for now, then in zip(sums, before))
+        return usage._replace(input=new_input, output=output, cached=cached)
+
+
+BY = ("day", "project", "session", "model", "runtime")
+
+
+@dataclass
+class CostSum:
+    """The sum of several answers. `unpriced` are models without a price; `dollars` is None if all
+    are."""
+
+    name: str = ""
+    title: str = ""
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    written: int = 0
+    dollars: float | None = None
+    unpriced: set[str] = field(default_factory=set)
+
+    @property
+    def cache_hits(self) -> float | None:
+        """Return the share of the tokens read that came from a cache; None if none were read."""
+        read = self.input + self.cached + self.written
+        return self.cached / read if read else None
+
+    def add(self, expense: Expense) -> None:
+        """Add an answer."""
+        usage = expense.usage
+        self.input += usage.input
+        self.output += usage.output
+        self.cached += usage.cached
+        self.written += usage.written + usage.written_for_an_hour
+        if expense.dollars is None:
+            self.unpriced.add(usage.model)
+        else:
+            self.dollars = (self.dollars or 0.0) + expense.dollars
+
+
+def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
+    """Return the total, and the sums by each requested key of BY: days (local time) from the
+    latest, everything else from the most expensive. Does not keep the expenses in memory."""
+    total = CostSum()
+    sums: list[dict[str, CostSum]] = [{} for _ in by]
+    for expense in found:
+        total.add(expense)
+        for kind, known in zip(by, sums):
+            name = name_of(expense, kind)
+            if name not in known:
+                known[name] = CostSum(name, expense.session.title if kind == "session" else "")
+            known[name].add(expense)
+    return total, [_in_order(known.values(), kind) for kind, known in zip(by, sums)]
+
+
+def name_of(expense: Expense, kind: str) -> str:
+    """Return the day, project, session, model or runtime of an answer, by a word of BY; '' if it is
+    unknown."""
+    if kind == "day":
+        return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
+    if kind == "model":
+        return expense.usage.model
+    if kind == "runtime":
+        return expense.session.runtime
+    return expense.session.cwd if kind == "project" else expense.session.session_id
+
+
+def _in_order(sums: Iterable[CostSum], kind: str) -> list[CostSum]:
+    if kind == "day":
+        return sorted(sums, key=lambda one: one.name, reverse=True)
+    return sorted(sums, key=lambda one: (-(one.dollars or 0.0), -one.input - one.output, one.name))
+
+
+def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list[CostSum]:
+    """Return our strategies' expenses in the queried days (UTC), by model."""
+    since = day_of(wanted.since) if wanted.since is not None else ""
+    until = day_of(wanted.until) if wanted.until is not None else "9"
+    with closing(StoredQueue(location.database)) as queue:
+        spent = queue.accounts.by_model(since, until)
+    found = []
+    for usage in spent:
+        dollars = cost(usage, prices)
+        tokens = usage.input_tokens, usage.output_tokens, usage.cached_tokens, 0
+        unpriced = {usage.model} if dollars is None else set()
+        found.append(CostSum(for_prompt(usage.model), "", *tokens, dollars, unpriced))
+    return found

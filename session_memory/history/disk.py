@@ -1,0 +1,75 @@
+"""Disk space that the data takes, by kind, and the limit that a person sets for all of it."""
+
+import os
+from collections.abc import Iterator
+
+from ..common.system.terminal import byte_size
+from ..sessions.settings.homes import private_beside
+from .copies.pack import pack_path
+from .store.location import StoreLocation
+
+KEPT = "kept transcripts"
+
+
+def disk_usage(location: StoreLocation) -> dict[str, int]:
+    """Return the bytes on the disk by kind of data. Copies are made of sessions that a runtime
+    keeps in other forms."""
+    home = location.home
+    kinds = {
+        pack_path(location.database): KEPT,
+        os.path.dirname(location.database): "database",
+        home.conversations_dir: "archives",
+        private_beside(home.conversations_dir): "archives",
+        home.memories_dir: "memories",
+        private_beside(home.memories_dir): "memories",
+        home.state_dir: "state",
+        home.memory_dir: "copies",
+    }
+    usage = dict.fromkeys(kinds.values(), 0)
+    for root in kinds:
+        # else it is counted with that one
+        if not any(root.startswith(f"{other}/") for other in kinds):
+            for path, size in _sizes(root):
+                usage[next(kind for start, kind in kinds.items() if path.startswith(start))] += size
+    return usage
+
+
+def size_line(usage: dict[str, int], limit: int) -> str:
+    """Return the sizes of all kinds, and of everything together."""
+    kinds = ", ".join(f"{kind} {byte_size(size)}" for kind, size in usage.items() if size)
+    allowed = f" of {byte_size(limit)}" if limit else ""
+    return f"{byte_size(sum(usage.values()))}{allowed}" + (f": {kinds}" if kinds else "")
+
+
+def over_limit(usage: dict[str, int], limit: int) -> str:
+    """Return the problem if the data takes more than `limit` bytes (0 for any number); '' if it
+    does not."""
+    total = sum(usage.values())
+    if not limit or total <= limit:
+        return ""
+    return (
+        f"the data takes {byte_size(total - limit)} more than disk_bytes allows. Nothing that "
+        f"exists only here is "
+        "deleted without asking: session-memory forget --before DATE lists it first; "
+        f"or allow more: session-memory config disk_bytes {2 * total}"
+    )
+
+
+def room_for_kept(location: StoreLocation, limit: int) -> int | None:
+    """Return how many bytes kept transcripts may take beside all other data; None for any
+    number."""
+    if not limit:
+        return None
+    usage = disk_usage(location)
+    return max(0, limit - sum(usage.values()) + usage[KEPT])
+
+
+def _sizes(root: str) -> Iterator[tuple[str, int]]:
+    """Yield the path and size of each file below the directory `root`."""
+    for directory, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(directory, name)
+            try:
+                yield path, os.lstat(path).st_size
+            except OSError:  # deleted meanwhile
+                continue

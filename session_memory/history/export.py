@@ -1,0 +1,243 @@
+"""Export conversations as Markdown or JSON (extras/page/export.py: as HTML) as a stream: only part of a
+conversation is in memory. Pure. docs/inside/store.md documents the JSON."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from ..common.text.format import counted, one_line
+from ..common.text.markdown import escape
+from ..common.text.sanitize import for_people, for_storage, name_for_people
+from ..common.text.timestamps import iso_time, local_time
+from ..sessions.settings.sections import Filtering
+from .archives.format import TOOL, ArchivedMessage, asked, in_batches, render_messages
+from .filtering import filtered_entry
+from .store.values import TOOL_ROLE, Conversation, StoredEntry
+
+JSON_VERSION = 1
+ASSISTANT = "Assistant"
+WITHHELD = "[the rules in config.yaml hide the text]"
+_BACKTICKS = re.compile("`+")
+
+
+class ExportHead(NamedTuple):
+    """The time of an export in milliseconds since the epoch, if it is `full`, and the `title` of
+    its one session, '' for several."""
+
+    now: int
+    full: bool
+    title: str
+
+
+class Exported(NamedTuple):
+    """A conversation to export; unless it `is_told`, its items must not be shown, and there are
+    none."""
+
+    conversation: Conversation
+    is_told: bool
+    batches: Iterator[list[StoredEntry]]
+
+
+Form = Callable[[Iterable[Exported], ExportHead], Iterator[str]]
+
+
+def export(
+    form: Form,
+    conversations: Iterable[Conversation],
+    entries: Callable[[int], Iterator[StoredEntry]],
+    now: int,
+    *,
+    full: bool,
+    title: str = "",
+) -> Iterator[str]:
+    """Yield the export of conversations. `entries` returns a conversation's items by its id:
+    messages and, if `full`, tool calls with their outcome. `title` is the session's, if all
+    conversations are of one."""
+    return form(_exported(conversations, entries, full), ExportHead(now, full, for_people(title)))
+
+
+def _exported(
+    conversations: Iterable[Conversation],
+    entries: Callable[[int], Iterator[StoredEntry]],
+    full: bool,
+) -> Iterator[Exported]:
+    for conversation in conversations:
+        items = entries(conversation.id)
+        first = next(items, None)
+        safe = conversation._replace(
+            session_id=name_for_people(conversation.session_id),
+            title=for_people(conversation.title),
+            cwd=for_people(conversation.cwd),
+        )
+        wanted = (
+            one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE
+        )
+        batches = in_batches(map(_redacted, _joined(wanted)), lambda one: len(one.text))
+        yield Exported(safe, first is not None, batches)
+
+
+def _redacted(item: StoredEntry) -> StoredEntry:
+    """Return an item by the rules of now: one may be new since it was stored."""
+    return item._replace(text=for_storage(item.text), error=for_storage(item.error))
+
+
+def _joined(items: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
+    """Yield the items, joining consecutive texts of one API message."""
+    last: StoredEntry | None = None
+    for item in items:
+        if (
+            last
+            and item.message
+            and (item.message, item.role) == (last.message, last.role)
+            and item.role != TOOL_ROLE
+        ):
+            last = last._replace(text=f"{last.text}\n\n{item.text}")
+            continue
+        if last:
+            yield last
+        last = item
+    if last:
+        yield last
+
+
+def _outcome(item: StoredEntry) -> str:
+    """Return `ok, 3 lines`, `error: 3 failed`; '' if unknown."""
+    if item.outcome == "error":
+        return f"error: {one_line(item.error)}" if item.error else "error"
+    if item.outcome and item.result_lines:
+        return f"{item.outcome}, {counted(item.result_lines, 'line')}"
+    return item.outcome
+
+
+def title_of(conversation: Conversation) -> str:
+    return one_line(conversation.title) or f"Conversation {conversation.id}"
+
+
+def facts_of(conversation: Conversation) -> dict[str, str]:
+    """Return a conversation's known properties, by their labels for people."""
+    times = [
+        at for at in (conversation.first_message_at, conversation.last_message_at) if at is not None
+    ]
+    return {
+        "Session": f"{conversation.session_id} ({conversation.runtime})",
+        "Directory": one_line(conversation.cwd) or "-",
+        "Time": " to ".join(dict.fromkeys(local_time(at / 1000) for at in times)) or "-",
+        "Messages": f"{conversation.entry_count:,}",
+    }
+
+
+def as_markdown(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+    """Yield each conversation under its own heading, with messages as in archives."""
+    for conversation, is_told, batches in found:
+        facts = {
+            name: escape(fact) if "`" in fact else f"`{fact}`"
+            for name, fact in facts_of(conversation).items()
+        }
+        listed = "\n".join([f"- {name}: {fact}" for name, fact in facts.items()])
+        withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
+        yield f"# {escape(title_of(conversation))}\n\n{listed}\n\n---\n{withheld}"
+        for items in batches:
+            yield "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
+        yield "\n"
+
+
+def _message(item: StoredEntry) -> ArchivedMessage:
+    at = None if item.timestamp is None else item.timestamp / 1000
+    if item.role == TOOL_ROLE:
+        return ArchivedMessage(TOOL, _tool_text(item), at)
+    speaker, text = asked(item.text) if item.role == "user" else (ASSISTANT, item.text)
+    return ArchivedMessage(speaker, text.strip(), at)
+
+
+def _tool_text(item: StoredEntry) -> str:
+    """Return a tool call: the tool's name, its argument as code, and the outcome."""
+    argument = item.text.strip("\n")
+    longest = max(map(len, _BACKTICKS.findall(argument)), default=0)
+    outcome = _outcome(item)
+    if "\n" in argument or longest:
+        fence = "`" * max(3, longest + 1)
+        return "\n\n".join(
+            [item.tool, f"{fence}\n{argument}\n{fence}", *([outcome] if outcome else [])]
+        )
+    shown = f"{item.tool} `{argument}`" if argument.strip() else item.tool
+    return f"{shown}: {outcome}" if outcome else shown
+
+
+def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+    """Yield one JSON object; each conversation, and each item, begins a line."""
+    about = {
+        "format": "session-memory export",
+        "version": JSON_VERSION,
+        "exported_at": _iso(head.now),
+    }
+    yield f'{_opened({**about, "full": head.full})}, "conversations": ['
+    for number, (conversation, is_told, batches) in enumerate(found):
+        facts = {
+            "id": conversation.id,
+            "session_id": conversation.session_id,
+            "runtime": conversation.runtime,
+            "group_name": conversation.home,
+            "title": conversation.title,
+            "directory": conversation.cwd,
+            "started_at": _iso(conversation.first_message_at),
+            "ended_at": _iso(conversation.last_message_at),
+            "messages": conversation.entry_count,
+            "status": conversation.status,
+            "is_told": is_told,
+        }
+        yield f'{"," if number else ""}\n{_opened(facts)}, "items": ['
+        separator = ""
+        for items in batches:
+            yield separator + ",".join(
+                [f"\n{json.dumps(_item(one), ensure_ascii=False)}" for one in items]
+            )
+            separator = ","
+        yield "\n]}"
+    yield "\n]}\n"
+
+
+def as_filtered(found: Iterable[Exported], head: ExportHead, filtering: Filtering) -> Iterator[str]:
+    """Yield what a model reads of each conversation, as the settings have it."""
+    for conversation, is_told, batches in found:
+        withheld = "" if is_told else f"{WITHHELD}\n"
+        yield f"# {title_of(conversation)}\n\n{withheld}"
+        for items in batches:
+            yield "".join(
+                [f"{line}\n" for one in items if (line := filtered_entry(one, filtering))]
+            )
+        yield "\n"
+
+
+def _opened(value: dict[str, Any]) -> str:
+    """Return an object as JSON without its last brace."""
+    return json.dumps(value, ensure_ascii=False)[:-1]
+
+
+def _item(item: StoredEntry) -> dict[str, Any]:
+    common = {
+        "number": item.number,
+        "role": item.role,
+        "time": _iso(item.timestamp),
+        "directory": item.cwd,
+    }
+    if item.role != TOOL_ROLE:
+        return {**common, "text": item.text}
+    return {
+        **common,
+        "tool": item.tool,
+        "kind": item.kind,
+        "argument": item.text,
+        "outcome": item.outcome or None,
+        "error": item.error or None,
+        "result_characters": item.result_size,
+        "result_lines": item.result_lines,
+    }
+
+
+def _iso(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else iso_time(milliseconds / 1000)
+
+
+FORMATS: dict[str, Form] = {"markdown": as_markdown, "json": as_json}

@@ -1,0 +1,187 @@
+"""Filter a conversation for a model (messages in full, tool calls as one line each), and split it
+into chunks. Pure.
+
+One or more lines per entry:
+
+    User: Why does the build fail?
+    Assistant: A dependency is missing.
+    Action: Bash(npm install) -> ok, 12 lines, 480 B
+    Action: Read(src/app.ts) -> file read, 2,134 lines, 48 KB
+    Action: Edit(src/app.ts) -> error: String to replace not found in file
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ..common.text.format import one_line, shorten
+from ..sessions.settings.sections import Filtering
+from .store.values import StoredEntry
+from .token_budget import estimated_tokens, longest_within
+
+GOES_ON = "[goes on]"
+WENT_ON = "[went on]"
+_OK_WORDS = {"read": "file read", "edit": "file changed"}
+_SPEAKERS = {"user": "User", "assistant": "Assistant"}
+
+
+class Chunk(NamedTuple):
+    """Filtered text of an exchange or of a part of it. `exchange` and `part` count from 0,
+    `first_item` and `last_item` are ids of entries, `timestamp` is the first known time in it or
+    None."""
+
+    text: str
+    tokens: int
+    exchange: int
+    part: int
+    first_item: int
+    last_item: int
+    timestamp: int | None
+
+
+def filtered(entries: Iterable[StoredEntry], filtering: Filtering) -> str:
+    """Return the lines of `entries`; '' if filtering leaves nothing."""
+    return "\n".join([line for entry in entries if (line := filtered_entry(entry, filtering))])
+
+
+def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
+    """Return the lines of one entry or tool call; '' for nothing."""
+    if entry.role == "tool":
+        return _action(entry, filtering) if filtering.keep_tool_structure else ""
+    is_kept = (
+        filtering.keep_user_messages if entry.role == "user" else filtering.keep_agent_responses
+    )
+    return f"{_SPEAKERS[entry.role]}: {entry.text}" if is_kept and entry.text else ""
+
+
+def is_command(text: str) -> bool:
+    """Return whether a text is a runtime's own command (`/clear`, `/model opus`), unlike
+    `/etc/hosts is empty`."""
+    word, _, rest = text.strip().partition(" ")
+    return (
+        word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 2
+    )
+
+
+def relative_path(path: str, cwd: str) -> str:
+    """Return `path` relative to `cwd` if it is below it, else unchanged."""
+    base = cwd.rstrip("/") + "/"
+    return path[len(base) :] if cwd and path.startswith(base) and len(path) > len(base) else path
+
+
+def size_text(characters: int) -> str:
+    """Format a size: `480 B`, `48 KB`, `1.2 MB`."""
+    if characters < 1000:
+        return f"{characters} B"
+    return f"{characters / 1e3:.0f} KB" if characters < 999_500 else f"{characters / 1e6:.1f} MB"
+
+
+def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
+    """Split entries into exchanges: consecutive user entries with all replies that follow. Entries
+    before the first user entry form an exchange too."""
+    found: list[list[StoredEntry]] = []
+    was_user = False
+    for entry in entries:
+        is_user = entry.role == "user"
+        if not found or (is_user and not was_user):
+            found.append([])
+        found[-1].append(entry)
+        was_user = is_user
+    return found
+
+
+def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int) -> list[Chunk]:
+    """Return a conversation's exchanges as chunks of at most `max_tokens` (see `estimated_tokens`).
+
+    Splits a larger exchange between entries, a larger entry between lines, and marks the cuts with
+    GOES_ON and WENT_ON. An exchange that filtering empties yields no chunk.
+    """
+    found = []
+    for number, exchange in enumerate(exchanges(entries)):
+        for part, lines in enumerate(_packed(_lines(exchange, filtering, max_tokens), max_tokens)):
+            text = "\n".join([line for _, line in lines])
+            times = [entry.timestamp for entry, _ in lines if entry.timestamp is not None]
+            first, last = lines[0][0].id, lines[-1][0].id
+            found.append(
+                Chunk(
+                    text,
+                    estimated_tokens(text),
+                    number,
+                    part,
+                    first,
+                    last,
+                    times[0] if times else None,
+                )
+            )
+    return found
+
+
+def _action(entry: StoredEntry, filtering: Filtering) -> str:
+    argument = one_line(relative_path(entry.text, entry.cwd))
+    argument = shorten(argument, filtering.max_parameter_chars)
+    ended = shorten(_outcome(entry), filtering.max_output_summary_chars)
+    return f"Action: {one_line(entry.tool)}({argument})" + (f" -> {ended}" if ended else "")
+
+
+def _outcome(entry: StoredEntry) -> str:
+    """Return the outcome of a tool call in a few words; '' if unknown."""
+    if entry.outcome == "error":
+        return f"error: {one_line(entry.error)}" if entry.error else "error"
+    if not entry.outcome:
+        return ""
+    word = _OK_WORDS.get(entry.kind, "ok")
+    if entry.kind == "edit" or not entry.result_size:
+        return word
+    lines = entry.result_lines or 1
+    return f"{word}, {lines:,} {'line' if lines == 1 else 'lines'}, {size_text(entry.result_size)}"
+
+
+def _lines(
+    exchange: Iterable[StoredEntry], filtering: Filtering, max_tokens: int
+) -> Iterator[tuple[StoredEntry, str]]:
+    for entry in exchange:
+        text = filtered_entry(entry, filtering)
+        if text:
+            for piece in _pieces(text, max_tokens):
+                yield entry, piece
+
+
+def _packed(
+    lines: Iterable[tuple[StoredEntry, str]], max_tokens: int
+) -> Iterator[list[tuple[StoredEntry, str]]]:
+    """Group lines: as many as fit `max_tokens`, at least one."""
+    packed: list[tuple[StoredEntry, str]] = []
+    text = ""
+    for entry, line in lines:
+        longer = f"{text}\n{line}" if packed else line
+        if packed and estimated_tokens(longer) > max_tokens:
+            yield packed
+            packed, longer = [], line
+        packed.append((entry, line))
+        text = longer
+    if packed:
+        yield packed
+
+
+def _pieces(text: str, max_tokens: int) -> Iterator[str]:
+    """Yield `text` in pieces of at most `max_tokens`, cut after a paragraph, else a line, else a
+    word."""
+    seam = 2 * estimated_tokens(f"\n{GOES_ON}{WENT_ON}\n")
+    room = max(1, max_tokens - seam)
+    before = ""
+    while estimated_tokens(before + text) > max_tokens:
+        at = _cut(text, longest_within(text, room))
+        yield f"{before}{text[:at].rstrip()}\n{GOES_ON}"
+        text = text[at:].lstrip("\n")
+        before = f"{WENT_ON}\n"
+    if text:
+        yield before + text
+
+
+def _cut(text: str, limit: int) -> int:
+    """Return the index at which to cut `text`, at most `limit`: the last end of a paragraph, line
+    or word in the second half."""
+    for border in ("\n\n", "\n", " "):
+        at = text.rfind(border, limit // 2, limit)
+        if at > 0:
+            return at + len(border)
+    return limit

@@ -1,0 +1,1 @@
+"""A repository's branches, commits and merges."""

@@ -1,0 +1,180 @@
+"""Branches: which one was checked out at a time, and whether it is merged; and the origin of a
+repository. Starts git: not for a prompt."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ...common.system.files import read_whole
+from ...common.system.git import (
+    USUAL_BRANCHES,
+    HeadMove,
+    Worktree,
+    find_worktree,
+    head_moves,
+    head_of,
+    is_commit,
+)
+from ...common.system.git_process import GitUnavailableError, ask_git
+
+MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
+
+# A remote in the settings of a repository, and the forms of its URL.
+_SECTION = re.compile(r'^\s*\[remote "origin"\]\s*(?:[#;].*)?$')
+_ANY_SECTION = re.compile(r"^\s*\[")
+_URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$")
+_WITH_SCHEME = re.compile(
+    r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)(?::\d+)?/(.+)$", re.I
+)
+_LIKE_SCP = re.compile(r"^(?:[^@/:]*@)?([^:/\\]{2,}):(?!//)(.+)$")  # one letter is a drive
+
+
+class Branches:
+    """The branches of repositories; each question is asked once. None at `user_dir`, the person's
+    home, or above."""
+
+    def __init__(self, user_dir: str = "") -> None:
+        self._user_dir = user_dir
+        self._is_merged: dict[tuple[str, str], bool | None] = {}
+        self._moves: dict[str, list[HeadMove]] = {}
+
+    def checked_out(self, directory: str, time: float) -> str:
+        """Return the branch that was checked out in the worktree of `directory` at a time, by the
+        log of HEAD; '' if unknown or if no branch was checked out."""
+        worktree = self._worktree(directory)
+        if worktree is None:
+            return ""
+        git_dir = worktree.git_dir
+        moves = self._moves[git_dir] = (
+            self._moves[git_dir] if git_dir in self._moves else head_moves(git_dir, 0.0)
+        )
+        if not moves or time < moves[0].time:
+            return ""
+        switches = [(move.time, move.branches) for move in moves if move.branches]
+        later = [branches[0] for when, branches in switches if branches and when > time]
+        found = later[0] if later else head_of(worktree.git_dir)
+        return "" if is_commit(found) else found
+
+    def is_merged(self, directory: str, branch: str) -> bool | None:
+        """Check if all of a branch is in the default branch of its repository: its commits, as many
+        commits with the same changes, or one commit with all of them. Returns None if either branch
+        is missing or git cannot be run."""
+        worktree = self._worktree(directory)
+        if worktree is None:
+            return None
+        key = worktree.common_dir, branch
+        if key not in self._is_merged:
+            try:
+                self._is_merged[key] = _is_merged(worktree.common_dir, branch)
+            except GitUnavailableError:
+                self._is_merged[key] = None
+        return self._is_merged[key]
+
+    def _worktree(self, directory: str) -> Worktree | None:
+        """Return the worktree of a directory; None if it is gone: another may contain its path."""
+        return find_worktree(directory, self._user_dir) if os.path.isdir(directory) else None
+
+
+def _is_merged(git_dir: str, branch: str) -> bool | None:
+    tip = f"refs/heads/{branch}"
+    name, targets = default_branch(git_dir)
+    if not targets or tip not in _refs(git_dir, tip):
+        return None
+    is_ancestor = any(
+        not ask_git(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip() for target in targets
+    )
+    return (
+        branch == name
+        or is_ancestor
+        or any(_has_its_changes(git_dir, tip, target) for target in targets)
+    )
+
+
+def default_branch(git_dir: str) -> tuple[str, list[str]]:
+    """Return the name of the default branch and its refs: the one of `origin`, else one of
+    USUAL_BRANCHES."""
+    cloned = ask_git(
+        git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True
+    ).strip()
+    name = cloned.removeprefix("refs/remotes/origin/")
+    if not name:
+        there = _refs(git_dir, *[f"refs/heads/{usual}" for usual in USUAL_BRANCHES])
+        name = next((usual for usual in USUAL_BRANCHES if f"refs/heads/{usual}" in there), "")
+    return name, _refs(git_dir, f"refs/heads/{name}", f"refs/remotes/origin/{name}") if name else []
+
+
+def _refs(git_dir: str, *names: str) -> list[str]:
+    """Return those of these refs that exist."""
+    return [
+        ref
+        for ref in ask_git(git_dir, "for-each-ref", "--format=%(refname)", *names).split()
+        if ref in names
+    ]
+
+
+def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
+    """Check if commits of `target` have the same changes as those of `tip` (after a rebase), or one
+    of them has all of these (after a squash)."""
+    base = ask_git(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
+    if not base:
+        return False
+    own = [
+        line
+        for line in ask_git(git_dir, "cherry", target, tip).splitlines()
+        if line.startswith("+")
+    ]
+    if not own:
+        return True
+    options = ("--no-ext-diff", "--no-textconv", "--no-color")
+    whole = ask_git(git_dir, "diff", *options, base, tip)
+    paths = ask_git(git_dir, "diff", "--name-only", "-z", *options, base, tip).split("\0")[:-1]
+    if not paths:
+        return True
+    commits = ask_git(
+        git_dir,
+        "--literal-pathspecs",
+        "log",
+        "-p",
+        "--no-merges",
+        f"--max-count={MOST_COMMITS}",
+        "--full-diff",
+        *options,
+        f"{base}..{target}",
+        "--",
+        *paths[:MOST_COMMITS],
+    )
+    return bool(_patch_ids(git_dir, whole) & _patch_ids(git_dir, commits))
+
+
+def _patch_ids(git_dir: str, patches: str) -> set[str]:
+    found = ask_git(git_dir, "patch-id", "--stable", given=patches).splitlines()
+    return {line.partition(" ")[0] for line in found}
+
+
+def origin_of(common_dir: str) -> str:
+    """Return `host/path` of the repository's origin, as `github.com/acme/app`, the same for all
+    forms of its URL; '' if it has no origin, or one on this machine."""
+    try:
+        lines = read_whole(f"{common_dir}/config").decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    is_in, found = False, ""
+    for line in lines:
+        if _ANY_SECTION.match(line):
+            is_in = bool(_SECTION.match(line))
+        elif is_in and (url := _URL.match(line)):
+            found = url[1].strip('"')
+    return normalised(found)
+
+
+def normalised(url: str) -> str:
+    """Return an address of git's as `host/path`; '' for a path on this machine."""
+    found = _WITH_SCHEME.match(url)
+    if found and url[:5].lower() == "file:":
+        return ""
+    found = found or _LIKE_SCP.match(url)
+    if not found:
+        return ""
+    path = found[2].partition("?")[0].partition("#")[0].strip("/").removesuffix(".git").rstrip("/")
+    return f"{found[1].lower()}/{path}" if path else ""

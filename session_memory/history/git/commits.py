@@ -1,0 +1,341 @@
+"""Commits, the lines that they added, and who wrote a file's lines, by git. Starts git: not for a
+prompt.
+
+The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no
+filter for them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from ...common.system.files import read_whole
+from ...common.system.git import Worktree
+from ...common.system.git_objects import GitIndex
+from ...common.system.git_process import (
+    GitUnavailableError,
+    ask_git,
+    ask_person,
+    common_dir_of,
+    is_partial,
+)
+
+BLAME_SECONDS = 20.0
+MOST_BYTES = 16 * 1024 * 1024  # of a file of the worktree
+LONG_LINES = 5000  # of the changed part of a file
+MOST_ADDED = 10_000  # lines that a commit added, looked at
+MOST_ADDED_TO_FILE = 2000  # likewise, to one file: a longer addition was generated
+_CONVERTING = ("filter", "working-tree-encoding", "ident")  # attributes
+_UNSET = (None, "unspecified", "unset")
+UNCOMMITTED = "0" * 40
+_DIFF = (
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "-U0",
+    "-w",
+    "-M",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+)
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_FORMAT = "%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00%D"
+_BLAMED = re.compile(r"^([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?$")
+
+
+class Commit(NamedTuple):
+    """A commit: its times in milliseconds, the number of its parents, the files that it changed."""
+
+    id: str
+    parents: int
+    author: str
+    mail: str
+    authored_at: int
+    at: int
+    subject: str
+    branch: str
+    files: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """Return what a search for the commit looks for: its subject, its branch, and the names of
+        its files."""
+        names = [os.path.basename(path) for path in self.files[:5]]
+        return " ".join([self.subject, self.branch, *names]).strip()
+
+
+class CodeLine(NamedTuple):
+    """A line of a file at its number in the file, and the commit that wrote it, where it was
+    then."""
+
+    path: str
+    number: int
+    text: str
+    commit: str = UNCOMMITTED
+    written_in: str = ""
+
+
+class Repository:
+    """The repository at `git_dir`, and its worktree `root`. Its methods raise GitUnavailableError.
+    In a partial clone they answer by what is here; `lacks` says then, in a line, which objects are
+    not, and '' else."""
+
+    def __init__(self, git_dir: str, root: str) -> None:
+        self._git_dir = git_dir if not os.path.isdir(f"{git_dir}/.git") else f"{git_dir}/.git"
+        self.root = root
+        self._commits: dict[str, Commit] = {}
+        self.not_added: dict[str, int] = {}  # by the id of a commit
+        self.lacks = ""
+
+    def resolved(self, name: str) -> str:
+        """Return the id of the commit that `name` stands for; '' for none."""
+        if name.startswith("-"):
+            return ""
+        found = self._ask(
+            "rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{commit}}", fine=True
+        )
+        return found.strip().splitlines()[-1] if found.strip() else ""
+
+    def commit(self, id: str) -> Commit:
+        if id not in self._commits:
+            told = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
+            name, parents, author, mail, authored, committed, subject, refs = told.strip(
+                "\n"
+            ).split("\0")
+            changed = self._ask_all(
+                id, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", id
+            )
+            branch = next(
+                (
+                    one
+                    for one in refs.replace("HEAD -> ", "").split(", ")
+                    if not one.startswith("tag: ")
+                ),
+                "",
+            )
+            self._commits[id] = Commit(
+                name,
+                len(parents.split()),
+                author,
+                mail,
+                int(authored) * 1000,
+                int(committed) * 1000,
+                subject,
+                branch,
+                tuple(changed.split("\0")[:-1]),
+            )
+        return self._commits[id]
+
+    def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
+        """Return the lines that a commit added, re-indented ones apart, at most MOST_ADDED_TO_FILE
+        for a file and MOST_ADDED in all (`not_added` counts the others), and the lines that it
+        removed."""
+        lines, removed, self.not_added[id] = _parsed(
+            self._ask_all(id, "show", "--format=", "--root", *_DIFF, id), id
+        )
+        return lines, removed
+
+    def staged(self) -> list[CodeLine]:
+        """Return the lines that the index adds to HEAD."""
+        return _parsed(self._ask("diff", "--cached", *_DIFF), UNCOMMITTED)[0]
+
+    def lines(self, path: str, first: int, last: int) -> list[CodeLine]:
+        """Return lines of a file of the worktree, counted from 1, each with the commit that wrote
+        it (UNCOMMITTED if none has): moved and re-indented lines with that of their origin, as `git
+        blame -w -M -C` has it; in a partial clone that lacks versions of the file, with the last
+        that touched it."""
+        now = worktree_lines(os.path.join(self.root, path))
+        last = min(last, len(now))
+        then = self.committed_lines(path)
+        if then != now and (conversion := self._conversion(path)):
+            raise GitUnavailableError(
+                f"{path} passes {conversion}, which is not run: its lines cannot be compared"
+            )
+        places = _places_before(then, now)
+        known = [places[number] for number in range(first, last + 1) if number in places]
+        blamed = self._blamed(path, min(known), max(known)) if known else {}
+        found = []
+        for number in range(first, last + 1):
+            commit, written_in = blamed.get(places.get(number, 0), (UNCOMMITTED, path))
+            found.append(CodeLine(path, number, now[number - 1], commit, written_in))
+        return found
+
+    def committed_lines(self, path: str) -> list[str]:
+        """Return the lines of a file in HEAD, as `worktree_lines` those of the worktree; [] if it
+        is not there."""
+        if not self._object_in_head(path):
+            return []
+        return _lines(self._ask("cat-file", "blob", f"HEAD:{path}"))
+
+    def is_changed(self, path: str) -> bool:
+        """Check if a file of the worktree differs from HEAD. If git converts it on the way, the
+        index tells."""
+        if worktree_lines(os.path.join(self.root, path)) == self.committed_lines(path):
+            return False
+        conversion = self._conversion(path)
+        if not conversion:
+            return True
+        whole = f"{self.root}/{path}"
+        index = GitIndex(Worktree(self.root, self._git_dir, common_dir_of(self._git_dir)))
+        if staged := index.as_they_are([whole]).get(whole):
+            return staged != self._object_in_head(path)
+        raise GitUnavailableError(f"{path} passes {conversion}, which is not run")
+
+    def _object_in_head(self, path: str) -> str:
+        return self._ask("rev-parse", "-q", "--verify", f"HEAD:{path}", fine=True).strip()
+
+    def _conversion(self, path: str) -> str:
+        """Return what git converts a file by between the worktree and its objects; '' for
+        nothing."""
+        told = ask_git(
+            self._git_dir, "check-attr", "-z", "--stdin", *_CONVERTING, given=path, root=self.root
+        )
+        fields = told.split("\0")
+        values = dict(zip(fields[1::3], fields[2::3]))
+        return next(
+            (
+                f"the {name} {values[name]}"
+                for name in _CONVERTING
+                if values.get(name) not in _UNSET
+            ),
+            "",
+        )
+
+    def changed_at(self, path: str) -> int:
+        """Return when a file of the worktree was written last, in milliseconds; 0 if it is gone."""
+        try:
+            return os.stat(os.path.join(self.root, path)).st_mtime_ns // 1_000_000
+        except OSError:
+            return 0
+
+    def is_unmerged(self, path: str) -> bool:
+        """Check if the index has both sides of a merge."""
+        return bool(self._ask("ls-files", "-u", "--", f":(top,literal){path}"))
+
+    def last_commit(self, path: str, before: str = "") -> Commit | None:
+        """Return the last commit that changed a file, of those before the commit `before` if it is
+        given."""
+        start = f"{before}^" if before else "HEAD"
+        id = self._ask("rev-list", "-1", start, "--", f":(top,literal){path}", fine=True).strip()
+        return self.commit(id) if id else None
+
+    def note(self, id: str, ref: str, text: str) -> None:
+        """Write a note for a commit below refs/notes, as the person, and replace an earlier one."""
+        name, _, mail = ask_person(self.root, "var", "GIT_COMMITTER_IDENT").partition(" <")
+        who = {"NAME": name, "EMAIL": mail.partition(">")[0]}
+        more = {
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in who.items()
+        }
+        ask_git(
+            self._git_dir,
+            "notes",
+            f"--ref={ref}",
+            "add",
+            "-f",
+            "-F",
+            "-",
+            id,
+            given=text,
+            more=more,
+        )
+
+    def _blamed(self, path: str, first: int, last: int) -> dict[int, tuple[str, str]]:
+        """Return by line of HEAD its commit and the path that it had there."""
+        options = ("--no-textconv", "-w", "-M", "-C", "--porcelain", "-L", f"{first},{last}")
+        told = self._ask_all(path, "blame", *options, "HEAD", "--", path)
+        found: dict[int, tuple[str, str]] = {}
+        if not told and (latest := self.last_commit(path)):
+            return dict.fromkeys(range(first, last + 1), (latest.id, path))
+        names: dict[str, str] = {}
+        commit, number = "", 0
+        for line in told.split("\n"):
+            if head := _BLAMED.match(line):
+                commit, number = head[1], int(head[3])
+            elif line.startswith("filename "):
+                names[commit] = line[len("filename ") :]
+            elif line.startswith("\t"):
+                found[number] = commit, names.get(commit, path)
+        return found
+
+    def _ask_all(self, about: str, *arguments: str) -> str:
+        """Ask git for what needs many objects; in a partial clone that lacks some, note that and
+        return ''."""
+        try:
+            return self._ask(*arguments, seconds=BLAME_SECONDS)
+        except GitUnavailableError:
+            if not is_partial(common_dir_of(self._git_dir)):
+                raise
+            self.lacks = (
+                f"This clone is partial and lacks objects of {about}: only words and dates were "
+                f"compared. "
+                f"`git {arguments[0]} {'-- ' * (arguments[0] == 'blame')}{about}` fetches them."
+            )
+            return ""
+
+    def _ask(
+        self, *arguments: str, fine: bool = False, given: str = "", seconds: float = 5.0
+    ) -> str:
+        return ask_git(
+            self._git_dir, *arguments, given=given, is_failure_fine=fine, seconds=seconds
+        )
+
+
+def worktree_lines(path: str) -> list[str]:
+    """Return the lines of a file of a worktree. Raises GitUnavailableError."""
+    try:
+        text = read_whole(path, MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise GitUnavailableError(f"{path}: {error.strerror or error}") from error
+    return _lines(text)
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+
+
+def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
+    """Map the numbers of lines, counted from 1, to those of the same lines before."""
+    before, after = [[line.rstrip("\r") for line in lines] for lines in (then, now)]
+    start = end = 0
+    shorter = min(len(before), len(after))
+    while start < shorter and before[start] == after[start]:
+        start += 1
+    while end < shorter - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    # Many equal lines take time by their square: of a long text, the most frequent ones count only
+    # beside others.
+    inner = SequenceMatcher(None, old, new, autojunk=len(new) > LONG_LINES)
+    blocks = [(start + one.a, start + one.b, one.size) for one in inner.get_matching_blocks()]
+    blocks += [(0, 0, start), (len(before) - end, len(after) - end, end)]
+    return {b + number: a + number for a, b, size in blocks for number in range(1, size + 1)}
+
+
+def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str], int]:
+    """Return the added lines within the limits, the removed ones, and how many were added beyond
+    the limits."""
+    added: list[CodeLine] = []
+    removed: list[str] = []
+    path, number, left, is_hunk = "", 0, 0, False
+    of_file = beyond = 0
+    for line in diff.split("\n"):
+        if hunk := _HUNK.match(line):
+            number, left, is_hunk = int(hunk[1]), int(hunk[2] or 1), True
+        elif line.startswith("diff --git "):
+            is_hunk, of_file = False, 0
+        elif not is_hunk and line.startswith("+++ "):
+            path = line[6:].rstrip("\t") if line.startswith("+++ b/") else ""
+        elif is_hunk and line.startswith("+") and left:
+            if of_file < MOST_ADDED_TO_FILE and len(added) < MOST_ADDED:
+                added.append(CodeLine(path, number, line[1:], commit, path))
+            else:
+                beyond += 1
+            number, left, of_file = number + 1, left - 1, of_file + 1
+        elif is_hunk and line.startswith("-"):
+            removed.append(line[1:])
+    return added, removed, beyond

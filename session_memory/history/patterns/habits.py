@@ -1,0 +1,254 @@
+"""An agent's habits, counted from the tool calls of its conversations. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...common.text.shell_commands import LOOKING, family
+from .failures import ErrorQuery, Failure, failures, is_failure, normalised, what_followed
+
+if TYPE_CHECKING:
+    from ..store.sqlite.tool_uses import ConversationSteps
+    from ..store.values import Conversation, StoredEntry
+
+LEAST_TOGETHER = 3
+MOST_FILES_TOGETHER = 25  # in one exchange: a sweep over more files does not relate any two
+EXAMPLES = 3
+LEAST_ORDERS = 3  # times, for an order of tools to be a habit
+LONGEST_ORDER = 3  # tools
+_SHELL = "Bash"
+FAILED = " ✗"  # marks a tool that failed before the last one of an order
+
+
+class FailingCommand(NamedTuple):
+    """A command that fails: how often it ran, failed and then succeeded; its frequent errors and
+    fixes; the `session` in which it failed last, preferably until it was fixed, and the `number` of
+    that call."""
+
+    command: str
+    runs: int
+    failures: int
+    recovered: int
+    errors: list[tuple[str, int]]
+    then_worked: list[tuple[str, int]]
+    session: str = ""
+    number: int = 0
+
+
+class ToolHabit(NamedTuple):
+    """Tools used one after another for one request, repetitions as one: how often, and how often
+    the last one failed. A tool that failed before is marked. A single tool stands for all its
+    calls."""
+
+    tools: tuple[str, ...]
+    times: int
+    failures: int
+
+
+class FilePair(NamedTuple):
+    """Two files changed for the same request: how often together, and how often each."""
+
+    first: str
+    second: str
+    times: int
+    first_times: int
+    second_times: int
+
+
+class Habits(NamedTuple):
+    """All habits, the most frequent first, and the directories that the conversations were started
+    in."""
+
+    conversations: int
+    tool_uses: int
+    commands: list[FailingCommand]
+    together: list[FilePair]
+    tools: list[ToolHabit]
+    orders: list[ToolHabit]
+    directories: set[str]
+
+
+class ErrorMatch(NamedTuple):
+    """An earlier occurrence of an error, how similar it is, and its solution ('' for none)."""
+
+    conversation: Conversation
+    failure: Failure
+    command: str
+    similarity: float
+    solved: str
+
+
+def find_habits(found: Iterable[ConversationSteps]) -> Habits:
+    """Return the habits in the conversations."""
+    counts = _Counts()
+    for worked in found:
+        counts.take(worked)
+    return counts.habits()
+
+
+def short_names(found: Habits) -> dict[str, str]:
+    """Map the paths of files changed together to short names that begin with the project's
+    directory."""
+    directories = sorted(found.directories - {""}, key=len, reverse=True)
+    names = {}
+    for path in {path for pair in found.together for path in (pair.first, pair.second)}:
+        above = next(
+            (
+                directory
+                for directory in directories
+                if path.startswith(directory.rstrip("/") + "/")
+            ),
+            "",
+        )
+        names[path] = path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path
+    return names
+
+
+def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
+    """Return the errors that match the query: the closest first, then solved ones, then the
+    latest."""
+    seen = []
+    for conversation, steps in found:
+        for failure in failures(steps):
+            similarity = query.similarity(failure.tool.error)
+            if similarity:
+                command = family(failure.tool.text) if failure.tool.kind == "command" else ""
+                name = command or _tool_name(failure.tool)
+                seen.append(
+                    ErrorMatch(conversation, failure, name, similarity, what_followed(failure))
+                )
+    return sorted(
+        seen, key=lambda one: (-one.similarity, not one.solved, -(one.failure.tool.timestamp or 0))
+    )
+
+
+class _Counts:
+    """The counters."""
+
+    def __init__(self) -> None:
+        self._conversations = 0
+        self._tool_uses = 0
+        self._runs: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._recovered: Counter[str] = Counter()
+        self._errors: dict[str, Counter[str]] = defaultdict(Counter)
+        self._examples: dict[tuple[str, str], str] = {}
+        self._followed: dict[str, Counter[str]] = defaultdict(Counter)
+        self._changed: Counter[str] = Counter()
+        self._pairs: Counter[tuple[str, str]] = Counter()
+        self._directories: set[str] = set()
+        self._orders: Counter[tuple[str, ...]] = Counter()
+        self._failed_orders: Counter[tuple[str, ...]] = Counter()
+        self._last: dict[str, tuple[bool, str, int]] = {}
+
+    def take(self, worked: ConversationSteps) -> None:
+        conversation, steps = worked
+        self._conversations += 1
+        self._directories.add(conversation.cwd)
+        for step in steps:
+            if step.role == "tool":
+                self._tool_uses += 1
+                if step.kind == "command":
+                    self._take_command(step)
+        for failure in failures(steps):
+            if failure.tool.kind == "command" and (name := family(failure.tool.text)):
+                followed = what_followed(failure)
+                last = bool(followed), conversation.session_id, failure.tool.number
+                self._last[name] = max(self._last.get(name, last), last, key=lambda one: one[0])
+                if followed:
+                    self._recovered[name] += 1
+                    self._followed[name][followed] += 1
+        for is_used, exchange in groupby(steps, key=lambda step: step.role == "tool"):
+            if is_used:
+                self._take_tools(list(exchange), conversation.cwd)
+
+    def habits(self) -> Habits:
+        failing = []
+        for name, failed in self._failed.most_common():
+            errors = [
+                (self._examples[name, error], times)
+                for error, times in self._errors[name].most_common(EXAMPLES)
+            ]
+            followed = self._followed[name].most_common(EXAMPLES)
+            _, session, number = self._last.get(name, (False, "", 0))
+            recovered = self._recovered[name]
+            failing.append(
+                FailingCommand(
+                    name, self._runs[name], failed, recovered, errors, followed, session, number
+                )
+            )
+        together = [
+            FilePair(first, second, times, self._changed[first], self._changed[second])
+            for (first, second), times in self._pairs.most_common()
+            if times >= LEAST_TOGETHER
+        ]
+        every = [
+            ToolHabit(tools, times, self._failed_orders[tools])
+            for tools, times in self._orders.most_common()
+        ]
+        tools = [one for one in every if len(one.tools) == 1]
+        orders = [one for one in every if len(one.tools) > 1 and one.times >= LEAST_ORDERS]
+        return Habits(
+            self._conversations,
+            self._tool_uses,
+            failing,
+            together,
+            tools,
+            orders,
+            self._directories,
+        )
+
+    def _take_command(self, step: StoredEntry) -> None:
+        name = family(step.text)
+        if not name or name == LOOKING or not step.outcome:
+            return
+        self._runs[name] += 1
+        if is_failure(step):
+            error = normalised(step.error)
+            self._failed[name] += 1
+            self._errors[name][error] += 1
+            self._examples.setdefault((name, error), step.error)
+
+    def _take_tools(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
+        """Count the tools of an exchange by themselves and in orders, not calls without a known
+        outcome; and the files changed together."""
+        self._take_changes(exchange, cwd)
+        names: list[str] = []
+        failed: list[bool] = []
+        for step in exchange:
+            if not step.outcome:
+                continue
+            name, has_failed = _tool_name(step), is_failure(step)
+            self._orders[(name,)] += 1
+            self._failed_orders[(name,)] += has_failed
+            if names[-1:] == [name] and failed[-1] == has_failed:
+                continue
+            names.append(name)
+            failed.append(has_failed)
+        for end in range(LONGEST_ORDER, len(names) + 1):
+            begin = end - LONGEST_ORDER
+            before = [
+                name + FAILED * bad
+                for name, bad in zip(names[begin : end - 1], failed[begin : end - 1])
+            ]
+            order = (*before, names[end - 1])
+            self._orders[order] += 1
+            self._failed_orders[order] += failed[end - 1]
+
+    def _take_changes(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
+        changed: set[str] = set()
+        for step in exchange:
+            changed.update(step.edited_files(cwd))
+        self._changed.update(changed)
+        if len(changed) <= MOST_FILES_TOGETHER:
+            self._pairs.update(combinations(sorted(changed), 2))
+
+
+def _tool_name(step: StoredEntry) -> str:
+    """Return a tool's name with a capital, since runtimes differ in the case of `Read`; `Bash` for
+    every shell, which others call `exec_command`, `shell_command` or `run_shell_command`."""
+    return _SHELL if step.kind == "command" else step.tool[:1].upper() + step.tool[1:]

@@ -1,0 +1,369 @@
+"""The page that hands a session over to another session, agent or machine: what was asked and
+decided, where its files stand, what failed, and what comes next. Without a model: what somebody
+said stands there verbatim."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...common.system.git import Worktree, find_worktree, head_of, is_commit
+from ...common.system.git_process import GitUnavailableError
+from ...common.text.format import counted, one_line, shorten
+from ...common.text.sanitize import for_prompt, plain
+from ...common.text.shell_commands import family, is_looking
+from ...common.text.timestamps import local_time
+from ...sessions.transcripts.reader import is_request
+from ..git.commits import Repository
+from .failures import failures
+from .quotations import decisions, is_go_ahead, proposal_in
+
+if TYPE_CHECKING:
+    from ..store.values import Conversation, StoredEntry
+
+PAGE_CHARACTERS = 6000
+FIRST_CHARACTERS = 1200
+LAST_CHARACTERS = 700
+PART_CHARACTERS = 400
+FILES_CHARACTERS = 1300
+MOST_FILES = 24
+MOST_READ = 8
+MOST_COMMANDS = 4
+LATER = 10 * 60_000  # behind a session's last message its own commit may still come
+COMMAND_CHARACTERS = 120
+MOST_BETWEEN = 5
+BETWEEN_CHARACTERS = 160
+CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN = (
+    "conflicting",
+    "not committed",
+    "committed",
+    "gone",
+    "edited",
+)
+_NEXT = re.compile(
+    r"\b(?:next steps?|what(?:'s| is) (?:left|next)|remaining "
+    r"(?:work|tasks?|steps?|items?|issues?)|"
+    r"still (?:to do|missing|open|need)|to-?do|left to do|follow-?ups?|not (?:yet "
+    r")?(?:done|implemented|started))\b|"
+    r"^\W*(?:next|remaining)\b",
+    re.I | re.M,
+)
+_IS_GIT = re.compile(
+    r"(?:^|&&\s*|;\s*)git\s+(?:-\S+\s+)*(commit|push|rebase|merge|cherry-pick|pull)\b"
+)
+
+
+class HandedFile(NamedTuple):
+    """A file that the session edited, relative to its directory if it is in it, and its state
+    against git: one of the words above. `told` is what git says of it: its last commit, if that is
+    not older than the session, or with whom it conflicts."""
+
+    path: str
+    state: str
+    told: str = ""
+
+
+class Handoff(NamedTuple):
+    """A session as its successor has to know it. The texts are verbatim, '' if there is none.
+    `between` has those after the first request and before the last, `agreed` what a bare go-ahead
+    as last request agreed to, `failed` the last failing command and its error, with `calls_since`
+    then. `ended_with` is the end of the last answer."""
+
+    session_id: str
+    runtime: str
+    title: str
+    directory: str
+    branch: str
+    first_at: int | None
+    last_at: int | None
+    first_request: str
+    between: tuple[str, ...]
+    last_request: str
+    agreed: str
+    decided: tuple[str, ...]
+    files: tuple[HandedFile, ...]
+    read: tuple[str, ...]
+    commands: tuple[str, ...]
+    failed: tuple[str, str]
+    calls_since: int
+    question: str
+    next_step: str
+    ended_with: str
+    conversation: int
+
+
+def handed_over(
+    conversation: Conversation,
+    items: Sequence[StoredEntry],
+    conflicts: Mapping[str, str],
+    user_dir: str,
+    edited_files: Sequence[str],
+) -> Handoff:
+    """Return what `items` of a session say, of which `conversation` is the last. `conflicts` has
+    the files that would not merge, by path, each with whom; `edited_files` those that the session
+    and its sub-agents edited, in order."""
+    requests = [one for one in items if one.role == "user" and is_request(one.text)]
+    answers = [one for one in items if one.role == "assistant" and one.text]
+    first = requests[0] if requests else None
+    said = [one for one in items if one.role == "user" and one.text]
+    last = said[-1] if said and said[-1] is not first else None
+    agreed = ""
+    if last and is_go_ahead(last.text):
+        before = [one for one in answers if one.id < last.id]
+        agreed = proposal_in(before[-1].text) if before else ""
+    by_person = decisions(["", *(one.text for one in requests[1:])], has_reasons=False)
+    by_agent = decisions(["", *(one.text for one in reversed(answers))], has_reasons=False)
+    answered = [one.text for one in answers if not said or one.id > said[-1].id]
+    ended_with = proposal_in(answered[-1]) if answered else ""
+    question = ended_with if ended_with.rstrip("*_ ").endswith("?") else ""
+    between = [one.text for one in requests[1:] if one is not last and not is_go_ahead(one.text)]
+    tools = [one for one in items if one.role == "tool" and one.text]
+    worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
+    edited = _paths(edited_files, conversation)
+    reads = [
+        tool
+        for tool in tools
+        if tool.kind == "read" and tool.outcome != "error" and "\n" not in tool.text
+    ]
+    paths_read = _paths(
+        [os.path.join(tool.cwd or conversation.cwd, tool.text) for tool in reads], conversation
+    )
+    open_failures = [
+        one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"
+    ]
+    failed = max(
+        (one for one in open_failures if not _is_over(one, tools)),
+        key=lambda one: one.id,
+        default=None,
+    )
+    branch = head_of(worktree.git_dir) if worktree else ""
+    since = min((one.timestamp for one in items if one.timestamp is not None), default=0)
+    return Handoff(
+        conversation.session_id,
+        conversation.runtime,
+        conversation.title,
+        conversation.cwd,
+        "" if is_commit(branch) else branch,
+        since or None,
+        conversation.last_message_at,
+        first.text if first else "",
+        tuple(between[-MOST_BETWEEN:]),
+        last.text if last else "",
+        agreed,
+        (*by_person, *by_agent),
+        tuple(_states(edited, worktree, conflicts, conversation, since)),
+        tuple(path for path in paths_read if path not in edited)[:MOST_READ],
+        tuple(_commands(tools)),
+        (failed.text, failed.error) if failed else ("", ""),
+        sum(one.id > failed.id for one in tools) if failed else 0,
+        question,
+        "" if question else _next_step(answered),
+        ended_with,
+        conversation.id,
+    )
+
+
+def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
+    """Return the page, as Markdown of at most PAGE_CHARACTERS."""
+    more = (
+        f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why "
+        f"FILE:LINE`."
+    )
+    blocks = [
+        *_blocks(handoff),
+        f"More: `{called_as} search --team WORDS`." if is_for_team else more,
+    ]
+    return shorten("\n\n".join(blocks), PAGE_CHARACTERS - 1) + "\n"
+
+
+def _blocks(handoff: Handoff) -> Iterator[str]:
+    title = one_line(for_prompt(handoff.title)) or "a session without a title"
+    yield f"# Handoff: {shorten(title, 100)}"
+    branch = f", branch {for_prompt(handoff.branch)}" if handoff.branch else ""
+    when = " to ".join(local_time(at / 1000) for at in (handoff.first_at, handoff.last_at) if at)
+    session, directory = map(_name, (handoff.session_id, handoff.directory or "-"))
+    yield f"{handoff.runtime} session {session}, {when}, in {directory}{branch}."
+    between = "\n\n".join(shorten(one_line(one), BETWEEN_CHARACTERS) for one in handoff.between)
+    yield "## Task\n\n" + "\n\n".join(
+        f"{label}:\n{_quoted(text, most)}"
+        for label, text, most in (
+            ("First asked", handoff.first_request, FIRST_CHARACTERS),
+            (
+                "Then, among others" if len(handoff.between) == MOST_BETWEEN else "Then",
+                between,
+                FIRST_CHARACTERS,
+            ),
+            ("Last asked", handoff.last_request, LAST_CHARACTERS),
+            ("Which agreed to", handoff.agreed, PART_CHARACTERS),
+        )
+        if text
+    )
+    if handoff.decided:
+        yield "## Decided and rejected\n\n" + "\n".join(
+            f"- “{for_prompt(one)}”" for one in handoff.decided
+        )
+    if handoff.files or handoff.read:
+        yield f"## Files\n\n{_listed(handoff)}"
+    if handoff.commands:
+        yield "## Commands that worked\n\n" + "\n".join(
+            f"- `{_inline(one)}`" for one in handoff.commands
+        )
+    command, error = handoff.failed
+    if command:
+        since = (
+            f", {counted(handoff.calls_since, 'call')} before the end"
+            if handoff.calls_since
+            else ""
+        )
+        yield (
+            f"## The last failure{since}\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
+        )
+    if handoff.question:
+        yield f"## The open question\n\n{_quoted(handoff.question, PART_CHARACTERS)}"
+    if handoff.next_step:
+        yield f"## The next step, as last stated\n\n{_quoted(handoff.next_step, PART_CHARACTERS)}"
+    elif handoff.ended_with and not handoff.question:
+        yield (
+            f"## How it ended; no next step was "
+            f"stated\n\n{_quoted(handoff.ended_with, PART_CHARACTERS)}"
+        )
+
+
+def _listed(handoff: Handoff) -> str:
+    lines: list[str] = []
+    for state in (CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN):
+        lines += [
+            f"- {_name(one.path)}: {one.state}{f' ({for_prompt(one.told)})' if one.told else ''}"
+            for one in handoff.files
+            if one.state == state
+        ]
+    lines += [f"- {_name(path)}: read" for path in handoff.read]
+    shown: list[str] = []
+    length = 0
+    for line in lines:
+        length += len(line) + 1
+        if length > FILES_CHARACTERS:
+            return "\n".join([*shown, f"- and {len(lines) - len(shown)} more"])
+        shown.append(line)
+    return "\n".join(shown)
+
+
+def _name(text: str) -> str:
+    return for_prompt(text).replace("\n", " ")
+
+
+def _quoted(text: str, most: int) -> str:
+    lines = [line.rstrip() for line in for_prompt(text).strip().splitlines()]
+    kept = [line for place, line in enumerate(lines) if line or (place and lines[place - 1])]
+    return "\n".join(f"> {line}".rstrip() for line in shorten("\n".join(kept), most).split("\n"))
+
+
+def _inline(command: str) -> str:
+    return shorten(one_line(for_prompt(command)).replace("`", "'"), COMMAND_CHARACTERS)
+
+
+def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
+    """Return the files, the last first, each once; relative to the directory if they are below it,
+    or were in the clone of the same name on another machine."""
+    cwd = conversation.cwd
+    found = [_true_path(os.path.normpath(path)) for path in files]
+    if conversation.origin:
+        inside = [path.partition(f"/{os.path.basename(cwd)}/")[2] for path in found]
+        found = [
+            os.path.join(cwd, below)
+            if below and os.path.lexists(os.path.join(cwd, below))
+            else path
+            for path, below in zip(found, inside)
+        ]
+    return [
+        path.removeprefix(f"{cwd}/") if cwd else path for path in dict.fromkeys(reversed(found))
+    ]
+
+
+def _true_path(path: str) -> str:
+    """Return the path of a file that the store has as `path`: there a tab in a name, for example,
+    is a blank."""
+    parent, name = os.path.split(path)
+    if os.path.lexists(path) or not name:
+        return path
+    parent = _true_path(parent)
+    try:
+        alike = [entry for entry in os.listdir(parent) if plain(entry) == name]
+    except OSError:
+        return path
+    return os.path.join(parent, alike[0]) if len(alike) == 1 else path
+
+
+def _commands(tools: Sequence[StoredEntry]) -> list[str]:
+    """Return the last commands that succeeded and do more than look, the last first, one of a
+    family. None of git: the files have its outcome, and to run one again may lose work."""
+    ran = [one.text for one in reversed(tools) if one.kind == "command" and one.outcome == "ok"]
+    ran = [
+        one
+        for one in ran
+        if not is_looking(one) and "\n" not in one and not family(one).startswith("git")
+    ]
+    return list({family(one): one for one in reversed(ran)}.values())[::-1][:MOST_COMMANDS]
+
+
+def _is_over(failed: StoredEntry, tools: Sequence[StoredEntry]) -> bool:
+    """Check if git stopped for a conflict, and went on later."""
+    if not _IS_GIT.search(failed.text):
+        return False
+    later = [
+        one for one in tools if one.id > failed.id and one.kind == "command" and one.outcome == "ok"
+    ]
+    return any(_IS_GIT.search(one.text) for one in later)
+
+
+def _next_step(answers: Sequence[str]) -> str:
+    """Return the last paragraph that names what is left, with the list behind it; '' for none."""
+    for text in reversed(answers):
+        paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+        for place in range(len(paragraphs) - 1, -1, -1):
+            if _NEXT.search(paragraphs[place]):
+                return "\n".join(paragraphs[place : place + 2])
+    return ""
+
+
+def _states(
+    paths: Sequence[str],
+    worktree: Worktree | None,
+    conflicts: Mapping[str, str],
+    session: Conversation,
+    since: int,
+) -> Iterator[HandedFile]:
+    """Yield each file with its state, the first MOST_FILES as git knows it. We read the worktree,
+    so that git runs no filter for it. What is not here may never have been, if the session is from
+    another machine."""
+    cwd, times = session.cwd, (since, session.last_message_at or since)
+    elsewhere = (UNKNOWN, "on another machine") if session.origin else (GONE, "")
+    repository = Repository(worktree.git_dir, worktree.root) if worktree and worktree.root else None
+    for place, path in enumerate(paths):
+        whole = os.path.realpath(os.path.join(cwd, path))
+        inside = os.path.relpath(whole, repository.root) if repository else ""
+        is_here = os.path.lexists(whole)
+        found = HandedFile(path, UNKNOWN) if is_here else HandedFile(path, *elsewhere)
+        if is_here and repository and not inside.startswith("..") and place < MOST_FILES:
+            found = _state(path, inside, repository, times)
+        if whole in conflicts and found.state != CONFLICTING:
+            found = HandedFile(path, CONFLICTING, conflicts[whole])
+        yield found
+
+
+def _state(path: str, inside: str, repository: Repository, times: tuple[int, int]) -> HandedFile:
+    """Return the state of a file; `times` are the first and the last of the session."""
+    try:
+        if repository.is_unmerged(inside):
+            return HandedFile(path, CONFLICTING, "a merge is not finished")
+        if repository.is_changed(inside):
+            return HandedFile(path, CHANGED)
+        commit = repository.last_commit(inside)
+    except GitUnavailableError:
+        return HandedFile(path, UNKNOWN)
+    if commit is None or commit.at < times[0]:
+        return HandedFile(path, COMMITTED)
+    later = ", after the session" if commit.at > times[1] + LATER else ""
+    return HandedFile(path, COMMITTED, f"{commit.id[:8]} {commit.subject}{later}")

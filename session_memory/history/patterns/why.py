@@ -1,0 +1,439 @@
+"""Tells why a line is so: which session wrote it, who asked for that and in which words, and what
+was decided.
+
+A line is attributed by the keyed hashes of written lines, else by calls that prove who wrote it
+(why_evidence.py); a guess by time is marked. Reads the local store only, so no member of a team is
+named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...common.text.format import one_line, shorten
+from ...common.text.written_lines import LEAST_CHARACTERS, line_hashes, line_in, normalised
+from ...sessions.transcripts.reader import is_request
+from ..git.commits import UNCOMMITTED, CodeLine, Commit, Repository
+from .quotations import decisions, is_go_ahead, proposal_in
+from .why_evidence import CallEvidence
+
+if TYPE_CHECKING:
+    from ..store.sqlite.engine import SqliteStore
+    from ..store.sqlite.written_lines import WrittenLine
+    from ..store.values import Conversation, StoredEntry
+
+# Between writing and committing a line: in public checkpoints none of 106 lines older than a day
+# was the session's of that commit; of those in a file of another name, 4 of 10 between 6 hours and
+# a day were wrong.
+MOST_AGE = 3 * 24 * 3600_000
+MOST_AGE_ELSEWHERE = 6 * 3600_000
+SLACK = 5 * 60_000  # that clocks may differ by
+DISTINCT_CHARACTERS = 24  # of a line that tells its writer without the file's name
+DISTINCT_SESSIONS = 3  # that wrote such a line
+WORDS_CHARACTERS = 400
+PROPOSAL_CHARACTERS = 300
+ITEMS_BEFORE = 400  # of a conversation, read to find the request
+MOST_STEPS = 5  # back, of so many items
+GUESS_WITHIN = 24 * 3600_000
+BY_TIME = "time alone"  # of which a guess is
+_LOCKS = (
+    "go.sum",
+    "package-lock.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "uv.lock",
+    "poetry.lock",
+    "Cargo.lock",
+    "requirements.lock",
+)
+_BOT = re.compile(r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk-bot|github-actions)\b", re.I)
+_BUMP = re.compile(
+    r"\bbump\b.*\bfrom\b.*\bto\b|\bupdate dependency\b|^(?:chore|build|fix)\(deps", re.I
+)
+
+
+class Asked(NamedTuple):
+    """A session's reason: `words` are those of the request, `proposal` what a bare go-ahead agreed
+    to ('' for none), `decided` other sentences on the way, all verbatim. `number` is that of the
+    item, for `show --around`. `command` is the command line that proves it, '' if the lines of an
+    edit do."""
+
+    session_id: str
+    runtime: str
+    title: str
+    conversation: int
+    number: int
+    at: int | None
+    words: str
+    proposal: str
+    decided: tuple[str, ...]
+    request_item: int = 0
+    proposal_item: int = 0
+    command: str = ""
+
+
+class Reason(NamedTuple):
+    """The reason for a range of lines, or of a commit for `ranges` (path, first and last line).
+    `asked` is None if unknown; `mover` is the later session that moved the lines; `guess` a
+    conversation that is near, and `guessed_by` by what; `refused` says why nothing is attributed.
+    `is_by_commit`: it is only known who made the commit. So many lines of a huge commit were
+    `not_compared`."""
+
+    path: str
+    first: int
+    last: int
+    commit: Commit | None
+    asked: Asked | None
+    lines: int = 0
+    mover: Asked | None = None
+    guess: Conversation | None = None
+    refused: str = ""
+    ranges: tuple[tuple[str, int, int], ...] = ()
+    guessed_by: str = ""
+    is_by_commit: bool = False
+    not_compared: int = 0
+
+
+def bot_reason(commit: Commit) -> str:
+    """Return why a commit is attributed to no session: a bot made it, or it bumps dependencies; ''
+    if it is."""
+    if _BOT.search(commit.author) or _BOT.search(commit.mail):
+        return "a bot made this commit"
+    if _BUMP.search(commit.subject):
+        return "this commit bumps dependencies"
+    if commit.files and all(path.rpartition("/")[2] in _LOCKS for path in commit.files):
+        return "this commit changes lock files only"
+    return ""
+
+
+class Reasons:
+    """Answers questions about a repository from a store, for the groups `homes` (None: all)."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        repository: Repository,
+        key: bytes,
+        homes: tuple[str, ...] | None = None,
+    ) -> None:
+        self._store = store
+        self._repository = repository
+        self._key = key
+        self._homes = homes
+        self._written: dict[str, Counter[str]] = {}
+        self._evidence = CallEvidence(store, repository, key, homes)
+
+    def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
+        """Return the reasons of lines of a file in the worktree, one for each run of lines with one
+        writer. Raises GitUnavailableError, DatabaseError."""
+        lines = self._repository.lines(path, first, last)
+        items: dict[int, WrittenLine | None] = {}
+        for commit in dict.fromkeys(line.commit for line in lines):
+            found = self._proven([line for line in lines if line.commit == commit])
+            items.update([(line.number, item) for line, item in found])
+        latest = self.attributed([line._replace(commit=UNCOMMITTED) for line in lines])
+        movers = {line.number: item for line, item in latest}
+        runs: list[list[CodeLine]] = []
+        for line in lines:
+            before = runs[-1][-1] if runs else line
+            writers = {item.file_id for item in (items[before.number], items[line.number]) if item}
+            # a line without a writer joins any
+            if runs and before.commit == line.commit and len(writers) < 2:
+                runs[-1].append(line)
+            else:
+                runs.append([line])
+        return [self._reason(path, run, items, movers) for run in runs]
+
+    def of_commit(self, id: str) -> list[Reason]:
+        """Return the reasons of a commit: one for each session that wrote lines of it, the one with
+        most lines first. Raises GitUnavailableError, DatabaseError."""
+        commit = self._repository.commit(id)
+        if refused := bot_reason(commit):
+            return [Reason("", 0, 0, commit, None, refused=refused)]
+        reasons = self._by_session(self.of_added(commit), commit) or [self._whole(commit)]
+        return [reason._replace(not_compared=self.not_compared(commit)) for reason in reasons]
+
+    def not_compared(self, commit: Commit) -> int:
+        """Return how many lines of a huge commit were not compared with what sessions wrote."""
+        return self._repository.not_added.get(commit.id, 0)
+
+    def _whole(self, commit: Commit) -> Reason:
+        """Return the reason of a commit if no session is known to have written a line of it."""
+        maker = self._evidence.maker_of(commit)
+        if maker and (asked := self.asked(maker)):
+            return Reason("", 0, 0, commit, asked, is_by_commit=True)
+        guess = self._evidence.at_work(commit.authored_at)
+        return Reason("", 0, 0, commit, None, guess=guess, guessed_by=BY_TIME)
+
+    def of_staged(self) -> list[Reason]:
+        """Return the same of what is staged."""
+        return self._by_session(self._proven(self._repository.staged()), None)
+
+    def of_added(self, commit: Commit) -> list[tuple[CodeLine, WrittenLine | None]]:
+        """Return the lines that a commit added, each with the item that wrote it; None if a bot
+        made it."""
+        lines, _ = self._repository.added(commit.id)
+        return self._proven(
+            [line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS]
+        )
+
+    def _proven(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
+        """Return what `attributed` does, and for lines that no edit is known to have the call that
+        provably did."""
+        proven = []
+        for line, item in self.attributed(lines):
+            commit = None if line.commit == UNCOMMITTED else self._repository.commit(line.commit)
+            if item is None and not (commit and bot_reason(commit)):
+                item = self._evidence.writer_of(line, commit)
+            proven.append((line, item))
+        return proven
+
+    def attributed(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
+        """Return these lines of one commit, each with the item that wrote it, None if unknown: of a
+        file of that name, else if the line is long and rare; of the session that wrote most of
+        them, and the last before the commit."""
+        commits = {
+            line.commit: self._repository.commit(line.commit)
+            for line in lines
+            if line.commit != UNCOMMITTED
+        }
+        candidates: list[list[tuple[bool, WrittenLine]]] = []
+        votes: Counter[int] = Counter()
+        for line, written in zip(lines, self._writers(lines) if self._key else []):
+            commit = commits.get(line.commit)
+            found = _fitting(line, written, commit) if not commit or not bot_reason(commit) else []
+            candidates.append(found)
+            for is_named, file_id in {(is_named, one.file_id) for is_named, one in found}:
+                votes[file_id] += 3 if is_named else 1
+
+        def best(found: list[tuple[bool, WrittenLine]]) -> WrittenLine:
+            return max(
+                found, key=lambda one: (one[0], votes[one[1].file_id], one[1].at or 0, one[1].item)
+            )[1]
+
+        return list(
+            zip(
+                lines,
+                [best(found) if found else None for found in candidates] or [None] * len(lines),
+            )
+        )
+
+    def _writers(self, lines: Sequence[CodeLine]) -> Iterator[list[WrittenLine]]:
+        """Yield the items that wrote each line. The call that started a sub-agent names no file: if
+        the sub-agent wrote the line into a file of that name, the name is the argument."""
+        texts = [normalised(line.text) for line in lines]
+        names = [
+            _names(line) if len(text) >= LEAST_CHARACTERS else []
+            for line, text in zip(lines, texts)
+        ]
+        named = [
+            [text, *(line_in(name, text) for name in some)] for text, some in zip(texts, names)
+        ]
+        hashes = iter(line_hashes([text for some in named for text in some], self._key))
+        hashed = [[next(hashes) for _ in some] for some in named]
+        by_hash: dict[int, list[WrittenLine]] = {}
+        for one in self._store.line_writers(
+            [one for some, n in zip(hashed, names) for one in some if n], self._homes
+        ):
+            by_hash.setdefault(one.hash, []).append(one)
+        for [first, *others], some in zip(hashed, names):
+            of_agents = [
+                one._replace(argument=n) for h, n in zip(others, some) for one in by_hash.get(h, ())
+            ]
+            yield [*by_hash.get(first, ()), *of_agents]
+
+    def ordered(self, commit: Commit, by_words: Sequence[str]) -> list[str]:
+        """Return the sessions of a commit, the likeliest first: those that wrote its lines, by
+        their number, then those at work in this repository nearest to the time at which it was
+        written. Words break ties, and come last."""
+        places = {session: at for at, session in enumerate(dict.fromkeys(by_words))}
+        near = [one.session_id for one in self._near(commit.authored_at, places)]
+        return list(
+            dict.fromkeys(
+                [*[one for one, _ in self._writers_of(commit).most_common()], *near, *places]
+            )
+        )
+
+    def asked(self, item: WrittenLine) -> Asked | None:
+        """Return the request that led to an item, as it may be told; None if it may not."""
+        sql = (
+            "SELECT id, first_item FROM memory_conversations WHERE file_id = ? AND first_item <= ? "
+            "ORDER BY first_item DESC LIMIT 1"
+        )
+        for conversation_id, first in self._store.rows(sql, (item.file_id, item.item)):
+            conversation = self._store.conversation(conversation_id, self._homes)
+            if conversation is None:
+                return None
+            items = self._before(first, item.item)
+            return _asked(conversation, items, item)
+        return None
+
+    def guessed(self, at: int, commit: Commit | None = None) -> tuple[Conversation | None, str]:
+        """Return the conversation of the session that wrote most of the commit, if one did, else
+        the conversation of the only session at work at a time; and by which of the two."""
+        written = self._writers_of(commit) if commit else Counter[str]()
+        near = [
+            conversation for conversation in self._near(at, {}) if written[conversation.session_id]
+        ]
+        if near:
+            return max(
+                near, key=lambda conversation: written[conversation.session_id]
+            ), "the rest of its commit"
+        return self._evidence.at_work(at, is_exact=commit is None), BY_TIME
+
+    def _near(self, at: int, places: Mapping[str, int]) -> list[Conversation]:
+        """Return the conversations of the repository within a day, the nearest first; of those that
+        are equally near the one whose session has the first of `places`, else the one that began
+        last."""
+        found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN, self._homes)
+
+        def order(one: Conversation) -> tuple[int, int, int]:
+            first, last = one.first_message_at or 0, one.last_message_at or 0
+            return max(first - at, at - last, 0), places.get(one.session_id, len(places)), -first
+
+        return sorted(found, key=order)
+
+    def _writers_of(self, commit: Commit) -> Counter[str]:
+        """Return how many lines of a commit each session wrote."""
+        if commit.id not in self._written:
+            self._written[commit.id] = Counter(
+                item.session_id for _, item in self.of_added(commit) if item
+            )
+        return self._written[commit.id]
+
+    def _before(self, first: int, item: int) -> list[StoredEntry]:
+        found: list[StoredEntry] = []
+        end = item
+        for _ in range(MOST_STEPS):
+            start = max(first, end - ITEMS_BEFORE)
+            found = self._store.items(start, end) + found
+            if (
+                start == first
+                or sum(one.role == "user" and is_request(one.text) for one in found) > 1
+            ):
+                break
+            end = start - 1
+        return found
+
+    def _reason(
+        self,
+        path: str,
+        run: list[CodeLine],
+        items: dict[int, WrittenLine | None],
+        movers: dict[int, WrittenLine | None],
+    ) -> Reason:
+        id = run[0].commit
+        commit = None if id == UNCOMMITTED else self._repository.commit(id)
+        written = [items[line.number] for line in run if items[line.number]]
+        item = written[0] if written else None
+        asked = self.asked(item) if item else None
+        later = next((one for line in run if (one := movers[line.number])), None)
+        mover = self.asked(later) if later and item and later.file_id != item.file_id else None
+        refused = bot_reason(commit) if commit else ""
+        at = commit.authored_at if commit else self._repository.changed_at(path)
+        maker = self._maker_of(run, commit) if commit and not (asked or refused) else None
+        if by_commit := self.asked(maker) if maker else None:
+            asked = by_commit
+        guess, by = (None, "") if asked or refused else self.guessed(at, commit)
+        lines = run[0].number, run[-1].number
+        reason = Reason(
+            path, *lines, commit, asked, len(written), mover, guess, refused, guessed_by=by
+        )
+        return reason._replace(is_by_commit=by_commit is not None)
+
+    def _maker_of(self, run: list[CodeLine], commit: Commit) -> WrittenLine | None:
+        """Return the call that made a commit of its own work, if no session is known to have edited
+        the file for it."""
+        return (
+            None
+            if self._evidence.is_disputed(run[0], commit)
+            else self._evidence.first_maker_of(commit)
+        )
+
+    def _by_session(
+        self, attributed: Sequence[tuple[CodeLine, WrittenLine | None]], commit: Commit | None
+    ) -> list[Reason]:
+        by_file: dict[int, list[tuple[CodeLine, WrittenLine]]] = {}
+        for line, item in attributed:
+            if item:
+                by_file.setdefault(item.file_id, []).append((line, item))
+        found = []
+        for own in sorted(by_file.values(), key=len, reverse=True):
+            most, _ = Counter(item.item for _, item in own).most_common(1)[0]
+            asked = self.asked(next(item for _, item in own if item.item == most))
+            if asked:
+                ranges = _ranges([line for line, _ in own])
+                found.append(Reason(*ranges[0], commit, asked, len(own), ranges=ranges))
+        return found
+
+
+def _ranges(lines: Sequence[CodeLine]) -> tuple[tuple[str, int, int], ...]:
+    found: list[tuple[str, int, int]] = []
+    for line in sorted(lines, key=lambda one: (one.path, one.number)):
+        if found and found[-1][0] == line.path and found[-1][2] + 1 == line.number:
+            found[-1] = (line.path, found[-1][1], line.number)
+        else:
+            found.append((line.path, line.number, line.number))
+    return tuple(found)
+
+
+def _names(line: CodeLine) -> list[str]:
+    return sorted({path.rpartition("/")[2] for path in (line.path, line.written_in)} - {""})
+
+
+def _fitting(
+    line: CodeLine, found: list[WrittenLine], commit: Commit | None
+) -> list[tuple[bool, WrittenLine]]:
+    """Return the items that can have written a line, each with whether it names the line's file."""
+    until = commit.at + SLACK if commit else None
+    early = [one for one in found if until is None or one.at is None or one.at <= until]
+    age = {
+        one: commit.authored_at - one.at if commit and one.at is not None else 0 for one in early
+    }
+    early = [one for one in early if age[one] <= MOST_AGE]
+    named = [one for one in early if any(name in one.argument for name in _names(line))]
+    early = [one for one in early if -SLACK <= age[one] <= MOST_AGE_ELSEWHERE]
+    if named:
+        return [(True, one) for one in named]
+    is_rare = len({one.file_id for one in early}) <= DISTINCT_SESSIONS
+    return (
+        [(False, one) for one in early]
+        if is_rare and len(normalised(line.text)) >= DISTINCT_CHARACTERS
+        else []
+    )
+
+
+def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLine) -> Asked:
+    """Return the last request before an item; for a bare go-ahead also the proposal that it agreed
+    to."""
+    said = [
+        one
+        for one in items
+        if one.role in ("user", "assistant") and one.text and one.id <= item.item
+    ]
+    at = next((place for place in range(len(said) - 1, -1, -1) if said[place].role == "user"), None)
+    if at is None:
+        request, proposal, between = None, None, said
+    else:
+        request, between = said[at], said[at + 1 :]
+        earlier = [one for one in said[:at] if one.role == "assistant"]
+        proposal = earlier[-1] if earlier and is_go_ahead(request.text) else None
+    words = shorten(one_line(request.text), WORDS_CHARACTERS) if request else ""
+    offered = shorten(one_line(proposal_in(proposal.text)), PROPOSAL_CHARACTERS) if proposal else ""
+    return Asked(
+        conversation.session_id,
+        conversation.runtime,
+        conversation.title,
+        conversation.id,
+        (item.item & 0xFFFFFFFF) + 1,
+        request.timestamp if request else item.at,
+        words,
+        offered,
+        decisions([one.text for one in ([request] if request else []) + between], has_reasons=True),
+        request.id if request else 0,
+        proposal.id if proposal else 0,
+        "" if item.hash else item.argument,
+    )

@@ -1,0 +1,247 @@
+"""Finds the calls that prove who wrote a line or made a commit, and the session that was at
+work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from ...common.system.git import find_worktree, worktrees_of
+from ...common.text.shell_commands import COMMITTING, commit_message, is_carrying, is_rewriting
+from ...common.text.shell_effects import GIT, effects_of
+from ...common.text.shell_written import can_have_written
+from ...common.text.timestamps import now_milliseconds
+from ...common.text.written_lines import (
+    LEAST_CHARACTERS,
+    commit_id,
+    commit_subject,
+    is_short,
+    line_hashes,
+    line_in,
+    normalised,
+)
+from ...sessions.transcripts.edits import edited_files
+from ...sessions.transcripts.turns import UNANSWERED_SECONDS
+from ..git.commits import UNCOMMITTED, CodeLine, Commit, Repository
+
+if TYPE_CHECKING:
+    from ..store.sqlite.engine import SqliteStore
+    from ..store.sqlite.written_lines import TimedCall, WrittenLine
+    from ..store.values import Conversation
+
+SECOND = 1000  # git's times have no fraction: a commit was made within this of its time
+# between a commit and the time of the call that made it, before or after
+LONGEST_CALL = 10 * 60_000
+MOST_AGE = 3 * 24 * 3600_000  # of a call that wrote a file, when it is committed
+LEAST_LITERAL = 4  # characters of a line that a command shows to have written, if it contains them
+# the first and the last time, and the subject of the commit at its end
+Window = tuple[int, int, str]
+
+
+class CallEvidence:
+    """Answers questions about the calls in a repository from a store with the `key` of its lines,
+    for the agent homes `of_home` (None: all)."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        repository: Repository,
+        key: bytes,
+        of_home: tuple[str, ...] | None,
+    ) -> None:
+        self._store = store
+        self._repository = repository
+        self._key = key
+        self._of_home = of_home
+        worktree = find_worktree(repository.root)
+        roots = [linked.root for linked in worktrees_of(worktree.common_dir)] if worktree else []
+        self._roots = [
+            f"{os.path.realpath(root)}/"
+            for root in dict.fromkeys([repository.root, *roots])
+            if root
+        ]
+        self._calls: dict[tuple[str, str], list[TimedCall]] = {}
+
+    def writer_of(self, line: CodeLine, commit: Commit | None) -> WrittenLine | None:
+        """Return the call that wrote a line, if that is sure: of all sessions that edited the file
+        between the commit before and this one, only one can have written it. Raises
+        GitUnavailableError, DatabaseError."""
+        text = normalised(line.text)
+        editors = (
+            self._items_with(line_in(line.path.rpartition("/")[2], text))
+            if is_short(text)
+            else set[int]()
+        )
+        able = [
+            call for call in self._calls_on(line, commit) if _can_have_written(call, text, editors)
+        ]
+        literal = [
+            call for call in able if len(text) >= LEAST_LITERAL and text in call.item.argument
+        ]
+        for calls in (literal, able):
+            if len({call.item.session_id for call in calls}) == 1:
+                return calls[-1].item
+        return None
+
+    def is_disputed(self, line: CodeLine, commit: Commit) -> bool:
+        """Return whether a session edited the file of a line before its commit, though nothing
+        proves which."""
+        return bool(self._calls_on(line, commit))
+
+    def maker_of(self, commit: Commit) -> WrittenLine | None:
+        """Return the call whose result has the id of a commit, else the `git commit` with its
+        subject, run at its time; None if several sessions ran one. Raises DatabaseError."""
+        return _of_one_session(self._printing(commit) or self._with_subject(commit))
+
+    def first_maker_of(self, commit: Commit) -> WrittenLine | None:
+        """Return the same if that call committed its session's own work: a commit that was amended,
+        picked, rebased or reverted is of the session that first made it, if no other had a part in
+        it. Raises DatabaseError."""
+        printing = self._printing(commit)
+        if any(not is_rewriting(call.item.argument) for call in printing):
+            return _of_one_session(printing)
+        first = self._with_subject(commit)
+        changing = [call for call in printing if not is_carrying(call.item.argument)]
+        is_sure = first or changing == printing
+        return _of_one_session([*first, *changing]) if is_sure else None
+
+    def _printing(self, commit: Commit) -> list[TimedCall]:
+        """Return the calls whose result says that they made a commit."""
+        items = self._items_with(commit_id(commit.id))
+        calls = self._calls_near(commit.at) if items else []
+        return [
+            call
+            for call in calls
+            if call.item.item in items and self._is_run_here(call, COMMITTING)
+        ]
+
+    def _with_subject(self, commit: Commit) -> list[TimedCall]:
+        """Return the calls that made a commit with a subject at the time at which it was written
+        first."""
+        items = self._items_with(commit_subject(commit.subject)) if commit.subject else set()
+        return [
+            call
+            for call in self._calls_near(commit.authored_at)
+            if self._is_run_here(call, ("commit",))
+            and not is_carrying(call.item.argument)
+            and (
+                _commits(call, commit.subject)
+                or (call.item.item in items and "commit" in call.item.argument)
+            )
+        ]
+
+    def _items_with(self, text: str) -> set[int]:
+        hashes = line_hashes([text], self._key) if self._key else []
+        return {written.item for written in self._store.line_writers(hashes, self._of_home)}
+
+    def _calls_near(self, at: int) -> list[TimedCall]:
+        return self._calls_between(at - LONGEST_CALL, at + SECOND + LONGEST_CALL)
+
+    def _calls_between(self, since: int, until: int) -> list[TimedCall]:
+        return self._store.calls_between(since, until, self._of_home)
+
+    def at_work(self, at: int, *, is_exact: bool = False) -> Conversation | None:
+        """Return the conversation with a running turn at a time of git's, in milliseconds, if it is
+        the only session with one in the repository; None if not. Raises DatabaseError."""
+        last = at if is_exact else at + SECOND - 1
+        near = {}
+        for root in self._roots:
+            within = int(UNANSWERED_SECONDS * 1000)
+            for conversation in self._store.conversations_near(
+                root.rstrip("/"), at, within, self._of_home
+            ):
+                near[conversation.id] = conversation
+        running = self._store.running_at(
+            [near_one for near_one in near.values() if (near_one.first_message_at or 0) <= last],
+            at,
+            last,
+        )
+        return (
+            running[-1] if len({conversation.session_id for conversation in running}) == 1 else None
+        )
+
+    def _calls_on(self, line: CodeLine, commit: Commit | None) -> list[TimedCall]:
+        """Return the calls that edited the file of a line for a commit, the earliest first."""
+        path = line.written_in or line.path
+        key = commit.id if commit else UNCOMMITTED, path
+        if key not in self._calls:
+            window = self._window(path, commit)
+            calls = self._calls_between(window[0] - SECOND, window[1] + LONGEST_CALL)
+            self._calls[key] = [
+                call for call in calls if self._has_edited(call, {path, line.path}, window)
+            ]
+        return self._calls[key]
+
+    def _window(self, path: str, commit: Commit | None) -> Window:
+        """Return when a file was edited for a commit, or, without one, for the lines that are not
+        committed."""
+        before = self._repository.last_commit(path, commit.id if commit else "")
+        after = before.at + SECOND if before else 0
+        if commit is None:
+            return after, now_milliseconds(), ""
+        return max(after, commit.at - MOST_AGE), commit.at + SECOND - 1, commit.subject
+
+    def _has_edited(self, call: TimedCall, paths: set[str], window: Window) -> bool:
+        """Check if a call edited one of the files in a window, and not for another commit."""
+        item, (since, until, subject) = call.item, window
+        if not any(path.rpartition("/")[2] in item.argument for path in paths):
+            return False
+        is_commit = item.kind == "command" and bool(commit_message(item.argument))
+        if not (since <= (item.at or 0) <= until or (is_commit and _commits(call, subject))):
+            return False
+        files = edited_files(item.kind, item.argument, call.directory, call.outcome)
+        return any(self._inside(file) in paths for file in files)
+
+    def _inside(self, file: str) -> str:
+        """Return a file's path in its worktree of the repository; '' if it is in none."""
+        whole = os.path.join(os.path.realpath(os.path.dirname(file)), os.path.basename(file))
+        root = max((root for root in self._roots if whole.startswith(root)), key=len, default="")
+        return whole[len(root) :] if root else ""
+
+    def _is_run_here(self, call: TimedCall, subcommands: Collection[str]) -> bool:
+        """Check if a call ran one of these commands of git in a worktree of the repository, and
+        that did not fail."""
+        if call.item.kind != "command":
+            return False
+        places = [
+            effect.path
+            for effect in effects_of(call.item.argument, call.directory)
+            if effect.kind == GIT
+            and effect.words[0] in subcommands
+            and (effect.is_followed or call.outcome != "error")
+        ]
+        return any(f"{os.path.realpath(place)}/".startswith(tuple(self._roots)) for place in places)
+
+
+def _of_one_session(calls: Sequence[TimedCall]) -> WrittenLine | None:
+    """Return the first of the calls, if all of them are of one session."""
+    return calls[0].item if len({call.item.session_id for call in calls}) == 1 else None
+
+
+def _can_have_written(call: TimedCall, text: str, editors: Collection[int]) -> bool:
+    """Check if a call that edited a file can have written a line that none of the known long lines
+    is. `editors` are the items that wrote it with an editing tool, if it is short. A here-document
+    shows its lines, and a substitution a part of its lines."""
+    if call.item.kind == "edit":
+        return call.item.item in editors
+    if "<<" in call.item.argument:
+        return len(text) < LEAST_CHARACTERS and text in map(
+            normalised, call.item.argument.splitlines()
+        )
+    return can_have_written(call.item.argument, text)
+
+
+def _commits(call: TimedCall, subject: str) -> bool:
+    """Check if a command makes a commit with this subject."""
+    command = call.item.argument
+    if (
+        call.item.kind != "command"
+        or not subject
+        or "commit" not in command
+        or subject not in command
+    ):
+        return False
+    lines = [line.strip() for line in command.splitlines()]
+    quoted = any(f"{mark}{subject}{mark}" in command for mark in "'\"")
+    return quoted or commit_message(command) == subject or subject in lines

@@ -1,0 +1,163 @@
+"""Prices of models, and what tokens cost: ours in prices.yaml, those of the last update, the user's
+own."""
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from http.client import HTTPException
+from math import isfinite
+from typing import Any
+from urllib.request import urlopen
+
+from ..common.errors import SessionMemoryError
+from ..common.system.files import read_whole, write_atomically
+from ..memory.strategy import Usage
+from ..sessions.settings.homes import person_home
+
+Prices = Mapping[str, Mapping[str, float]]
+
+SOURCE = (
+    "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"
+)
+UPDATED_FILE = "prices.json"
+MOST_BYTES = 64 * 1024 * 1024
+LEAST_PRICES = 10  # a file with fewer is another one, or damaged
+TIMEOUT_SECONDS = 30
+_FIELDS = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cached": "cache_read_input_token_cost",
+}
+_MAKERS = "amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshot|moonshotai|openai|qwen|zai"
+_PROVIDER = re.compile(rf"^(?:(?:us|us-gov|eu|apac|jp|au|ca|global)\.)?(?:{_MAKERS})\.")
+_DATE = r"(?:[-@]\d{8}|-\d{4}-\d\d-\d\d|-latest|@default)?"
+_VERSION = re.compile(_DATE + r"(?:-v\d+)?(?::\d+|:thinking|:beta)?(?:\[1m\])?$")
+
+
+class PricesError(SessionMemoryError):
+    """Prices cannot be updated; the old ones stay."""
+
+
+def all_prices(own: Prices) -> Prices:
+    """Return the prices of prices.yaml, overridden by those of the last update, then by the user's
+    own. Dollars per million tokens."""
+    import yaml  # not installed where only --help is asked for
+
+    table = yaml.safe_load(
+        read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prices.yaml"))
+    )
+    return {**table, **_updated(*_updated_file()), **own}
+
+
+def cost(usage: Usage, prices: Prices) -> float | None:
+    """Return the cost of `usage` in dollars; None for a model without a price, 0 without tokens."""
+    if not usage.tokens:
+        return 0.0
+    price = prices.get(usage.model) or prices.get(_plain_name(usage.model))
+    if price is None:
+        return None
+    read = usage.input_tokens * price.get("input", 0.0) + usage.cached_tokens * price.get(
+        "cached", 0.0
+    )
+    return (read + usage.output_tokens * price.get("output", 0.0)) / 1e6
+
+
+@lru_cache(maxsize=256)
+def _plain_name(model: str) -> str:
+    """Return a model's name without its provider, region, date and version, as Bedrock
+    (`us.anthropic.<model>-v1:0`), Vertex (`<model>@20251001`) and OpenRouter
+    (`anthropic/claude-opus-4.5`) write them. What remains must be in the table: `gpt-5.4` is not
+    `gpt-5`."""
+    name = _VERSION.sub("", _PROVIDER.sub("", model.rpartition("/")[2]), count=1)
+    return name.replace(".", "-") if name.startswith("claude-") else name
+
+
+def update_prices(address: str = SOURCE) -> int:
+    """Replace the updated prices by those of a file in LiteLLM's format; return their number.
+    Raises PricesError, and the old ones stay, if it cannot be fetched or is not such a file."""
+    if not address.startswith(("https://", "http://")):
+        raise PricesError(f"{address}: not an address", "give one that begins with https://")
+    try:
+        with urlopen(address, timeout=TIMEOUT_SECONDS) as answer:
+            content = answer.read(MOST_BYTES + 1)
+    except (OSError, HTTPException, ValueError) as error:
+        raise PricesError(
+            f"{address}: {error}", "the prices stay as they were; try again later"
+        ) from error
+    found = parsed_prices(content)
+    if len(found) < LEAST_PRICES:
+        hint = "the prices stay as they were; give the address of a file like LiteLLM's"
+        raise PricesError(
+            f"{address}: not a file of prices ({len(found)} found, {LEAST_PRICES} expected)", hint
+        )
+    path, _ = _updated_file()
+    os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+    write_atomically(
+        path, json.dumps({"from": address, "at": round(time.time()), "prices": found}).encode()
+    )
+    return len(found)
+
+
+def parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
+    """Return the prices in a file in LiteLLM's format (dollars for a token) as ours (for a
+    million), without entries that have none; none at all if it is no such file. A model also gets
+    its name without a date, if that is free."""
+    if len(content) > MOST_BYTES:
+        return {}
+    try:
+        table = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    found = {}
+    for name, entry in table.items() if isinstance(table, dict) else ():
+        price = (
+            {key: _amount(entry.get(field)) for key, field in _FIELDS.items()}
+            if isinstance(entry, dict)
+            else {}
+        )
+        if (
+            name != "sample_spec"
+            and price.get("input") is not None
+            and price.get("output") is not None
+        ):
+            cached = price["input"] if price["cached"] is None else price["cached"]
+            found[name] = {"input": price["input"], "output": price["output"], "cached": cached}
+    for name in [name for name in found if "/" not in name]:
+        found.setdefault(_VERSION.sub("", name, count=1), found[name])
+    return found  # type: ignore[return-value]
+
+
+def _amount(value: Any) -> float | None:
+    """Return the dollars of a million tokens; None if that is no price."""
+    is_number = (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and isfinite(value)
+        and 0 <= value < 1
+    )
+    return round(value * 1e6, 6) if is_number else None
+
+
+def _updated_file() -> tuple[str, int]:
+    """Return the path of the updated prices, and when they were written, in nanoseconds (0 for
+    never)."""
+    path = os.path.join(person_home(os.environ).memory_dir, UPDATED_FILE)
+    try:
+        return path, os.stat(path).st_mtime_ns
+    except OSError:
+        return path, 0
+
+
+@lru_cache(maxsize=1)
+def _updated(path: str, written: int) -> Prices:
+    """Return the prices of the last update; none if there was none, or its file is damaged."""
+    try:
+        found = json.loads(read_whole(path))["prices"]
+        return {
+            str(name): {key: float(price[key]) for key in _FIELDS} for name, price in found.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}

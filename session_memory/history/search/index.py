@@ -1,0 +1,271 @@
+"""The interface between search and an engine: the items that have a term, and texts. All else is
+the same for every engine. Items are named by id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from functools import cache
+
+from ...common.named_tuple import NamedTuple
+from ...common.text.letters import Aligned, beyond_ascii, compatible
+from ...common.text.marks import folded
+from ..store.values import NUMBERS, Conversation, Filter, StoredEntry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
+
+
+class Words(NamedTuple):
+    """Words that an item must all have. With `is_prefix` there is one, and an item has a word that
+    begins with it."""
+
+    each: tuple[str, ...]
+    is_prefix: bool = False
+
+
+class Expression(NamedTuple):
+    """The items that have any of `parts` (if there are some), all `required`, and nothing
+    `unwanted`."""
+
+    parts: tuple[Words, ...] = ()
+    required: tuple[Words, ...] = ()
+    unwanted: tuple[Words, ...] = ()
+
+
+class Scope(NamedTuple):
+    """The files that a search is limited to: their items as ranges of ids, the newest first.
+    `files` is None for all files; `share` is the fraction of all files."""
+
+    ranges: list[tuple[int, int]]
+    files: frozenset[int] | None
+    share: float
+
+
+class ConversationTable(NamedTuple):
+    """The values that ranking needs of each conversation, in the order of their items: the first
+    item, the number of items, the end in milliseconds since the epoch (0: unknown), and the
+    `ranking.length_norms` of its size. Each extends to the start of the next."""
+
+    starts: list[int]
+    counts: list[int]
+    ends: list[int]
+    norms: list[float]
+
+
+class ConversationRange(NamedTuple):
+    """A conversation: its first and last item, its id, its end in milliseconds since the epoch (0:
+    unknown), and its session's id, which orders conversations with equal scores."""
+
+    first_item: int
+    last_item: int
+    conversation_id: int
+    ended: int
+    session_id: str
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Return a sort key that is the same in every engine: the time, then the session and the
+        number in it."""
+        return self.ended, self.session_id, self.first_item & NUMBERS
+
+
+class TextStart(NamedTuple):
+    """The beginning of an item's text; `size` is that of all of it, in bytes."""
+
+    text: str
+    size: int
+    is_tool: bool
+
+
+class SearchIndex(Protocol):
+    """The index of an engine. Methods raise the errors of the engine's driver."""
+
+    @property
+    def terms(self) -> Terms:
+        """Make terms of texts as the index does."""
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Read one state of the store within the block, even if others write meanwhile."""
+
+    def files(self, wanted: Filter) -> tuple[list[int], int] | None:
+        """Return the ids of the files that a filter allows, the newest first, and their number at
+        most; None if it allows all. The filter's conditions on conversations and entries are
+        ignored."""
+
+    def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
+        """Return the matching items of the scope, in order of id; at most `newest` of the newest,
+        if not 0."""
+
+    def left_out(self, expression: Expression, scope: Scope) -> int:
+        """Return how many older matching items `items_with` omitted."""
+
+    def count_with(self, expression: Expression) -> int:
+        """Count the matching items of the whole store."""
+
+    def size(self) -> tuple[int, float]:
+        """Return the number of indexed items, and the average number of terms of one."""
+
+    def items_saying(self, text: str, scope: Scope) -> list[int]:
+        """Return entries that contain `text` verbatim, among the newest of the scope."""
+
+    def fitting(self, items: list[int], wanted: Filter) -> list[int]:
+        """Return the `items` of the wanted role, kind and time."""
+
+    def table(self) -> ConversationTable:
+        """Return all conversations of the store."""
+
+    def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
+        """Return the conversations that begin with these items, of those that fit the filter."""
+
+    def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
+        """Return the beginnings of the texts of these items, at most `characters` of each."""
+
+    def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
+        """Return the entries and tool uses of these ids."""
+
+    def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
+        """Return the conversations of these ids."""
+
+
+# Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana;
+# ideographs beyond the BMP. Korean has spaces, but its words have particles attached.
+_UNSPACED = (
+    ("\u0e01", "\u0eff"),
+    ("\u1000", "\u109f"),
+    ("\u1780", "\u17ff"),
+    ("\u2e80", "\u2fdf"),
+    ("\u3005", "\u3007"),
+    ("\u3040", "\u312f"),
+    ("\u31a0", "\u31ff"),
+    ("\u3400", "\u4dbf"),
+    ("\u4e00", "\u9fff"),
+    ("\uac00", "\ud7af"),
+    ("\uf900", "\ufaff"),
+    ("\uff66", "\uff9f"),
+    ("\U00020000", "\U0003ffff"),
+)
+TERMS_VERSION = 3  # changes with the terms of any text: then a team gets all that was shared again
+_SPACED: set[str] = set()  # characters that were met, of other scripts
+# beyond ASCII, or on a letter, of a folded text
+_LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """Return the pattern of a run of such characters. Compiling it takes a quarter of Python's
+    start."""
+    return re.compile(f"[{''.join(f'{first}-{last}' for first, last in _UNSPACED)}]+")
+
+
+def _has_unspaced(text: str) -> bool:
+    if text.isascii():
+        return False
+    for character in beyond_ascii(text).difference(_SPACED):  # few, most of the time
+        if any(first <= character <= last for first, last in _UNSPACED):
+            return True
+        _SPACED.add(character)
+    return False
+
+
+def indexable(text: str) -> str:
+    """Return `text` for the index, also to delete it there."""
+    return folded(spaced(compatible(text)))
+
+
+def spaced(text: str) -> str:
+    """Return `text` with a space between words: runs of scripts without spaces become pairs."""
+    if not _has_unspaced(text):
+        return text
+    return _runs().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
+
+
+def pairs(run: str) -> list[str]:
+    """Return the pairs of characters in a text without spaces. The last character is alone, so that
+    a prefix search finds a single character anywhere: `京都市` is `京都`, `都市`, `市`."""
+    return [run[at : at + 2] for at in range(len(run))]
+
+
+def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
+    """Split `text` into pieces, in order, each as (has no spaces between words, start, text)."""
+    if not _has_unspaced(text):
+        return [(False, 0, text)] if text else []
+    pieces = []
+    at = 0
+    for run in _runs().finditer(text):
+        if run.start() > at:
+            pieces.append((False, at, text[at : run.start()]))
+        pieces.append((True, run.start(), run[0]))
+        at = run.end()
+    if at < len(text):
+        pieces.append((False, at, text[at:]))
+    return pieces
+
+
+class Terms:
+    """Splits text into terms with the tokenizer of the index, so that both agree. `tokens` returns
+    the terms in UTF-8, `spans` also their start and end in bytes."""
+
+    def __init__(
+        self,
+        tokens: Callable[[bytes], list[str]],
+        spans: Callable[[bytes], list[tuple[int, int, str]]],
+    ) -> None:
+        self._tokens = tokens
+        self._byte_spans = spans
+
+    def of(self, text: str) -> list[str]:
+        return self._tokens(_encoded(indexable(text)))
+
+    def of_word(self, word: str) -> str:
+        """Return the term of a word of an expression, or of a pair of characters; '' if it has
+        none."""
+        return "".join(self._tokens(_encoded(folded(compatible(word))))[:1])
+
+    def spans(self, text: str) -> list[tuple[int, int, str]]:
+        """Return the terms of `text` with their start and end; pairs overlap."""
+        if text.isascii():
+            return self._byte_spans(text.encode())
+        aligned = Aligned(text)
+        return [
+            (*aligned.span(start, end), term)
+            for start, end, term in self._spans_of_form(aligned.form)
+        ]
+
+    def _spans_of_form(self, text: str) -> list[tuple[int, int, str]]:
+        """Return the spans in a text that has one form of each letter."""
+        whole = folded(text)
+        if not _LETTER.search(whole):
+            # as long; what is replaced is no term
+            return self._byte_spans(whole.encode("ascii", "replace"))
+        spans = []
+        for is_unspaced, start, piece in split_unspaced(text):
+            if is_unspaced:
+                for number, pair in enumerate(pairs(piece)):
+                    at = start + number
+                    spans += [
+                        (at, at + len(pair), term) for term in self._tokens(_encoded(folded(pair)))
+                    ]
+            else:
+                spans += self._spans_of_spaced(piece, start)
+        return spans
+
+    def _spans_of_spaced(self, text: str, at: int) -> list[tuple[int, int, str]]:
+        """Return the spans of a text with spaces that begins at `at`; the tokenizer counts
+        bytes."""
+        encoded = _encoded(folded(text))
+        spans = []
+        byte = 0
+        for start, end, term in self._byte_spans(encoded):
+            begin = at + len(encoded[byte:start].decode())
+            byte, at = end, begin + len(encoded[start:end].decode())
+            spans.append((begin, at, term))
+        return spans
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,191 @@
+"""The postings of a query: the items that have each of its parts, and the weight of each part."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from ...common.named_tuple import NamedTuple
+from ..store.values import Filter, items_of_file
+from .index import Expression, Scope, SearchIndex, Words
+from .query import Part, Query, alternatives, contains
+from .ranking import idf
+
+WHOLE = 200_000  # items: up to this many, all parts count
+MOST_ITEMS = 400_000  # above that, only the rarest parts count; of two parts both
+MOST_VERBATIM = 64  # of the newest items that have all parts, checked for the verbatim query
+# Phrases are checked in the texts of items with all their words, the newest MOST_CHECKED: 1 to 40
+# ms a query. Positions in the index would find them in 0.1 to 7 ms, but the store would grow by
+# 0.25 (real texts) to 0.66 (invented ones) bytes a byte of text, each store would have to be
+# indexed again at 10 MB of text a second, and a team's posting lists have no positions either.
+MOST_CHECKED = 20_000  # short ones take half a second
+CHECKED_CHARACTERS = 100_000
+READ_FOR_ONE = 10  # texts that are read at once, for each that is looked for
+Phrase = tuple[str, ...]  # terms in sequence
+_EVERYTHING = Scope([(0, (1 << 63) - 1)], None, 1.0)
+
+
+class QueryPostings(NamedTuple):
+    """The index's answer to a query: its parts, their items in order of id, their weights, the
+    number of terms of each text, and the items that may contain the query verbatim."""
+
+    parts: list[Part]
+    postings: list[list[int]]
+    weights: list[float]
+    average_terms: float = 1.0
+    perhaps_verbatim: tuple[int, ...] = ()
+
+
+def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
+    allowed = index.files(wanted)
+    if allowed is None:
+        return _EVERYTHING
+    files, newest = allowed
+    return Scope(_ranges(files), frozenset(files), len(files) / max(1, newest))
+
+
+def postings_of(
+    index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE
+) -> QueryPostings:
+    """Return the items that have each part of a query. If none has all terms of a part, return
+    those that have each term. Above `whole` items, return only those of the rarest parts."""
+    total, average_terms = index.size()
+    within = max(1, round(total * scope.share))
+
+    @cache
+    def items_of(part: Part) -> list[int]:
+        return _fitting(index, index.items_with(_expression(part, asked), scope), wanted)
+
+    def has_any(part: Part) -> bool:
+        items = items_of(part)
+        return bool(
+            in_sequence(index, items, [], asked.unwanted_phrases, 1)[0]
+            if asked.unwanted_phrases
+            else items
+        )
+
+    found: dict[Part, None] = {}
+    for part in asked.parts:  # or one for each of its terms if no item has them together
+        others = [] if part.is_required else alternatives(part)
+        found.update(dict.fromkeys(others if others and not has_any(part) else [part]))
+    parts = list(found)
+    counts = (
+        [index.count_with(Expression((part.words,))) for part in parts]
+        if within > whole and len(parts) > 2
+        else []
+    )
+    looked_for = _rarest(counts) if counts else range(len(parts))
+    postings = [items_of(part) if number in looked_for else [] for number, part in enumerate(parts)]
+    having = [
+        len(items) + index.left_out(_expression(parts[number], asked), scope)
+        if number in looked_for
+        else round(counts[number] * scope.share)
+        for number, items in enumerate(postings)
+    ]
+    weights = [idf(max(within, count), count) if count else 0.0 for count in having]
+    verbatim: list[int] = []
+    if asked.verbatim:
+        verbatim = _fitting(
+            index, index.items_with(asked.verbatim.expression, scope, MOST_VERBATIM), wanted
+        )
+    return QueryPostings(parts, postings, weights, average_terms, tuple(verbatim))
+
+
+def postings_of_literal(
+    index: SearchIndex, text: str, scope: Scope, wanted: Filter
+) -> QueryPostings:
+    """Return the newest items that contain a query without words (an emoji, an operator)
+    verbatim."""
+    if not text or text.startswith("-"):
+        return QueryPostings([], [], [])
+    items = sorted(index.fitting(index.items_saying(text, scope), wanted))
+    return QueryPostings([Part(Words(()), (text,))], [items], [1.0])
+
+
+def in_sequence(
+    index: SearchIndex,
+    items: list[int],
+    phrases: Iterable[Phrase],
+    unwanted: Iterable[Phrase],
+    enough: int,
+) -> tuple[list[int], int]:
+    """Return the items whose texts have all `phrases` and none of the `unwanted`, and how many
+    older ones were not read. The newest are read first, and older ones until `enough` fit, of
+    MOST_CHECKED in all."""
+    kept: list[int] = []
+    newest = items[: -MOST_CHECKED - 1 : -1]
+    at_once = READ_FOR_ONE * enough
+    for at in range(0, len(newest), at_once):
+        for item, head in index.text_starts(newest[at : at + at_once], CHECKED_CHARACTERS).items():
+            terms = index.terms.of(head.text)
+            if all(contains(terms, one) for one in phrases) and not any(
+                contains(terms, one) for one in unwanted
+            ):
+                kept.append(item)
+        if len(kept) >= enough:
+            return sorted(kept), 0
+    return sorted(kept), len(items) - len(newest)
+
+
+def _rarest(counts: list[int]) -> set[int]:
+    """Return the numbers of the rarest parts, at least two, that have at most MOST_ITEMS items
+    together."""
+    chosen: set[int] = set()
+    left = MOST_ITEMS
+    for number in sorted(range(len(counts)), key=counts.__getitem__):
+        left -= counts[number]
+        if left >= 0 or len(chosen) < 2:
+            chosen.add(number)
+    return chosen
+
+
+def _expression(part: Part, asked: Query) -> Expression:
+    return Expression((part.words,), (), asked.unwanted)
+
+
+def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
+    if not wanted.role and not wanted.kind and wanted.since is None and wanted.until is None:
+        return items
+    return index.fitting(items, wanted)
+
+
+def _ranges(files: list[int]) -> list[tuple[int, int]]:
+    """Return the items of files, which come newest first, as few ranges of ids."""
+    ranges: list[tuple[int, int]] = []
+    for file in files:
+        first, last = items_of_file(file)
+        if ranges and ranges[-1][0] == last + 1:
+            ranges[-1] = (first, ranges[-1][1])
+        else:
+            ranges.append((first, last))
+    return ranges
+
+
+# If one list is so many times longer, look items up in it by bisection, which takes ten times as
+# long as in a set.
+_FEW = 10
+
+
+def has(items: Sequence[int], item: int) -> bool:
+    at = bisect_left(items, item)
+    return at < len(items) and items[at] == item
+
+
+def both(one: list[int], other: list[int]) -> list[int]:
+    few, many = (one, other) if len(one) < len(other) else (other, one)
+    if _FEW * len(few) < len(many):
+        return [item for item in few if has(many, item)]
+    wanted = set(few)
+    return [item for item in many if item in wanted]
+
+
+def either(one: list[int], other: list[int]) -> list[int]:
+    if not one or not other:
+        return one or other
+    return list(dict.fromkeys(sorted([*one, *other])))
+
+
+def without(one: list[int], other: list[int]) -> list[int]:
+    unwanted = set(other)
+    return [item for item in one if item not in unwanted] if unwanted else one

@@ -1,0 +1,325 @@
+"""Search: from a query to the entries that fit it best, each in its conversation, with a snippet.
+
+The index tells which items have a term, nothing else. From that follows how well each conversation
+fits; the texts of the best items of the best conversations are read, which tells how often a term
+is in them and whether a phrase is."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from heapq import nlargest
+from itertools import pairwise
+from operator import attrgetter
+
+from ...common.text.format import one_line, shorten
+from ...common.text.letters import Aligned
+from ...common.text.sanitize import beginning, for_prompt, plain
+from ..store.values import Filter, Hit, Hits
+from . import ranking
+from .index import ConversationRange, SearchIndex
+from .postings import (
+    CHECKED_CHARACTERS,
+    WHOLE,
+    QueryPostings,
+    both,
+    either,
+    has,
+    in_sequence,
+    postings_of,
+    postings_of_literal,
+    scope_of,
+)
+from .query import (
+    LONGEST,
+    Query,
+    contains,
+    literal_spans,
+    occurrences,
+    parse,
+    relaxed,
+    verbatim_form,
+)
+from .time_words import words_of_times
+
+MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
+EACH = 3  # items of each that are read to rank them
+MOST_READ = 100
+ENOUGH = 200  # items that have a phrase: no older ones are read
+READ_CHARACTERS = 1500
+BYTES_A_TERM = 6
+TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
+FEW = 5  # conversations: if fewer are found, up to EACH of their entries are shown
+SNIPPET_CHARACTERS = 200
+_BEFORE = 60  # characters before the first matching word
+_STEP = 2000
+_MOST = 40_000
+Span = tuple[int, int, str]
+Spans = Callable[[str], list[Span]]
+
+
+def search(
+    index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE
+) -> Hits:
+    """Return the entries that fit `query`, asked at `now` (seconds since the epoch), best first.
+    Nothing is omitted up to `whole` items. Raises the errors of the engine's driver."""
+    text = plain(query[:LONGEST]).strip()
+    asked = parse(text, index.terms)
+    times = _times_in(text, time.time() if now is None else now)
+    with index.snapshot():
+        scope = scope_of(index, wanted)
+        if asked.parts or asked.verbatim:
+            found = postings_of(index, asked, scope, wanted, whole)
+        else:
+            found = postings_of_literal(index, text, scope, wanted)
+        hits = Candidates(index, asked, found, wanted, times).hits()
+        if not hits and any(part.is_required for part in asked.parts):
+            asked, unchecked = relaxed(asked), hits.unchecked
+            hits = Candidates(
+                index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times
+            ).hits()
+            hits.unchecked = max(hits.unchecked, unchecked)
+    return hits
+
+
+def _times_in(text: str, now: float) -> list[ranking.NamedTime]:
+    if not words_of_times(text):
+        return []
+    from .dates import times_in  # imported late: few questions name a time
+
+    return times_in(text, now)
+
+
+class Candidates:
+    """The items found for a query; `hits` returns those to show. `times` are the times that the
+    query names."""
+
+    def __init__(
+        self,
+        index: SearchIndex,
+        asked: Query,
+        found: QueryPostings,
+        wanted: Filter,
+        times: Sequence[ranking.NamedTime],
+    ) -> None:
+        self._index = index
+        self._terms = index.terms
+        self._asked = asked
+        self._found = found
+        self._wanted = wanted
+        self._times = times
+        self._scores: dict[int, float] = {}
+        self._unchecked = 0
+        self._verbatim = self._saying_it(found.perhaps_verbatim)
+        self._allowed = self._those_allowed()
+
+    def hits(self) -> Hits:
+        """Return the best item of each of the best conversations; more of each if there are few."""
+        scores = self._conversations()
+        found = {
+            one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)
+        }
+        items = {one: best for one, best in found.items() if best}
+        self._read(
+            [
+                item
+                for one in sorted(items, key=attrgetter("order"), reverse=True)
+                for item in items[one]
+            ]
+        )
+        for best in items.values():
+            best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
+        of_items = ranking.shares({one: self._scores[best[0]] for one, best in items.items()})
+        totals = {one: scores[one.first_item] + share for one, share in of_items.items()}
+        ranked = sorted(totals, key=lambda one: (totals[one], one.order), reverse=True)[
+            : self._wanted.limit
+        ]
+        chosen = [(one, items[one][0]) for one in ranked]
+        if len(ranked) <= FEW:
+            more = [(one, item) for one in ranked for item in items[one][1:]]
+            chosen += more[: self._wanted.limit - len(chosen)]
+        return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
+
+    def _saying_it(self, items: Sequence[int]) -> set[int]:
+        """Return the items whose text contains the query as typed; if there are none and the query
+        excludes nothing, those that begin with a text that has the same terms in sequence."""
+        verbatim = self._asked.verbatim
+        if not verbatim:
+            return set()
+        heads = self._index.text_starts(items, CHECKED_CHARACTERS)
+        literally = {
+            item for item, head in heads.items() if verbatim.text in verbatim_form(head.text)
+        }
+        if literally or self._asked.unwanted or self._asked.unwanted_phrases:
+            return literally
+        return {
+            item
+            for item, head in heads.items()
+            if contains(self._terms.of(head.text[:READ_CHARACTERS]), verbatim.terms)
+        }
+
+    def _those_allowed(self) -> list[int] | None:
+        """Return the items that have all required parts and no unwanted phrase; None if the query
+        has neither."""
+        found = self._found
+        required = [having for part, having in zip(found.parts, found.postings) if part.is_required]
+        if not required and not self._asked.unwanted_phrases:
+            return None
+        allowed = (
+            reduce(both, sorted(required, key=len))
+            if required
+            else reduce(either, [[], *found.postings])
+        )
+        phrases = [part.terms for part in found.parts if part.is_phrase]
+        if phrases or self._asked.unwanted_phrases:
+            allowed, self._unchecked = in_sequence(
+                self._index, allowed, phrases, self._asked.unwanted_phrases, ENOUGH
+            )
+        return either(allowed, sorted(self._verbatim))
+
+    def _conversations(self) -> dict[int, float]:
+        """Return the best conversations, by their first items, with the score that each adds to its
+        best item."""
+        found, table = self._found, self._index.table()
+        starts, ends = table.starts, table.ends
+        scores = ranking.conversation_scores(table, found.postings, found.weights)
+        best = max(scores, default=0.0) or 1.0
+        verbatim = {bisect_right(starts, item) - 1 for item in self._verbatim}
+        for number in verbatim:
+            scores[number] += ranking.VERBATIM * best
+        if self._times:
+            at_the_time, times = ranking.AT_THE_TIME * best, self._times
+            scores = [
+                score + at_the_time * ranking.closeness(end, times) if score else 0.0
+                for score, end in zip(scores, ends)
+            ]
+        if self._allowed is not None:
+            every, scores = scores, [0.0] * len(scores)
+            for number in ranking.conversations_of(self._allowed, table):
+                scores[number] = every[number]
+        chosen = ranking.best_of(scores, ends, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
+        latest = max([ends[number] for number in chosen], default=0)
+        return {
+            starts[number]: scores[number] / best + ranking.recency(latest - ends[number])
+            for number in chosen
+        }
+
+    def _items_of(self, one: ConversationRange) -> list[int]:
+        """Return the EACH items of a conversation that have the most telling parts, of those that
+        may be shown."""
+        scores = {item: 0.0 for item in self._verbatim if one.first_item <= item <= one.last_item}
+        for items, weight in zip(self._found.postings, self._found.weights):
+            first = bisect_left(items, one.first_item)
+            for item in items[first : bisect_right(items, one.last_item, first)]:
+                if self._allowed is None or has(self._allowed, item):
+                    scores[item] = scores.get(item, 0.0) + weight
+        self._scores.update(scores)
+        return nlargest(
+            EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item)
+        )
+
+    def _read(self, items: list[int]) -> None:
+        """Read the texts of the best items (of equals, those that come first), and score them by
+        how often they have each part and how much of the query is in sequence."""
+        found = self._found
+        of_query = [term for part in found.parts for term in part.terms]
+        neighbours = [f" {first} {second} " for first, second in pairwise(of_query)]
+        best = nlargest(MOST_READ, items, key=self._scores.__getitem__)
+        for item, head in self._index.text_starts(best, READ_CHARACTERS).items():
+            terms = self._terms.of(head.text)
+            often = [
+                occurrences(part, head.text, terms) if has(posting, item) else 0.0
+                for part, posting in zip(found.parts, found.postings)
+            ]
+            score = ranking.entry_score(
+                zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms
+            )
+            score *= 1 + ranking.standing_together(neighbours, f" {' '.join(terms)} ")
+            self._scores[item] = score * TOOL_SHARE if head.is_tool else score
+
+    def _shown(self, chosen: list[tuple[int, int, float]]) -> Hits:
+        entries = self._index.items([item for _, item, _ in chosen])
+        conversations = self._index.conversations({id for id, _, _ in chosen})
+        chosen = [one for one in chosen if one[0] in conversations and one[1] in entries]
+        weights = {
+            term: weight
+            for part, weight in zip(self._found.parts, self._found.weights)
+            for term in part.terms
+        }
+        hits = []
+        for id, item, score in chosen:
+            shown = snippet(entries[item].text, weights, self._spans)
+            hits.append(Hit(entries[item], conversations[id], *shown, round(score, 4)))
+        return Hits(hits, self._unchecked)
+
+    def _spans(self, text: str) -> list[Span]:
+        """Return the terms of a text to highlight: of a prefix part only the prefix, and literal
+        parts."""
+        spans = self._terms.spans(text)
+        for part in self._found.parts:
+            if part.words.is_prefix:
+                first = part.terms[0]
+                size = len(first)
+                spans = [
+                    (at, at + Aligned(text[at:end]).span(0, size)[1], first)
+                    if term.startswith(first)
+                    else (at, end, term)
+                    for at, end, term in spans
+                ]
+            elif not part.words.each:
+                spans += literal_spans(text, part.terms[0])
+        return spans
+
+
+def snippet(
+    text: str, weights: Mapping[str, float], spans: Spans
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return about SNIPPET_CHARACTERS of a text, safe for prompts and on one line: the part with
+    most of the terms in `weights`; and the pairs of start and end of the terms in it. `spans` finds
+    the terms of a text."""
+    begin = _best_start(text, weights, spans)
+    if begin <= _BEFORE + 20:
+        begin = 0
+    else:  # at a word, some characters before
+        begin = text.rfind(" ", begin - _BEFORE - 20, begin - _BEFORE) + 1 or begin - _BEFORE
+    shown = shorten(
+        one_line(for_prompt(beginning(text[begin:], 2 * SNIPPET_CHARACTERS))), SNIPPET_CHARACTERS
+    )
+    if len(text) > begin + 2 * SNIPPET_CHARACTERS and not shown.endswith("…"):
+        shown += "…"
+    if begin:
+        shown = f"…{shown}"
+    return shown, merged([(at, end) for at, end, term in spans(shown) if term in weights])
+
+
+def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return `ranges` in order, those that overlap as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
+    """Return the start of the stretch with the heaviest terms, in the first step of a long text
+    that has any; or 0."""
+    for begin in range(0, min(len(text), _MOST), _STEP):
+        hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
+        best, best_start = -1.0, 0
+        for number, (start, _, _) in enumerate(hits):  # each term counts once
+            terms = {
+                term
+                for at, _, term in hits[number : number + 40]
+                if at < start + SNIPPET_CHARACTERS - _BEFORE
+            }
+            weight = sum([weights[term] for term in terms])
+            if weight > best + 1e-9:
+                best, best_start = weight, start
+        if hits:
+            return begin + best_start
+    return 0

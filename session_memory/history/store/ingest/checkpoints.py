@@ -1,0 +1,222 @@
+"""The sessions that a repository keeps in git, as entire does, and their transcripts as a directory
+to ingest.
+
+The branch `entire/checkpoints/v1` has a directory for each checkpoint, `<2 digits>/<10 digits>/`,
+and in it one for each session, `<number>/`, with its `metadata.json` and its transcript until then,
+`full.jsonl`. Newer versions keep each checkpoint in a ref, `refs/entire/checkpoints/<shard>/<id>`,
+whose tree is such a directory; a repository may have both. Of a session the longest transcript
+counts. A repository's content is not the person's: it goes into the store as history of the project
+and nowhere else. git runs without the repository's programs, and fetches nothing."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+
+from ....common.system.git import find_worktree, refusal_at
+from ....common.system.git_process import GitUnavailableError, ask_git, is_partial
+from ....common.system.json import encode
+from ....common.text.paths import is_name
+from ....common.text.timestamps import epoch_seconds
+from ....sessions.runtimes import all_runtimes
+from ..values import FOREIGN_ROOT
+from .sources import SUFFIX, SourceDirectory, SourceFile, Unreadable
+from .values import FileState
+
+BRANCHES = ("refs/heads/entire/checkpoints/v1", "refs/remotes/origin/entire/checkpoints/v1")
+REFS = "refs/entire/checkpoints/"
+FETCHED = "+refs/entire/checkpoints/*:refs/entire/checkpoints/*"  # a clone does not have them
+SECONDS = 120.0  # for one question to git
+MOST_BYTES = 256 * 1024 * 1024  # of a transcript
+_METADATA = re.compile(r"([0-9a-zA-Z]{2})/([0-9a-zA-Z]+)/(\d+)/metadata\.json$")
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d-")  # before a session's id, in older checkpoints
+
+
+class Transcript(NamedTuple):
+    """A session's transcript as it was at a checkpoint: the git object that it is, its size, and
+    when that was."""
+
+    session: str
+    blob: str
+    size: int
+    created_at: str
+    agent: str
+
+
+class Checkpoints:
+    """The sessions of a repository: the transcripts of each checkpoint, and the longest of each
+    session. Raises GitUnavailableError if it has none."""
+
+    def __init__(self, repository: str) -> None:
+        if refused := refusal_at(os.path.realpath(repository)):
+            raise GitUnavailableError(refused)
+        worktree = find_worktree(os.path.realpath(repository))
+        self.root = worktree.root if worktree and worktree.root else os.path.realpath(repository)
+        self.git_dir = worktree.common_dir if worktree else self.root
+        self.of_checkpoint: dict[str, list[Transcript]] = {}
+        refs = self.ask("for-each-ref", "--format=%(refname)", *BRANCHES, REFS).split()
+        branches = [ref for ref in refs if ref in BRANCHES]
+        if not refs:
+            name = BRANCHES[0].partition("heads/")[2]
+            raise GitUnavailableError(
+                f"{repository}: no branch {name} and no refs in {REFS.rstrip('/')} "
+                f"(git fetch origin {name}:{name} or git fetch origin '{FETCHED}' brings them)"
+            )
+        if branches:
+            self._read_branch(branches[0])
+        self._read_refs([ref for ref in refs if ref.startswith(REFS)])
+        if not self.of_checkpoint and is_partial(self.git_dir):
+            raise GitUnavailableError(
+                f"{repository}: this clone is partial and lacks the sessions "
+                "(git fetch --refetch --no-filter brings them)"
+            )
+
+    def _read_branch(self, branch: str) -> None:
+        lines = self.ask("ls-tree", "-r", "-l", "-z", branch).split("\0")
+        tree = {
+            path: line.split() for line, _, path in (line.partition("\t") for line in lines) if path
+        }
+        checkpoints = [
+            (path, match[1] + match[2]) for path in tree if (match := _METADATA.search(path))
+        ]
+        contents = self._contents([tree[path][2] for path, _ in checkpoints])
+        for (path, checkpoint), content in zip(checkpoints, contents):
+            if facts := tree.get(f"{path.removesuffix('metadata.json')}full.jsonl"):
+                self._add(checkpoint, content, facts[1:])
+
+    def _read_refs(self, refs: list[str]) -> None:
+        """Read the checkpoints in refs, session by session: one question for all that have one of
+        this number."""
+        number = 0
+        while refs:
+            names = [
+                f"{ref}:{number}/{file}" for ref in refs for file in ("metadata.json", "full.jsonl")
+            ]
+            asked = "".join(f"{name}\n" for name in names)
+            lines = self.ask(
+                "cat-file", "--batch-check=%(objecttype) %(objectname) %(objectsize)", given=asked
+            )
+            facts = [line.split(" ") for line in lines.splitlines()]
+            sessions = [
+                (ref, metadata[1], transcript)
+                for ref, metadata, transcript in zip(refs, facts[::2], facts[1::2])
+                if len(metadata) == 3 and metadata[0] == "blob"
+            ]
+            contents = self._contents([blob for _, blob, _ in sessions])
+            for (ref, _, transcript), content in zip(sessions, contents):
+                if len(transcript) == 3:
+                    self._add(ref.rpartition("/")[2], content, transcript)
+            refs, number = [ref for ref, _, _ in sessions], number + 1
+
+    def _add(self, checkpoint: str, metadata: bytes, facts: list[str]) -> None:
+        """Add a transcript by the type, the name and the size of its object."""
+        transcript = _transcript(metadata, facts)
+        if transcript is not None:
+            self.of_checkpoint.setdefault(checkpoint, []).append(transcript)
+
+    def longest(self) -> list[Transcript]:
+        """Return the longest transcript of each session, the oldest first."""
+        found: dict[str, Transcript] = {}
+        for one in (one for ones in self.of_checkpoint.values() for one in ones):
+            if one.session not in found or one.size > found[one.session].size:
+                found[one.session] = one
+        return sorted(found.values(), key=lambda one: (one.created_at, one.session))
+
+    def content(self, blob: str) -> bytes:
+        return self.ask("cat-file", "blob", blob).encode("utf-8", "surrogateescape")
+
+    def ask(self, *arguments: str, given: str = "") -> str:
+        return ask_git(self.git_dir, *arguments, given=given, seconds=SECONDS)
+
+    def _contents(self, blobs: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of small objects; b'' for one that is not there."""
+        told = self.ask("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs))
+        left = told.encode("utf-8", "surrogateescape")
+        while left:
+            head, _, left = left.partition(b"\n")
+            size = int(head.split()[2]) if len(head.split()) == 3 else -1
+            yield left[: max(0, size)]
+            left = left[size + 1 :]
+
+
+def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
+    """Return the transcript by the type, name and size of its object; None if it is not there, or
+    if the metadata does not say whose it is."""
+    try:
+        fields: dict[str, Any] = json.loads(metadata)
+        session, created_at, agent = (
+            str(fields.get(key) or "") for key in ("session_id", "created_at", "agent")
+        )
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    kind, name, digits = facts
+    size = int(digits) if digits.isdecimal() else 0
+    is_known = kind == "blob" and is_name(session) and 0 < size <= MOST_BYTES
+    return Transcript(session, name, size, created_at, agent.lower()) if is_known else None
+
+
+class CheckpointDirectory(SourceDirectory):
+    """The sessions of a repository as transcripts to ingest, all as said in its directory. Sessions
+    that `states` have from elsewhere are left out: what a runtime has of its own is no less."""
+
+    def __init__(self, repository: str, states: Mapping[str, FileState], home: str = "") -> None:
+        """Raises GitUnavailableError."""
+        self._checkpoints = Checkpoints(repository)
+        root = self._checkpoints.git_dir + FOREIGN_ROOT
+        super().__init__(root, home, is_named=True, confined_to=root)
+        self.project = self._checkpoints.root
+        self._states = states
+        self._own = {
+            state.session_id for state in states.values() if not state.root.endswith(FOREIGN_ROOT)
+        }
+
+    def holds(self, key: str) -> bool:
+        return key.startswith(f"{self.root}/")
+
+    def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
+        found: dict[str, SourceFile] = {}
+        for one in self._checkpoints.longest():
+            session = _DAY.sub("", one.session)
+            key = f"{self.root}/{session}{SUFFIX}"
+            if session not in self._own and (key not in found or one.size > found[key].size):
+                found[key] = _CheckpointFile(
+                    self, self._checkpoints, key, one, self._states.get(key)
+                )
+        return list(found.values())
+
+
+class _CheckpointFile(SourceFile):
+    """A transcript in git. An unnamed file has it while it is read."""
+
+    def __init__(
+        self,
+        directory: SourceDirectory,
+        checkpoints: Checkpoints,
+        key: str,
+        one: Transcript,
+        state: FileState | None,
+    ) -> None:
+        modified = round((epoch_seconds(one.created_at) or 0) * 1000)
+        # The size in the store is that of the lines that were read, which are not always those in
+        # git.
+        known = state if state is not None and state.last_modified == modified else None
+        stamp = (known.inode, known.file_size, modified) if known else (0, one.size, modified)
+        super().__init__(directory, key, key, stamp)
+        self._checkpoints = checkpoints
+        self._blob = one.blob
+
+    def open(self) -> int:
+        with TemporaryFile() as file:
+            content = self._checkpoints.content(self._blob)
+            exported = next(
+                (found for one in all_runtimes() if (found := one.exported_lines(content))), ()
+            )
+            lines = [
+                line if isinstance(line, bytes) else encode(line).encode() for line in exported
+            ]
+            file.write(b"".join([line + b"\n" for line in lines]) or content)
+            file.flush()
+            os.utime(file.fileno(), ns=(self.modified * 1_000_000, self.modified * 1_000_000))
+            return os.dup(file.fileno())

@@ -1,0 +1,435 @@
+"""Reads a transcript for the store: where to continue, and its content as redacted values."""
+
+import os
+import re
+import time
+from typing import Any, NamedTuple
+
+from ....common.system.files import Closing, open_regular, read_at
+from ....common.system.quick_json import decode_line
+from ....common.text.paths import is_id
+from ....common.text.sanitize import beginning, for_people
+from ....common.text.written_lines import (
+    added_lines,
+    here_documents,
+    line_hashes,
+    line_in,
+    made_commits,
+    short_lines,
+)
+from ....sessions.runtimes import Runtime
+from ....sessions.runtimes.detection import source_of
+from ....sessions.runtimes.records import CallResult
+from ....sessions.settings.forgotten import ForgottenSessions
+from ....sessions.transcripts.entries import Entry, ToolUse
+from ....sessions.transcripts.lines import (
+    BLOCK_BYTES,
+    first_line,
+    lines_forward,
+    make_cursor,
+    resume_offset,
+)
+from ....sessions.transcripts.marks import entry_key, key_of, tool_key
+from ....sessions.transcripts.reader import (
+    NO_TITLE,
+    USER_RANK,
+    TitleOwner,
+    TranscriptReader,
+    first_entry,
+)
+from .sources import SourceFile
+from .values import FileState, NewEntry, NewTool, ToolOutcome
+
+ARGUMENT_CHARACTERS = 4096
+SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one within them goes whole
+
+
+class Extract(NamedTuple):
+    """The content of some bytes of a file. `reached` is the offset at which to continue, unless it
+    `is_last`. `outcomes` are those of tool uses in an earlier extract, by the key of the call, as
+    are `commits`, the hashes of what these committed. `inode` and `size` (bytes) are the
+    file's when it was read; `title` comes with its rank, `unreadable` counts records."""
+
+    inode: int
+    size: int
+    reached: int
+    entries: list[NewEntry]
+    outcomes: list[tuple[int, ToolOutcome]]
+    title: tuple[int, str]
+    cwd: str
+    unreadable: int
+    is_last: bool
+    commits: tuple[tuple[int, int], ...] = ()
+
+
+def result_text(content: object) -> str:
+    """Return the text of a tool's result, a string or blocks with text."""
+    blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    return "\n".join([text for text in texts if isinstance(text, str)])
+
+
+def outcome(is_error: bool, content: object) -> ToolOutcome:
+    text = result_text(content)
+    lines = text.count("\n") + 1 if text else 0
+    return ToolOutcome(
+        "error" if is_error else "ok", error_line(text) if is_error else "", len(text), lines
+    )
+
+
+class Extractor:
+    """Reads one transcript, of a session of the group `home`, part by part."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        descriptor: int,
+        session_id: str,
+        home: str = "",
+        line_key: bytes = b"",
+        *,
+        project: str = "",
+        forgotten: ForgottenSessions | None = None,
+    ) -> None:
+        """With a `line_key` the lines that edits write are hashed. All was said in `project`, if
+        that is not ''. Messages that are `forgotten` are left out, and so are titles that may quote
+        them."""
+        self._project = project
+        self._forgotten = forgotten or None
+        self._home = home
+        self._line_key = line_key
+        self._runtime = runtime
+        self._descriptor = descriptor
+        self._first_line = first_line(descriptor)
+        self._owner = TitleOwner(session_id, descriptor)
+        self._session_id = session_id
+        self._off_branch: dict[int, set[int]] = {}
+        self._names: dict[str, str] = {}
+        self._repeats_forgotten: bool | None = None
+
+    def read(self, start: int, end: int, limit: int) -> Extract:
+        """Read the records that begin in the `limit` bytes from `start` and are complete before
+        `end`."""
+        reader = self._reader()
+        stop = start + limit
+        lines = lines_forward(self._descriptor, start, end, stop)
+        found: list[Entry] = []
+        written: dict[tuple[int, str], tuple[int, ...]] = {}
+        called: dict[str, int] = {}  # the latest entry with a call of an id that has no result yet
+        ended: dict[tuple[int, str], ToolOutcome] = {}
+        outcomes: list[tuple[int, ToolOutcome]] = []
+        commits: list[tuple[int, int]] = []
+        for one in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
+            if isinstance(one, Entry):
+                if self._forgotten and self._forgotten.holds(one, self._session_id):
+                    continue
+                called.update([(tool.call_id, len(found)) for tool in one.tools])
+                for tool in one.tools if self._line_key else ():
+                    if lines_of_call := written_by(self._runtime, tool, reader.record):
+                        written[len(found), tool.call_id] = tuple(
+                            line_hashes(lines_of_call, self._line_key)
+                        )
+                found.append(one)
+            elif isinstance(one, CallResult):
+                result, made = outcome(one.has_failed, one.content), self._commits_in(one)
+                if one.call_id in called:
+                    call = called.pop(one.call_id), one.call_id
+                    ended[call], written[call] = result, (*written.get(call, ()), *made)
+                else:
+                    outcomes.append((key_of(one.call_id), result))
+                    commits += [(key_of(one.call_id), line) for line in made]
+        reached = max(start, reader.reached)
+        cwd = self._safe(self._project or next((entry.cwd for entry in found if entry.cwd), ""))
+        entries = [
+            self._new_entry(number, entry, ended, written) for number, entry in enumerate(found)
+        ]
+        inode = os.fstat(self._descriptor).st_ino
+        rank, title = self._shown_title(reader.title)
+        is_last = reached < stop or reached == end
+        of_file = cwd, reader.unreadable, is_last, tuple(commits)
+        return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
+
+    def _commits_in(self, result: CallResult) -> list[int]:
+        """Return the hashes of the commits that a call made, by its result."""
+        made = made_commits(result_text(result.content)) if self._line_key else []
+        return line_hashes(made, self._line_key) if made else []
+
+    def _shown_title(self, title: tuple[int, str]) -> tuple[int, str]:
+        """Return a title, or none if the transcript repeats forgotten messages and the title may
+        quote them."""
+        if self._forgotten is None:
+            return title
+        if self._repeats_forgotten is None:
+            first = first_entry(self._runtime, self._descriptor)
+            self._repeats_forgotten = first is not None and self._forgotten.holds(
+                first, self._session_id
+            )
+        is_its_own = title[0] >= USER_RANK and not self._forgotten.has_title(title[1])
+        return title if is_its_own or not self._repeats_forgotten else NO_TITLE
+
+    def has_changed_before(self, reached: int, end: int) -> bool:
+        """Check if other records of the first `reached` bytes count now than did when these were
+        all: the session went back to an earlier message, or took some back."""
+        return {offset for offset in self._left_out(end) if offset < reached} != self._left_out(
+            reached
+        )
+
+    def _left_out(self, end: int) -> set[int]:
+        if end not in self._off_branch:
+            self._off_branch[end] = self._reader().offsets_off_branch(self._descriptor, end)
+        return self._off_branch[end]
+
+    def _reader(self) -> TranscriptReader:
+        return TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
+
+    def _new_entry(
+        self,
+        number: int,
+        entry: Entry,
+        ended: dict[tuple[int, str], ToolOutcome],
+        written: dict[tuple[int, str], tuple[int, ...]],
+    ) -> NewEntry:
+        when = None if entry.timestamp is None else round(entry.timestamp * 1000)
+        key = entry_key(self._home, entry)
+        message = key_of(entry.message_id) if entry.message_id else 0
+        if entry.tools and not message:  # text and tool uses of one record are one message
+            message = key
+        tools = []
+        for place, tool in enumerate(entry.tools, 1):
+            result = ended.get((number, tool.call_id))
+            argument = for_people(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
+            lines = (
+                ()
+                if result and result.outcome == "error"
+                else written.get((number, tool.call_id), ())
+            )
+            tools.append(
+                NewTool(
+                    tool_key(key, place),
+                    0 if result else key_of(tool.call_id),
+                    self._safe(tool.name),
+                    tool.kind,
+                    argument[:ARGUMENT_CHARACTERS],
+                    result,
+                    lines,
+                )
+            )
+        cwd = self._safe(self._project or entry.cwd)
+        origin = (
+            entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
+        )
+        text = for_people(entry.text)
+        return NewEntry(
+            key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin
+        )
+
+    def _safe(self, name: str) -> str:
+        """Return a directory or the name of a tool for people. Cached: a transcript has few."""
+        if name not in self._names:
+            self._names[name] = for_people(name)
+        return self._names[name]
+
+
+def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:
+    """Return the normalised lines that a call in a record writes into files, each once; short ones
+    with the name of the file."""
+    short: list[str] = []
+    if tool.kind == "edit":
+        edits = runtime.records.edits(record, tool.call_id)
+        name = tool.argument.rpartition("/")[2]
+        short = [line_in(name, line) for edit in edits for line in short_lines(*edit)]
+    elif tool.kind == "command":
+        edits = [("", text) for text in here_documents(tool.argument)]
+    else:
+        return []
+    return list(dict.fromkeys([line for edit in edits for line in added_lines(*edit)] + short))
+
+
+def is_unchanged(file: SourceFile, state: FileState | None) -> bool:
+    """Check if the store has all of a file, and the file is unchanged."""
+    if state is None or state.status != "idle" or state.root != file.directory.root:
+        return False
+    return (state.inode, state.file_size, state.last_modified) == file.stamp
+
+
+def is_beginning(state: FileState, descriptor: int, status: os.stat_result) -> bool:
+    """Check if a file is the beginning, or all, of the file known under its key."""
+    try:
+        known = open_regular(f"{state.root}/{state.file_path}")
+    except OSError:
+        cursor = make_cursor(descriptor, status, min(state.offset, status.st_size), 0)
+        return bool(cursor["head"] == state.head)
+    with Closing(known):
+        return all(
+            read_at(known, start, min(start + BLOCK_BYTES, status.st_size))
+            == read_at(descriptor, start, start + BLOCK_BYTES)
+            for start in range(0, status.st_size, BLOCK_BYTES)
+        )
+
+
+def begun(
+    file: SourceFile,
+    before: FileState | None,
+    descriptor: int,
+    status: os.stat_result,
+    runtime: Runtime,
+) -> tuple[FileState, int]:
+    """Return the state of the file as it is now, and the offset to read on from."""
+    home, root = file.directory.home, file.directory.root
+    given = for_people(runtime.given_name(file.plain_path))
+    if before is None:
+        session_id = runtime.session_id_of(file.plain_path)
+        state = FileState(home, file.key, root, source_of(descriptor, runtime), session_id)
+        return state._replace(title=given, title_rank=USER_RANK) if given else state, 0
+    is_elsewhere = before.root != root
+    cursor = {
+        "offset": before.offset,
+        "inode": status.st_ino if is_elsewhere else before.inode,
+        "head": before.head,
+        "tail": before.tail,
+    }
+    start = resume_offset(cursor, descriptor, status)
+    state = before._replace(root=root)
+    if given:
+        state = state._replace(title=given, title_rank=USER_RANK)
+    if start is None:
+        return state._replace(generation=before.generation + 1, unreadable=0), 0
+    return state, start
+
+
+def advanced(
+    state: FileState, extract: Extract, descriptor: int, status: os.stat_result
+) -> FileState:
+    """Return the state once an extract is stored."""
+    cursor = make_cursor(descriptor, status, extract.reached, time.time_ns())
+    times = [entry.timestamp for entry in extract.entries if entry.timestamp is not None]
+    # of two titles of one rank the later one
+    is_better = extract.title[0] >= max(state.title_rank, 0)
+    rank, title = extract.title if is_better else (state.title_rank, state.title)
+    return state._replace(
+        status="idle",
+        file_size=extract.size,
+        last_modified=cursor["mtime"] if extract.size == status.st_size else 0,
+        inode=status.st_ino,
+        offset=extract.reached,
+        head=cursor["head"],
+        tail=cursor["tail"],
+        unreadable=state.unreadable + extract.unreadable,
+        first_entry_timestamp=state.first_entry_timestamp or min(times, default=None),
+        last_entry_timestamp=max(times, default=state.last_entry_timestamp),
+        cwd=state.cwd or extract.cwd,
+        title=title,
+        title_rank=rank,
+    )
+
+
+ERROR_CHARACTERS = 300  # of the returned line
+LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
+_LINE_CHARACTERS = 1000
+_MOST_CHARACTERS = 256 * 1024  # in which secrets are searched for: some milliseconds
+_WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how surely a line names the error
+
+_NOISE = re.compile(
+    r"> |\(node:\d+\)|\(Use `node |Debugger (?:attached|listening)|Waiting for the debugger|npm "
+    r"(?:warn|notice)|"
+    r"at .*[(:]\d+|File \"|Traceback \(most recent|\(no output\)|hint:|For help, see|A complete "
+    r"log of this run|"
+    r"% Total|% +Received|[-=~^*_#\s|\u2500-\u257f]+$|"
+    # what a runner prints around the error: the command, the package, how many failed
+    r"(?:\[\S+\] )?\$ \S|# \S+$|\[\S+\] ERROR task failed|found \d+ errors?\b|"
+    r"fail(?:\t.*| +\S+(?: \[(?:build|setup) failed\])?)?$",
+    re.IGNORECASE,
+)
+_EXIT = re.compile(
+    r"(?:exit code|command (?:exited with code|failed with exit code)) -?\d+\.?$", re.IGNORECASE
+)
+_PYTHON = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
+
+# The following patterns are for lowercased lines, and each alternative begins with letters (the
+# text before them is checked afterwards): ignoring case, or matching from a word's beginning, takes
+# several times as long.
+_CODE_AND_COLON = r"\b(?:[ \[(]+[a-z]*\d+[\])]?)?\s*:"
+_STRONG = re.compile(
+    rf"error(?:: |(?<=\berror)(?:{_CODE_AND_COLON}| ts\d+))|exception(?:: "
+    rf"|(?<=\bexception){_CODE_AND_COLON})|"
+    rf"fatal(?<=\bfatal){_CODE_AND_COLON}|panic(?<=\bpanic)(?:ked)?{_CODE_AND_COLON}|"
+    r"e(?<=\be)(?:noent|acces|perm|exist|connrefused|addrinuse|timedout|pipe)\b|"
+    r"command not found|no such file or directory|permission denied|cannot find|could not "
+    r"(?:find|resolve)|"
+    r"is not recognized as|undefined(?<=\bundefined) (?:symbol|reference)\b"
+)
+_STRONG_BEGINNING = re.compile(
+    r"(?:error|fatal|fail(?:ed)?)\b|e {2,}\S|[✗✘✖×] |assertionerror|segmentation fault"
+)
+_WRAPPER = re.compile(r"npm (?:error|err!) (?:code|errno|syscall|path|command|lifecycle|failed at)")
+_WEAK = re.compile(
+    r"(?:errors?|fail(?:s|ed|ure|ures|ing)?|denied|invalid|unexpected|missing|unable|refused|reject(?:ed)?|aborted|"
+    r"blocked|timed out|timeout|not found|not "
+    r"allowed|cannot|can't|conflicts?|unknown|unrecognized)\b"
+)
+_NOTHING_WRONG = re.compile(
+    r"(?:0(?<=\b0)|no(?<=\bno)) "
+    r"(?:errors?|failures?|failed|conflicts?)\b|error\W{0,3}\s?(?:false|null|none)\b"
+)
+
+
+def error_line(text: str) -> str:
+    """Return the line of `text` that says what went wrong, for people, after the exit code if
+    `text` begins with that. If no line does, return the first that is not noise; '' if there is
+    none. At most ERROR_CHARACTERS."""
+    text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
+    if len(text) > _MOST_CHARACTERS:
+        # no line is cut in two, nor a secret in it
+        last = text[-_MOST_CHARACTERS // 2 :].partition("\n")[2]
+        text = f"{beginning(text, LOOKED_AT_CHARACTERS)}\n{last}"
+    text = for_people(text)
+    if len(text) > 2 * LOOKED_AT_CHARACTERS:
+        text = f"{text[:LOOKED_AT_CHARACTERS]}\n{text[-LOOKED_AT_CHARACTERS:]}"
+    lines = [
+        stripped[:_LINE_CHARACTERS] for line in text.splitlines() if (stripped := line.strip())
+    ]
+    return _chosen(lines).strip()[:ERROR_CHARACTERS]
+
+
+def _chosen(lines: list[str]) -> str:
+    first = next((number for number, line in enumerate(lines) if _is_candidate(line)), None)
+    if first is None:
+        return next((line for line in lines if _EXIT.match(line)), lines[0] if lines else "")
+    exit_code = f"{lines[0]}: " if _EXIT.match(lines[0]) else ""
+    raised = None
+    # the last exception is what it ends with
+    if any(line.startswith("Traceback (most recent") for line in lines):
+        raised = next(
+            (line for line in reversed(lines) if _PYTHON.match(line) and _is_candidate(line)), None
+        )
+    return exit_code + (raised or _best(lines[first:]))
+
+
+def _is_candidate(line: str) -> bool:
+    return not _NOISE.match(line) and not _EXIT.match(line)
+
+
+def _best(lines: list[str]) -> str:
+    """Return the first of `lines`, if it has any weight, else the one that has most, the first of
+    several alike."""
+    best, most = lines[0], _weight(lines[0], 0)
+    if most:
+        return best
+    for line in lines[1:]:
+        weight = _weight(line, most)
+        if weight > most and _is_candidate(line):
+            best, most = line, weight
+            if most == _STRONGEST:
+                break
+    return best
+
+
+def _weight(line: str, least: int) -> int:
+    """Return how surely a line names the error, up to _STRONGEST; 0 may be returned for any value
+    up to `least`."""
+    small = line.lower()
+    if _STRONG_BEGINNING.match(small) or _STRONG.search(small):
+        weight = _WRAPPING if _WRAPPER.match(small) else _STRONGEST
+    else:
+        weight = _WEAKER if least < _WEAKER and _WEAK.search(small) else 0
+    return 0 if weight and _NOTHING_WRONG.search(small) else weight

@@ -1,0 +1,296 @@
+"""Ingests what is new in the watched directories, and in archives of lost transcripts."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext, suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+from ....common.system.files import Opened, path_text, read_at
+from ....common.system.json import as_string
+from ....common.system.sqlite import DatabaseError
+from ....common.text.format import one_line
+from ....common.text.sanitize import for_people
+from ....common.text.timestamps import epoch_seconds
+from ....sessions.confined_files import OutsideGroupError, pinned
+from ....sessions.transcripts.earlier_paths import note_repositories
+from ....sessions.transcripts.marks import key_of_id
+from ....sessions.transcripts.mirror import gone, remove_gone
+from ....sessions.transcripts.reader import USER_RANK
+from ...archives.format import ASKING, TOOL, messages_in, title_in
+from ...archives.list import list_archives, private_folder
+from ..location import Archives, StoreLocation
+from ..sqlite.archived_items import KnownItem, KnownMessages, known_keys, known_messages
+from ..sqlite.engine import SqliteStore
+from ..values import FOREIGN_ROOT, TOOL_ROLE, Progress, key_of
+from .extract import is_unchanged
+from .ingestion import BATCH_BYTES, Ingestion, IngestReport
+from .sources import SourceDirectory
+from .values import Batch, FileState, NewEntry, NewTool
+
+
+def take_in(
+    store: SqliteStore,
+    location: StoreLocation,
+    progress: Progress | None = None,
+    *,
+    batch_bytes: int = BATCH_BYTES,
+    workers: int = 0,
+) -> IngestReport:
+    """Ingest and report all that is new. After an error, what was stored stays. Raises
+    DatabaseError."""
+    report = IngestReport()
+    for home in dict.fromkeys([directory.home for directory in location.watched]):
+        ingestion = Ingestion(store, home, progress, batch_bytes, workers)
+        try:
+            for directory in location.watched:
+                if directory.home == home and directory.is_expected():
+                    _scan(ingestion, store, home, directory)
+        finally:
+            if location.home.user_dir:
+                note_repositories(
+                    location.home.repositories_file, ingestion.directories, location.home.user_dir
+                )
+        report.add(ingestion.report)
+    # not even what a runtime has deleted, and what archives have of it
+    if location.home.settings().keep == "none":
+        for home in dict.fromkeys(directory.home for directory in location.watched):
+            states = store.file_states(home).items()
+            store.forget(
+                home, *[key for key, one in states if one.status == "gone" or one.source == SOURCE]
+            )
+        return report
+    for archives in location.archives:
+        # Listing archives takes a while: do it only if something has changed, or nothing is known
+        # yet.
+        home = archives.home
+        if (
+            report.bytes
+            or report.gone
+            or store.incomplete_sessions(home)
+            or not store.file_states(home)
+        ):
+            report.add(take_archives(store, archives))
+    return report
+
+
+def _scan(ingestion: Ingestion, store: SqliteStore, home: str, directory: SourceDirectory) -> None:
+    """Ingest the new entries of a directory, and delete copies of transcripts that are gone."""
+    ingestion.scan(directory)
+    if gone(directory.path):
+        remove_gone(
+            directory.path, {key: state.offset for key, state in store.file_states(home).items()}
+        )
+
+
+class Pending(NamedTuple):
+    """The files that have something new, of all files, and about how many bytes that is."""
+
+    files: int
+    bytes: int
+    all_files: int
+
+
+def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
+    """Return what is new in these directories, without files that failed as they are. Raises
+    DatabaseError."""
+    new: list[int] = []
+    total = 0
+    states_of, unread_of = cache(store.file_states), cache(store.unread_files)
+    for directory in watched:
+        states, unread = states_of(directory.home), unread_of(directory.home)
+        try:
+            files = directory.files()
+        except (OSError, OutsideGroupError):
+            continue
+        total += len(files)
+        for file in files:
+            state, noted = states.get(file.key), unread.get(file.key)
+            if not is_unchanged(file, state) and not (noted and noted[3:6] == file.stamp):
+                is_same = (
+                    state is not None and state.inode == file.inode and state.offset <= file.size
+                )
+                new.append(file.size - state.offset if state and is_same else file.size)
+    return Pending(sum(map(bool, new)), sum(new), total)
+
+
+SOURCE = "archive"
+PREFIX = "conversations/"
+
+
+def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
+    """Store the archives of sessions without a transcript, or of which damage took a part, and
+    forget those whose transcript has been found. A session archived under a name that a person gave
+    it keeps that name as its title. Raises DatabaseError; unreadable archives are problems in the
+    report."""
+    report = IngestReport()
+    states = store.file_states(archives.home)
+    transcripts = [state for state in states.values() if state.source != SOURCE]
+    known = {state.session_id for state in transcripts} - store.incomplete_sessions(archives.home)
+    foreign = [state for state in transcripts if state.root.endswith(FOREIGN_ROOT)]
+    own = {state.session_id for state in transcripts if not state.root.endswith(FOREIGN_ROOT)}
+    # What a repository keeps of a session whose transcript has been found.
+    store.forget(archives.home, *[state.file_path for state in foreign if state.session_id in own])
+    keys = set(states)
+    taken: dict[str, FileState] = {}
+    # of several archives of a session the one that goes on longest counts
+    titles: dict[str, tuple[float, str]] = {}
+    for key, state in states.items():
+        if state.source == SOURCE and state.root == archives.directory:
+            if state.session_id in known:
+                store.forget(archives.home, key)
+            else:
+                taken[state.session_id] = state
+    try:
+        root, place = archives.confined_to, archives.directory
+        with pinned(root, place) if root else nullcontext(place) as directory:
+            for path, facts in _every_archive(directory):
+                session = facts["session"]
+                if facts.get("group", "") not in ("", archives.home):
+                    continue
+                if facts.get("is_named"):
+                    last = epoch_seconds(facts.get("last")) or 0.0
+                    titles[session] = max(titles.get(session, (0.0, "")), (last, facts["title"]))
+                if session in known:
+                    continue
+                known.add(session)  # while an archive is moved, it may be in both folders
+                before = taken.get(session)
+                key = before.file_path if before else PREFIX + path_text(os.path.basename(path))
+                if not before and key in keys:  # two folders may have one of the same name
+                    key = f"{PREFIX}{session}.md"
+                keys.add(key)
+                try:
+                    _take_archive(store, path, key, facts, archives, before, report)
+                except DatabaseError:
+                    raise
+                except Exception as error:  # it is that archive's, and no other's
+                    problem = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+                    report.problems.append((f"{archives.directory}/{key}", problem))
+    except FileNotFoundError:
+        pass
+    except OutsideGroupError as error:
+        report.problems.append((archives.directory, str(error)))
+    _name(store, transcripts, {session: title for session, (_, title) in titles.items()})
+    return report
+
+
+def _name(store: SqliteStore, states: list[FileState], titles: dict[str, str]) -> None:
+    """Give sessions, whose transcripts have these states, the titles that a person chose."""
+    for before in states:
+        if before.session_id in titles:
+            title = one_line(for_people(titles[before.session_id]))
+            after = before._replace(title=title, title_rank=USER_RANK)
+            if after != before:
+                store.write([Batch(before, after, [], [])])
+
+
+def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path and the facts of every archive, including private ones: rules hide these when
+    they are read."""
+    yield from sorted(list_archives(directory), key=lambda one: one[0])
+    with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
+        yield from sorted(list_archives(folder), key=lambda one: one[0])
+
+
+def _take_archive(
+    store: SqliteStore,
+    path: str,
+    key: str,
+    facts: dict[str, Any],
+    archives: Archives,
+    before: FileState | None,
+    report: IngestReport,
+) -> None:
+    ends = _keys_of_ends(archives.home, facts)
+    with Opened(path) as descriptor:
+        status = os.fstat(descriptor)
+        is_same = before and (before.file_size, before.inode) == (status.st_size, status.st_ino)
+        if is_same and before and (before.generation == _COMPARED or not known_keys(store, ends)):
+            return
+        text = read_at(descriptor, 0, status.st_size).decode("utf-8", "replace")
+    if before:
+        store.forget(archives.home, key)
+    known = known_messages(store, archives.home, facts["session"], ends)
+    state = FileState(
+        archives.home,
+        key,
+        archives.directory,
+        SOURCE,
+        facts["session"],
+        last_modified=status.st_mtime_ns // 1_000_000,
+        file_size=status.st_size,
+        offset=status.st_size,
+        generation=_COMPARED if known else 1,
+        inode=status.st_ino,
+        cwd=for_people(str(facts.get("cwd") or "")),
+        title_rank=USER_RANK if facts.get("is_named") else 1,
+        title=for_people(title_in(text.partition("\n")[0])),
+        first_entry_timestamp=_milliseconds(facts.get("first")),
+        last_entry_timestamp=_milliseconds(facts.get("last")),
+    )
+    entries = _entries(text, facts, state, known)
+    if store.write([Batch(None, state, entries, [])]) != [None]:
+        report.files += 1
+        report.changed += 1
+        report.bytes += status.st_size
+        report.entries += len(entries)
+
+
+_COMPARED = 2  # the generation of an archive whose messages were compared with transcripts
+
+
+def _keys_of_ends(home: str, facts: dict[str, Any]) -> list[int]:
+    """Return the keys that the first and the last entry of an archive have in the store."""
+    ends = [
+        (as_string(facts.get(f"{end}_id")), _milliseconds(facts.get(end)))
+        for end in ("first", "last")
+    ]
+    return [key_of_id(home, id, when) for id, when in ends if id]
+
+
+def _entries(
+    text: str, facts: dict[str, Any], state: FileState, known: KnownMessages | None
+) -> list[NewEntry]:
+    """Return the messages of an archive; those that the store has from a transcript as copies of
+    these."""
+    said = [one for one in messages_in(text) if one.speaker]
+    entries = []
+    for number, (speaker, text, at) in enumerate(said):
+        words = for_people(text)
+        when = None if at is None else round(at * 1000)
+        key = key_of(f"{state.home}{SOURCE} {state.session_id} {number} {speaker} {words}")
+        role = "user" if speaker in ASKING else "assistant"
+        items = known.take(TOOL_ROLE if speaker == TOOL else role, words, when) if known else None
+        if items is not None:
+            entries += _copies(items, number, role, state.cwd, is_tool=speaker == TOOL)
+            continue
+        if number == len(said) - 1:
+            when = state.last_entry_timestamp or when
+        if speaker == TOOL:
+            name, _, argument = words.partition(" ")
+            tool = NewTool(key, key, name or "tool", "other", argument)
+            entries.append(NewEntry(key, 0, number, role, "", when, state.cwd, (tool,)))
+        else:
+            entries.append(NewEntry(key, 0, number, role, words, when, state.cwd))
+    return entries
+
+
+def _copies(
+    items: list[KnownItem], number: int, role: str, cwd: str, *, is_tool: bool
+) -> list[NewEntry]:
+    """Return entries that are copies of these items; none of an item whose key is lost, which would
+    be there twice."""
+    copies = []
+    for key, text, at in items:
+        if key is not None and is_tool:
+            name, _, argument = text.partition(" ")
+            tool = NewTool(key, key, name, "other", argument)
+            copies.append(NewEntry(key, 0, number, role, "", at, cwd, (tool,)))
+        elif key is not None:
+            copies.append(NewEntry(key, 0, number, role, text, at, cwd))
+    return copies
+
+
+def _milliseconds(text: object) -> int | None:
+    seconds = epoch_seconds(text)
+    return None if seconds is None else round(seconds * 1000)

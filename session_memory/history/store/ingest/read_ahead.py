@@ -1,0 +1,198 @@
+"""Reading ahead: other processes read files that are ingested for the first time; this process
+stores them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Future
+from typing import TYPE_CHECKING, NamedTuple
+
+from ....common.system.files import Opened
+from ....common.text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
+from ....sessions.runtimes.detection import runtime_of
+from .extract import Extract, Extractor
+from .sources import SourceFile
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+    from ....sessions.settings.forgotten import ForgottenSessions
+
+LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
+TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this
+MOST_PROCESSES = 4  # read more than one can store
+WAITING_TASKS = 4  # of each process, done or not, so that memory stays small
+NICENESS = 5  # everything waits for the one process that stores it all
+# has an entry for each thread of this process, also for those of libraries
+_THREADS = "/proc/self/task"
+
+
+class Span(NamedTuple):
+    """The lines of a file that begin in `[start, stop)`, or up to the end of the file if `stop` is
+    0."""
+
+    path: str
+    start: int
+    stop: int
+
+
+class ReadAhead:
+    """The content of files, requested in the order in which the files are given. `limit` is the
+    approximate size of an extract in bytes. Empty without `workers`, or if no processes can be
+    started."""
+
+    def __init__(
+        self,
+        files: Iterable[SourceFile],
+        home: str,
+        limit: int,
+        workers: int,
+        line_key: bytes = b"",
+        forgotten: ForgottenSessions | None = None,
+    ) -> None:
+        self._home = home
+        self._line_key = line_key
+        self._forgotten = forgotten
+        self._tasks: list[list[Span]] = []
+        # the task of each span, and its index in the task
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._futures: dict[int, Future[list[Extract | None]]] = {}
+        self._next = 0  # the task of the span that will be asked for next
+        self._pool: ProcessPoolExecutor | None = None
+        unread = [file for file in files if file.size]
+        if workers < 2 or not unread or sum(file.size for file in unread) < LEAST_BYTES:
+            return
+        # imported late: a tenth of the processor time of a search, which rarely starts any
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
+        self._share_out(unread, limit)
+        number = min(workers, MOST_PROCESSES, len(self._tasks))
+        self._window = WAITING_TASKS * number
+        # Locks that other threads hold would stay locked in a fork, and on systems other than
+        # Linux, system libraries may not survive one. Forks start in a tenth of the time.
+        may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
+        self._pool = ProcessPoolExecutor(
+            number, multiprocessing.get_context("fork" if may_fork else "spawn"), _begin
+        )
+        self._submit(0)
+
+    def __enter__(self) -> ReadAhead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
+
+    def extracts(self, file: SourceFile, inode: int, size: int) -> Iterator[Extract]:
+        """Yield the extracts of a file from its beginning, if the file is unchanged since they were
+        read. If they end before the last one, the caller reads the rest."""
+        for task, position in self._places.pop(file.path, ()):
+            extract = self._result(task)[position]
+            self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
+            if extract is None or extract.inode != inode or extract.size > size:
+                return
+            yield extract
+            if extract.is_last:
+                return
+
+    def is_behind(self) -> bool:
+        """Check if the next extract has not been read yet."""
+        future = self._futures.get(self._next)
+        return future is not None and not future.done()
+
+    def _share_out(self, files: list[SourceFile], limit: int) -> None:
+        """Make the tasks: spans of large files, several small files together."""
+        task: list[Span] = []
+        task_bytes = 0
+        for file in files:
+            for start in range(0, file.size, limit):
+                stop = start + limit if start + limit < file.size else 0
+                self._places.setdefault(file.path, []).append((len(self._tasks), len(task)))
+                task.append(Span(file.path, start, stop))
+                task_bytes += min(limit, file.size - start)
+                if task_bytes >= TASK_BYTES:
+                    self._tasks.append(task)
+                    task, task_bytes = [], 0
+        if task:
+            self._tasks.append(task)
+
+    def _submit(self, following: int) -> None:
+        """Submit the next tasks from this one on, as many as may wait; cancel those before."""
+        self._next = following
+        for number in [number for number in self._futures if number < following]:
+            self._futures.pop(number).cancel()
+        for number in range(following, min(following + self._window, len(self._tasks))):
+            if self._pool and number not in self._futures:
+                try:
+                    self._futures[number] = self._pool.submit(
+                        read_spans, self._tasks[number], self._home, self._line_key, self._forgotten
+                    )
+                except (BrokenExecutor, OSError):  # killed, or the system has no room for processes
+                    self._pool.shutdown(cancel_futures=True)
+                    self._pool = None
+
+    def _result(self, task: int) -> list[Extract | None]:
+        self._submit(task)
+        future = self._futures.get(task)
+        try:
+            return future.result() if future else [None] * len(self._tasks[task])
+        except BrokenExecutor:
+            return [None] * len(self._tasks[task])
+
+
+def read_spans(
+    spans: list[Span], home: str, line_key: bytes = b"", forgotten: ForgottenSessions | None = None
+) -> list[Extract | None]:
+    """Return an extract of each span; None if a file is not a transcript or cannot be read. Runs in
+    the processes."""
+    return [_read_span(span, home, line_key, forgotten) for span in spans]
+
+
+def _read_span(
+    span: Span, home: str, line_key: bytes, forgotten: ForgottenSessions | None
+) -> Extract | None:
+    try:
+        with Opened(span.path) as descriptor:
+            runtime = runtime_of(descriptor)
+            if runtime is None:
+                return None
+            end = os.fstat(descriptor).st_size
+            start = _line_start(descriptor, span.start)
+            session_id = runtime.session_id_of(span.path)
+            extractor = Extractor(
+                runtime, descriptor, session_id, home, line_key, forgotten=forgotten
+            )
+            return extractor.read(start, end, (span.stop or end) - start)
+    except Exception:  # the process that stores it then reads the file itself and reports the error
+        return None
+
+
+def _line_start(descriptor: int, offset: int) -> int:
+    if not offset:
+        return 0
+    with open(descriptor, "rb", closefd=False) as file:
+        file.seek(offset - 1)
+        return offset - 1 + len(file.readline())
+
+
+def _begin() -> None:
+    """Begin a process of the pool: it ends with the one that started it, however that ends."""
+    gc.freeze()  # a fork must not touch what it inherited, above all the open database
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()

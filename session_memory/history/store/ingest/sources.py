@@ -1,0 +1,199 @@
+"""The directories in which transcripts are found, and their files, each with its key in the store.
+
+Plain classes and few imports: if nothing is new, this is all of the ingest that a command loads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from stat import S_ISREG
+
+from ....common.errors import SessionMemoryError
+from ....common.system.files import Closing, Stamp, open_regular, path_text, stamp_of
+from ....sessions.confined_files import directory_below, open_inside
+from ....sessions.runtimes import Runtime
+
+Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
+
+SUFFIX, COMPRESSED = ".jsonl", ".zst"
+# the reason why a file is skipped
+FOREIGN = "no transcript: none of its lines is of a runtime that is known"
+DEEPEST = 2  # <project>/<session>.jsonl, as most runtimes have it
+
+
+class SourceDirectory:
+    """A directory whose transcripts belong in the store, as those of the group `home` ('' without
+    groups). `path` is where it is; `root` is the same as text, its key in the store.
+
+    `within` limits it to these folders and keys of single files. A directory that `is_named`, in
+    the configuration or on a command line, must exist; a runtime's own appears with its first
+    session. A file in an `is_backup` never replaces its original. Transcripts are at most `deepest`
+    levels below. Below `confined_to` (a directory above the root), no symlink is followed: an agent
+    may have put it there. `refresh` updates the mirrors there, and in `copies` those of transcripts
+    that are compressed here. Other compressed transcripts are read directly if that `is_asked_for`
+    once, as for a backup. `origin` is the runtime and its directory, if the transcripts are all of
+    those. `place_of` returns the original place of a moved transcript by its name; '' if unknown.
+    With a `project`, all was said there, whatever directory of another machine a transcript
+    names."""
+
+    def __init__(
+        self,
+        root: str,
+        home: str = "",
+        within: tuple[str, ...] | None = None,
+        *,
+        is_named: bool = False,
+        is_backup: bool = False,
+        is_asked_for: bool = False,
+        confined_to: str = "",
+        deepest: int = DEEPEST,
+        refresh: Callable[[], None] | None = None,
+        copies: str = "",
+        place_of: Callable[[str], str] | None = None,
+        origin: tuple[Runtime, str] | None = None,
+    ) -> None:
+        self.path = root
+        self.root = path_text(root)
+        self.home = home
+        self.within = None if within is None else tuple([path_text(name) for name in within])
+        self._folders = tuple([f"{name}/" for name in self.within or ()])
+        self.is_named = is_named
+        self.is_backup = is_backup
+        self.endings = (SUFFIX, SUFFIX + COMPRESSED) if is_asked_for else (SUFFIX,)
+        self.confined_to = confined_to
+        self.deepest = deepest
+        self.copies = copies
+        self.origin = origin
+        self.project = ""
+        self._refresh = refresh
+        self._place_of = place_of
+
+    def holds(self, key: str) -> bool:
+        """Check if a file with this key belongs to the directory, even if the file does not
+        exist."""
+        if not key.endswith(SUFFIX) or key.count("/") >= self.deepest:
+            return False
+        return self.within is None or key in self.within or key.startswith(self._folders)
+
+    def is_expected(self) -> bool:
+        """Check if the directory must exist, or does; update the mirrors in it."""
+        if self._refresh:
+            self._refresh()
+        return self.is_named or os.path.isdir(self.path)
+
+    def transcripts(
+        self, unreadable: Unreadable | None = None
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the path (relative to the directory) and the status of each transcript. Raises
+        OSError if the root cannot be read, OutsideGroupError if a symlink leads out of
+        `confined_to`. `unreadable` gets each unreadable folder and each compressed transcript."""
+        if self.confined_to:
+            with directory_below(self.confined_to, self.path):
+                pass
+        folders_left_out = [] if unreadable is None else unreadable
+        if self._refresh:
+            from ....sessions.transcripts.mirror import unread
+
+            left_out = unread(self.copies or self.path)
+            folders_left_out += [(key, SessionMemoryError(why)) for key, why in left_out]
+        folders = [""]
+        for folder in folders:
+            path = f"{self.path}/{folder}"
+            try:
+                entries = os.scandir(path)
+            except OSError as error:
+                if not folder:
+                    raise
+                inside = self.within is None or any(
+                    f"{one}/".startswith(path_text(folder)) for one in self.within
+                )
+                if inside and not isinstance(error, FileNotFoundError):
+                    folders_left_out.append((path_text(folder), error))
+                continue
+            with entries:
+                for entry in entries:
+                    if entry.name.endswith(self.endings):
+                        inner = folder + entry.name
+                        status = _status(entry.path)
+                        is_held = self.within is None or self.holds(self._key(inner))
+                        if status and S_ISREG(status.st_mode) and is_held:
+                            yield inner, status
+                    elif folder.count("/") < self.deepest - 1 and self._is_folder(entry.path):
+                        folders.append(f"{folder}{entry.name}/")
+
+    def _is_folder(self, path: str) -> bool:
+        return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))
+
+    def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
+        """Return its transcripts, the oldest first, so that an original comes before its fork. As
+        above."""
+        found = [
+            SourceFile(self, self._key(inner), f"{self.path}/{inner}", stamp_of(status))
+            for inner, status in self.transcripts(unreadable)
+        ]
+        plain = {file.key for file in found if not file.is_compressed}
+        wanted = [file for file in found if not file.is_compressed or file.key not in plain]
+        return sorted(wanted, key=lambda file: (file.modified, file.key))
+
+    def file_at(self, path: str) -> SourceFile | None:
+        """Return one transcript by its path below the root; None if it is not a file."""
+        status = _status(path)
+        key = self._key(os.path.relpath(path, self.path).replace(os.sep, "/"))
+        return SourceFile(self, key, path, stamp_of(status)) if status else None
+
+    def _key(self, inner: str) -> str:
+        plain = inner.removesuffix(COMPRESSED) if inner.endswith(SUFFIX + COMPRESSED) else inner
+        place = self._place_of(plain.rpartition("/")[2]) if self._place_of else ""
+        return path_text(place or plain)
+
+
+class SourceFile:
+    """A transcript at `path`: `key` is its path relative to the directory's, as text, that of a
+    compressed one without its last ending, that of one which was moved the one that it had; `stamp`
+    is as in system.files."""
+
+    def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
+        self.directory = directory
+        self.key = key
+        self.path = path
+        self.stamp = stamp
+        self.inode, self.size, self.modified = stamp  # in bytes; in milliseconds since the epoch
+
+    @property
+    def plain_path(self) -> str:
+        return self.path.removesuffix(COMPRESSED)
+
+    @property
+    def is_compressed(self) -> bool:
+        return self.path.endswith(COMPRESSED)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Check if the file is uncompressed and at the path that its key names."""
+        return path_text(self.path) == f"{self.directory.root}/{self.key}"
+
+    def open(self) -> int:
+        """Return a descriptor for reading the file, decompressed. Raises OSError,
+        OutsideGroupError, and DamagedFileError or NoLibraryError if it cannot be decompressed."""
+        confined_to = self.directory.confined_to
+        descriptor = open_inside(confined_to, self.path) if confined_to else open_regular(self.path)
+        if not self.is_compressed:
+            return descriptor
+        from ....common.system.zstd import decompressed_file
+
+        with Closing(descriptor):
+            return decompressed_file(descriptor)
+
+
+def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
+    """Return the directories of transcripts, for people: those of copies only if there are any."""
+    every = list(directories)
+    copies = {one.copies for one in every}
+    return [one.root for one in every if one.path not in copies or os.path.isdir(one.path)]
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None

@@ -1,0 +1,277 @@
+"""Finds the store of the caller: an agent's, a group's of a host, the whole host's, or a
+person's."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from ...common.errors import SessionMemoryError
+from ...common.named_tuple import NamedTuple
+from ...common.system.files import path_text
+from ...common.text.paths import is_name
+from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.settings import homes
+from ...sessions.settings.homes import ENV_DIR, Home
+from ...sessions.settings.host_layout import GLOBAL, Layout
+from ...sessions.settings.registry import agent_home, is_registered_host, unregistered_home
+from ...sessions.settings.sections import StoreSettings, is_inside, store_settings
+from .ingest.sources import SourceDirectory, SourceFile
+from .rules import ReadRules
+from .values import Conversation
+
+# Directories below an agent home in which its runtime may be started, and so have its own
+# directory.
+_WORK_DIRS = ("", "/home")
+
+
+class Archives(NamedTuple):
+    """A directory with archives, of the group `home` ('' without groups), confined as in
+    sources.SourceDirectory."""
+
+    directory: str
+    home: str = ""
+    confined_to: str = ""
+
+
+class StoreLocation(NamedTuple):
+    """The store's file; the watched directories; the archives that stand in for lost transcripts;
+    the groups whose entries may be seen (None: all); the home that it belongs to."""
+
+    database: str
+    watched: Sequence[SourceDirectory]
+    archives: Sequence[Archives]
+    homes: tuple[str, ...] | None
+    settings: StoreSettings
+    home: Home
+    environ: Mapping[str, str]
+
+    def home_for(self, group: str = "") -> Home:
+        """Return the home of a group in the store, or, if `group` is '', the home of the store."""
+        host = self.home.root
+        return (
+            homes.home_at(f"{host}/groups/{group}", self.environ, host=host) if group else self.home
+        )
+
+    def rules(self, with_private: bool = False) -> ReadRules:
+        """Read the rules for the content of the store; `with_private` for a person who wants to see
+        what they hide."""
+        return ReadRules(self.home_for, self.environ, with_private)
+
+    def transcript_of(self, conversation: Conversation) -> SourceFile | None:
+        """Return the transcript; None if it is gone or must not be shown."""
+        key = conversation.source_file
+        for directory in self.watched if key else ():
+            if directory.home == conversation.home and directory.holds(key):
+                file = directory.file_at(f"{directory.path}/{key}")
+                if file is not None:
+                    return file
+        return None
+
+    @property
+    def own_sessions(self) -> tuple[str, ...]:
+        """Return the ids of the caller's sessions, if the caller is an agent."""
+        names = [runtime.OWN_ID_VARIABLE for runtime in all_runtimes()]
+        return tuple([self.environ[name] for name in names if self.environ.get(name)])
+
+
+class NoStoreError(SessionMemoryError):
+    """A path that has no store."""
+
+
+def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
+    """Return the store of the home `path`, else of the agent home or host that the current
+    directory is in, else of this user. Raises NoStoreError for a path that is not a home,
+    ConfigError."""
+    user = homes.user_dir(environ)
+    start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
+    named = homes.naming(path and start, environ)
+    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
+    found = [agent_home(start, named, stop=user, folder=folder) for folder in folders]
+    home = max((one for one in found if one), key=lambda one: len(one.root), default=None)
+    at = home.root if home else start
+    if host := homes.host_of(at):
+        return _of_host(host, at if at != host else "", environ)
+    if home:
+        return _of_agent(home, environ, user)
+    person = homes.person_home(environ)
+    if path and os.path.realpath(start) in (
+        os.path.realpath(user),
+        os.path.realpath(person.memory_dir),
+    ):
+        return _of_person(person, environ)
+    for runtime, home in _runtime_homes(start if path else "", environ):
+        is_person_s = home.memory_dir == person.memory_dir
+        if is_person_s:
+            return _of_person(person, environ)
+        settings = store_settings(home.settings().store, user)
+        return _place(home, _all_transcripts(runtime, home.root), settings, environ)
+    if not path:
+        return _of_person(person, environ)
+    looks = unregistered_home(start, environ, stop=os.path.dirname(start))
+    hint = f"if it is an agent's: session-memory install --home {shlex.quote(looks)}"
+    other = "name an agent home, a host's directory, a runtime's directory, or your home directory"
+    raise NoStoreError(f"{path}: it is no home that has a store", hint if looks else other)
+
+
+def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:
+    """Yield the runtimes whose own directory `directory` is. Without it the one that an agent runs
+    in who asks, else those to which the environment gives another directory than the usual one."""
+    asking = (
+        [] if directory else [one for one in all_runtimes() if environ.get(one.OWN_ID_VARIABLE)]
+    )
+    for runtime in asking or all_runtimes():
+        config_dir = directory or runtime.config_dir(environ)
+        home = homes.runtime_home(config_dir, runtime.USUAL_DIR, environ)
+        is_meant = (
+            os.path.isdir(runtime.transcripts_dir(config_dir))
+            if directory
+            else bool(home.rules_files)
+        )
+        if asking or is_meant:
+            yield runtime, home
+
+
+def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
+    """Return the store of all sessions of a user, of all runtimes in their usual directories."""
+    settings = store_settings(home.settings().store, home.root)
+    watched = [
+        directory
+        for runtime in all_runtimes()
+        for directory in _all_transcripts(runtime, f"{home.root}/{runtime.USUAL_DIR}")
+    ]
+    return _place(home, watched, settings, environ)
+
+
+def _all_transcripts(
+    runtime: Runtime, config_dir: str, within: tuple[str, ...] | None = None
+) -> list[SourceDirectory]:
+    """Return the directories of a runtime's transcripts, limited to `within`, and of the copies of
+    compressed ones."""
+    refresh = partial(runtime.refresh, config_dir, everything=True)
+    root, copies, deepest = (
+        runtime.transcripts_dir(config_dir),
+        runtime.copies_dir(config_dir),
+        runtime.DEEPEST,
+    )
+    found = [
+        SourceDirectory(
+            root,
+            within=within,
+            deepest=deepest,
+            refresh=refresh,
+            copies=copies,
+            origin=(runtime, config_dir),
+        )
+    ]
+    return [*found, SourceDirectory(copies, within=within, deepest=deepest)] if copies else found
+
+
+def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
+    """Return the store of one agent: its own directories whole, and of the user's those sessions
+    that were started in its home or have a name there."""
+    settings = store_settings(home.settings().store, user)
+    own: dict[str, list[SourceDirectory]] = {}
+    for runtime in all_runtimes():
+        config_dir = runtime.config_dir(environ)
+        named = homes.named_home(home.root, environ, runtime.SESSIONS_FOLDER)
+        sessions = (
+            runtime.named_sessions(named.sessions_dir, config_dir, home.root) if named else []
+        )
+        for directory in [f"{home.root}{below}/{runtime.USUAL_DIR}" for below in _WORK_DIRS]:
+            if os.path.isdir(runtime.transcripts_dir(directory)) and is_inside(
+                directory, home.root
+            ):
+                own[os.path.realpath(runtime.transcripts_dir(directory))] = _all_transcripts(
+                    runtime, directory
+                )
+        if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
+            own[os.path.realpath(named.sessions_dir)] = [
+                SourceDirectory(named.sessions_dir, confined_to=home.root)
+            ]
+        # which of the user's are the agent's, only their content tells
+        if not runtime.HAS_PROJECT_FOLDERS:
+            continue
+        root = runtime.transcripts_dir(config_dir)
+        within = [
+            os.path.basename(runtime.project_dir(config_dir, home.root + below))
+            for below in _WORK_DIRS
+        ]
+        within += [
+            session.path[len(root) + 1 :]
+            for session in sessions
+            if session.path.startswith(root + "/")
+        ]
+        own.setdefault(
+            os.path.realpath(root),
+            _all_transcripts(runtime, config_dir, tuple(dict.fromkeys(within))),
+        )
+    return _place(
+        home, [directory for some in own.values() for directory in some], settings, environ
+    )
+
+
+def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
+    """Return the store of one group of a host, or of all its groups if `group_root` is ''. All have
+    the same gap."""
+    layout = Layout(host)
+    home = homes.home_at(layout.root, environ, is_host=is_registered_host(layout.root, environ))
+    settings = store_settings(home.settings().store, layout.root)
+    names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
+    groups = [layout.group(name) for name in names]
+    watched = [
+        SourceDirectory(
+            group.runtime.transcripts_dir(group.config_dir),
+            group.name,
+            confined_to=layout.root,
+            origin=(group.runtime, group.config_dir),
+        )
+        for group in groups
+    ]
+    archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
+    visible = tuple(names) if group_root else None
+    return StoreLocation(
+        _database_in(layout.root), watched, archives, visible, settings, home, environ
+    )
+
+
+def _group_names(groups_dir: str) -> list[str]:
+    with os.scandir(groups_dir) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)
+
+
+def _place(
+    home: Home, own: list[SourceDirectory], settings: StoreSettings, environ: Mapping[str, str]
+) -> StoreLocation:
+    """Return the store in a home, for the directories that its settings name, else for those of its
+    `own`."""
+    watched = own
+    if settings.watch_path is not None:
+        root = home.root if home.is_confined else ""
+        origins = {one.path: one.origin for one in own}
+        watched = [
+            SourceDirectory(
+                path,
+                is_named=True,
+                confined_to=root if root and path.startswith(f"{root}/") else "",
+                origin=origins.get(path),
+            )
+            for path in settings.watch_path
+        ]
+    archives = [Archives(home.conversations_dir)]
+    return StoreLocation(
+        _database_in(home.memory_dir), watched, archives, None, settings, home, environ
+    )
+
+
+def _database_in(directory: str) -> str:
+    """Return the path of the store in a directory. Raises NoStoreError for one that SQLite would
+    not open."""
+    path = f"{directory}/{homes.STORE_FILE}"
+    if path_text(path) != path:
+        hint = f"set {ENV_DIR} to a directory with a name in UTF-8"
+        raise NoStoreError(f"{path_text(path)}: the path of a store has to be UTF-8", hint)
+    return path

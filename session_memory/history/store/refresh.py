@@ -1,0 +1,241 @@
+"""Opens a store and brings it up to date: rebuilds a corrupt one, applies the gap of the settings,
+and ingests what is new in transcripts and, if these are gone, in archives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+
+from ...common.errors import SessionMemoryError, described
+from ...common.system.sqlite import (
+    UPDATE,
+    CorruptDatabaseError,
+    DatabaseError,
+    NewerDatabaseError,
+    Patience,
+    explained,
+)
+from ...common.text.format import counted
+from ...common.text.timestamps import now_milliseconds
+from .location import StoreLocation
+from .sqlite.conversations import rebuild_conversations
+from .sqlite.corruption import REBUILT, damage_recognised, quarantine_if_corrupt, quarantine_notice
+from .sqlite.engine import SqliteStore
+from .sqlite.exclusions import VisibilityOverrides
+from .sqlite.queue_file import has_queue
+from .sqlite.schema import complete
+from .sqlite.unchanged import count_unchanged
+from .values import Progress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
+
+ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
+
+Note = Callable[[str], None]
+
+REFRESH_SECONDS = 3.0
+SUB_AGENT_SECONDS = 2.0
+# that a question waits for other processes, which leaves a second to answer it
+PATIENCE_SECONDS = 2.0
+REFRESH_BATCH_BYTES = 4 * 1024 * 1024
+TRY_AGAIN = "nothing was changed: try again; if it stays so, report it"
+NEWER = (
+    "a newer session-memory made this store: it can be searched, but nothing is added; "
+    "update: python3 install.py"
+)
+
+
+class _OutOfTimeError(Exception):
+    """More is new than there was time for."""
+
+
+def open_store(
+    location: StoreLocation,
+    note: Note | None = None,
+    patience: Patience | None = None,
+    overrides: VisibilityOverrides | None = None,
+) -> SqliteStore:
+    """Return the store with conversations cut as the settings say. With `patience` (for a question)
+    it stays as it was if that cannot be done now. It hides what rules exclude, except for what
+    `overrides` permit. `note` is called with what was repaired. Raises DatabaseError."""
+    settings = location.settings
+    store = SqliteStore(
+        location.database,
+        gap=settings.gap,
+        least_messages=settings.min_conversation_messages,
+        patience=patience,
+        rules=location.rules,
+        overrides=overrides,
+    )
+    try:
+        if not store.obstacle:
+            made = complete(store.connection, store.path)
+            if made and note:
+                note(f"the store lacked {', '.join(made)}: rebuilt")
+            rebuild_conversations(store, settings.conversation_gap_minutes)
+            store.apply_rules()
+    except DatabaseError as error:
+        if patience is None or isinstance(error, CorruptDatabaseError):
+            store.close()
+            raise
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def use_store(
+    location: StoreLocation,
+    work: Callable[[SqliteStore, bool], Result],
+    note: Note,
+    shown: ProgressShown | None = None,
+    *,
+    workers: int = 0,
+    patience: Patience | None = None,
+    overrides: VisibilityOverrides | None = None,
+) -> Result:
+    """Return what `work` returns, called with the open store and whether it was rebuilt. A store
+    that turns out to be corrupt is moved away, and the work is repeated with a new one. `patience`
+    limits the wait for other processes: a question is then answered from what is there. `note` is
+    called with notices for the user. Raises SessionMemoryError."""
+
+    def use(moved: str) -> Result:
+        store = open_store(location, note, patience, overrides)
+        try:
+            moved = moved or store.quarantined
+            if moved:
+                note(quarantine_notice(moved))
+            elif store.is_new and has_queue(location.database):
+                note(f"the store was empty: it is {REBUILT}")
+            if store.is_newer:
+                note(NEWER)
+            if store.obstacle:
+                return _only_read(store, store.obstacle, lambda: work(store, bool(moved)))
+            if moved:
+                refresh(store, location, note, shown, workers=workers, is_rebuilt=True)
+            with damage_recognised(store):
+                return work(store, bool(moved))
+        finally:
+            store.close()
+
+    moved = ""
+    for _ in range(2):
+        try:
+            return use(moved)
+        except CorruptDatabaseError:
+            moved = quarantine_if_corrupt(location.database) or moved
+    try:
+        return use(moved)
+    except CorruptDatabaseError as error:
+        raise DatabaseError(
+            f"{error}; but a check of the whole file found no damage", TRY_AGAIN
+        ) from error
+
+
+def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
+    """Do as much of the work as a store allows that can only be read. Raises DatabaseError."""
+    try:
+        return work()
+    except Exception as error:
+        is_ours = isinstance(error, SessionMemoryError) and not isinstance(error, DatabaseError)
+        if is_ours or error is obstacle or isinstance(error, OSError):
+            raise
+        if store.is_newer:
+            raise NewerDatabaseError(
+                f"{store.path}: this version cannot read it", UPDATE
+            ) from error
+        raise obstacle from error
+
+
+def refresh(
+    store: SqliteStore,
+    location: StoreLocation,
+    note: Note,
+    shown: ProgressShown | None = None,
+    *,
+    workers: int = 0,
+    is_rebuilt: bool = False,
+) -> str:
+    """Ingest what is new before a question is answered: everything if the store is empty or
+    `is_rebuilt`, with its progress `shown` and read by `workers` (see Ingestion), else as much as
+    REFRESH_SECONDS allow. If that fails, call `note` with the reason; the question is answered from
+    the store. Return a notice of how much is missing, else ''. Raises CorruptDatabaseError."""
+    if store.is_newer:
+        return ""
+    with explained(location.database):
+        if not is_rebuilt and count_unchanged(store.connection, location, now_milliseconds()):
+            return ""
+    if store.obstacle:
+        note(not_taken_in(store.obstacle))
+        return ""
+    try:
+        if is_rebuilt or store.is_empty():
+            _take_in_all(store, location, shown, workers)
+        elif not _take_in_some(store, location):
+            return _reach(store, location, note)
+        store.mark_ready(now_milliseconds())
+    except CorruptDatabaseError:
+        raise
+    except DatabaseError as error:
+        note(not_taken_in(error))
+    return ""
+
+
+def read_sub_agents(store: SqliteStore) -> None:
+    """Read what sub-agents wrote that the store lacks, within SUB_AGENT_SECONDS; the next call
+    continues."""
+    from .sqlite.unread_lines import add_missing  # imported late: a search does without it
+
+    if not (store.is_newer or store.obstacle):
+        with suppress(DatabaseError, OSError):
+            add_missing(store, SUB_AGENT_SECONDS)
+
+
+def _take_in_all(
+    store: SqliteStore, location: StoreLocation, shown: ProgressShown | None, workers: int
+) -> None:
+    from .ingest.intake import take_in  # imported late: usually nothing is new
+
+    if shown:
+        with shown(store) as show:
+            take_in(store, location, show, workers=workers)
+    else:
+        take_in(store, location, workers=workers)
+
+
+def _take_in_some(store: SqliteStore, location: StoreLocation) -> bool:
+    """Ingest for REFRESH_SECONDS; return whether that was enough."""
+    from .ingest.intake import take_in
+
+    deadline = time.monotonic() + REFRESH_SECONDS
+
+    def progress(path: str, size: int) -> None:
+        if time.monotonic() > deadline:
+            raise _OutOfTimeError
+
+    try:
+        take_in(store, location, progress, batch_bytes=REFRESH_BATCH_BYTES)
+    except _OutOfTimeError:
+        return False
+    return True
+
+
+def _reach(store: SqliteStore, location: StoreLocation, note: Note) -> str:
+    """Note and return how much is not ingested yet."""
+    from .ingest.intake import pending
+
+    new = pending(store, location.watched)
+    sessions = counted(new.all_files, "session")
+    reach = f"{new.files:,} of {sessions} are not all in yet: session-memory ingest takes them in"
+    note(reach)
+    return reach
+
+
+def not_taken_in(error: Exception) -> str:
+    """Return the notice that a question is answered from the store because ingesting failed."""
+    return f"new transcripts could not be ingested: {described(error)}"

@@ -1,0 +1,190 @@
+"""Cuts the items of a file into conversations, and stores them: a silence longer than the gap ends
+a conversation.
+
+Only the last conversation of a file can grow, so new items are added to that one alone."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from ....common.named_tuple import NamedTuple
+from ....common.system.sqlite import Connection, explained, fetch, writing
+from ..values import items_of_file
+from .unchanged import gap_minutes as stored_gap_minutes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .corruption import StoreDatabase
+
+_ITEMS = """
+    SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT id, message, timestamp, octet_length(argument) FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT s.id, e.message, e.timestamp, octet_length(e.content)
+    FROM memory_shared_items AS s JOIN memory_transcript_entries AS e ON e.id = s.original WHERE s.id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT s.id, t.message, t.timestamp, octet_length(t.argument)
+    FROM memory_shared_items AS s JOIN memory_tool_uses AS t ON t.id = s.original WHERE s.id BETWEEN ?1 AND ?2
+    ORDER BY 1
+"""
+_COLUMNS = (
+    "first_item, last_item, first_message_at, last_message_at, entry_count, last_message, "
+    "text_bytes"
+)
+_INSERT = f"""
+    INSERT INTO memory_conversations (file_id, session_id, source_file, {_COLUMNS}, status)
+    SELECT id, session_id, file_path, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'active' FROM memory_file_states WHERE id = ?1
+"""
+_UPDATE = f"""
+    UPDATE memory_conversations SET ({_COLUMNS}) = (?2, ?3, ?4, ?5, ?6, ?7, ?8), status = 'active', reason = ''
+    WHERE id = ?1
+"""
+_LAST = (
+    f"SELECT id, {_COLUMNS} FROM memory_conversations WHERE file_id = ? ORDER BY first_item "
+    f"DESC LIMIT 1"
+)
+
+
+class TimedItem(NamedTuple):
+    """An entry or tool use, as cutting needs it. `message` is 0 if every record is a message of its
+    own."""
+
+    id: int
+    message: int
+    timestamp: int | None
+    text_bytes: int
+
+
+class ConversationSpan(NamedTuple):
+    """A conversation while it is being cut: its id (None until it is stored), and _COLUMNS."""
+
+    id: int | None
+    first_item: int
+    last_item: int
+    first_at: int | None
+    last_at: int | None
+    messages: int = 0
+    last_message: int = 0
+    text_bytes: int = 0
+
+    def with_next(self, item: TimedItem) -> ConversationSpan:
+        """Return it with the next item. The records of one API message count once."""
+        first_at, last_at, at = self.first_at, self.last_at, item.timestamp
+        if at is not None:
+            first_at, last_at = (
+                at if first_at is None else first_at,
+                at if last_at is None else max(last_at, at),
+            )
+        messages = self.messages + (not item.message or item.message != self.last_message)
+        size = self.text_bytes + item.text_bytes
+        return ConversationSpan(
+            self.id, self.first_item, item.id, first_at, last_at, messages, item.message, size
+        )
+
+
+def fold(
+    last: ConversationSpan | None, items: Iterable[TimedItem], gap: int
+) -> list[ConversationSpan]:
+    """Return the conversations that `items` belong to, in order, beginning with `last` if it
+    continues. `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a
+    missing time is not a silence."""
+    touched = [last] if last else []
+    for item in items:
+        at, ended = item.timestamp, touched[-1].last_at if touched else None
+        if not touched or (at is not None and ended is not None and at - ended > gap):
+            touched.append(ConversationSpan(None, item.id, item.id, at, at))
+        touched[-1] = touched[-1].with_next(item)
+    return touched[1:] if touched and touched[0] is last else touched
+
+
+def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap: int) -> None:
+    """Add items to the file's last conversation, or cut new ones, within a transaction. One that
+    grows is active."""
+    known = (
+        [ConversationSpan._make(row) for row in fetch(connection, _LAST, (file_id,))]
+        if items
+        else []
+    )
+    for span in fold(known[0] if known else None, items, gap):
+        if span.id is None:
+            connection.execute(_INSERT, (file_id, *span[1:]))
+        else:
+            connection.execute(_UPDATE, span)
+
+
+def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
+    """Rebuild all conversations if they were cut with another gap. Return whether they were. An
+    unchanged conversation keeps its id and status; one that only ends elsewhere keeps its id. Items
+    that a fork copied count at the time of the original. Raises DatabaseError."""
+    with explained(store.path):
+        if stored_gap_minutes(store.connection) == gap_minutes:
+            return False
+        connection = store.connection
+        with writing(connection):
+            for (file_id,) in fetch(
+                connection, "SELECT id FROM memory_file_states WHERE source != 'archive'"
+            ):
+                rebuild_file(connection, file_id, gap_minutes * 60_000)
+            connection.execute(f"PRAGMA user_version = {gap_minutes:d}")
+    return True
+
+
+def any_between(ordered: Sequence[int], first: int, last: int) -> bool:
+    """Check if one of the sorted numbers is from `first` to `last`."""
+    at = bisect_left(ordered, first)
+    return at < len(ordered) and ordered[at] <= last
+
+
+def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]) -> None:
+    """Cut a file anew where the items with the sorted ids `removed` were, within a transaction.
+    Other conversations keep their ids and status."""
+    known = "SELECT id, first_item, last_item FROM memory_conversations WHERE file_id = ?"
+    kept = set()
+    for id, first, last in fetch(connection, known, (file_id,)):
+        if any_between(removed, first, last):
+            connection.execute("DELETE FROM memory_conversations WHERE id = ?", (id,))
+        else:
+            kept.add(first)
+    rows = fetch(connection, _ITEMS, items_of_file(file_id))
+    items = [TimedItem(id, message + 1, timestamp, size) for id, message, timestamp, size in rows]
+    for span in fold(None, items, gap):
+        if span.first_item not in kept:
+            connection.execute(_INSERT, (file_id, *span[1:]))
+
+
+def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
+    """Cut the items of a file anew, within a transaction. `gap` is in milliseconds."""
+    first, last = items_of_file(file_id)
+    # The message's id was not stored; its number (from 0) tells the messages of a file apart as
+    # well.
+    items = [
+        TimedItem(id, message + 1, timestamp, size)
+        for id, message, timestamp, size in connection.execute(_ITEMS, (first, last))
+    ]
+    sql = (
+        "SELECT first_item, id, last_item, last_message FROM memory_conversations WHERE file_id = ?"
+    )
+    known: dict[int, list[Any]] = {first: row for first, *row in fetch(connection, sql, (file_id,))}
+    if not items:
+        return
+    spans = fold(None, items, gap)
+    # the id itself: items that are appended are compared with it
+    last_message = known[max(known)][2] if known else 0
+    spans[-1] = spans[-1]._replace(last_message=last_message)
+    gone = known.keys() - {span.first_item for span in spans}
+    connection.executemany(
+        "DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone]
+    )
+    for span in spans:
+        number, last_item, _ = known.get(span.first_item) or (None, None, None)
+        if number is None:
+            connection.execute(_INSERT, (file_id, *span[1:]))
+        elif last_item != span.last_item:
+            connection.execute(_UPDATE, (number, *span[1:]))
+        else:
+            sql = "UPDATE memory_conversations SET last_message = ? WHERE id = ?"
+            connection.execute(sql, (span.last_message, number))

@@ -1,0 +1,280 @@
+"""Decides if the store is corrupt (`fault_of`), and replaces it then (`quarantine_if_corrupt`):
+nothing else does.
+
+A newer schema, a concurrent writer, a full disk, missing permission or a read that the disk refuses
+is not corruption."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+
+from ....common.errors import SessionMemoryError
+from ....common.system import sqlite
+from ....common.system.files import (
+    DATABASE_SUFFIXES,
+    Closing,
+    irregular,
+    lock,
+    names_in,
+    write_atomically,
+)
+from ....common.text.format import counted
+from .schema import MIGRATIONS, fault_of_file
+from .search_index import index_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+REBUILT = "rebuilt from transcripts and, if these are gone, archives"
+_SALVAGED = f"all that could be read of it was kept; what that lacks is {REBUILT}"
+# behind its path: the mark, and the store that is made
+_UNDONE, _UNFINISHED = ".salvage", ".salvaging"
+_REASONS = {
+    sqlite.CorruptDatabaseError.WHY: "was corrupt",
+    sqlite.OutdatedDatabaseError.WHY: "was made by an earlier version",
+    sqlite.ForeignDatabaseError.WHY: "was not ours",
+}
+
+
+class StoreDatabase(sqlite.Database):
+    """The store's database at `path`, made if it is missing, replaced if it is corrupt:
+    `quarantined` is where the corrupt one is now, '' if there was none. Raises DatabaseError,
+    OSError."""
+
+    def __init__(self, path: str, patience: sqlite.Patience | None = None) -> None:
+        self.quarantined = finish_salvage(path)
+        try:
+            super().__init__(path, MIGRATIONS, patience)
+        except sqlite.CorruptDatabaseError:
+            self.quarantined = quarantine_if_corrupt(path) or self.quarantined
+            super().__init__(path, MIGRATIONS, patience)
+
+    def explained(self) -> AbstractContextManager[None]:
+        return sqlite.explained(self.path)
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self.explained():
+            return sqlite.fetch(self.connection, sql, values)
+
+
+def quarantine_if_corrupt(path: str) -> str:
+    """Move the store at `path` away if a connection of its own and a check of all that is in it
+    confirm that it is corrupt, and put one in its place that has all of its rows that can be read.
+    Return its new path, '' if it stays. Raises DatabaseError, also if it is the disk that cannot
+    read the store."""
+    with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
+        if not os.path.lexists(path):
+            return ""
+        why = _confirmed(path)
+        return _replace(path, why) if why else ""
+
+
+def _confirmed(path: str) -> str:
+    """Return the `WHY` of the error that a new connection to the store confirms; '' if it finds
+    nothing wrong."""
+    try:
+        with closing(sqlite.Database(path, MIGRATIONS)) as database:
+            if database.obstacle:
+                return ""
+    except sqlite.CorruptDatabaseError as error:
+        if irregular(path):
+            return error.WHY
+    from ....common.system.sqlite_reads import (  # a search does without it
+        READ_ERROR,
+        checked_connection,
+    )
+
+    refused: list[str] = []
+    try:
+        with sqlite.explained(path), checked_connection(path) as (connection, refused):
+            try:
+                applied = sqlite.applied_migrations(connection, path, MIGRATIONS)
+                is_migrated = applied >= {migration.__name__ for migration in MIGRATIONS}
+                fault = _fault_of(
+                    connection, path, MIGRATIONS if is_migrated else ()
+                ) or _fault_inside(connection)
+            finally:
+                if refused:
+                    raise sqlite.DatabaseError(f"{path}: {refused[0]}", READ_ERROR)
+    except sqlite.CorruptDatabaseError as error:
+        return error.WHY
+    return sqlite.CorruptDatabaseError.WHY if fault else ""
+
+
+def _replace(path: str, why: str) -> str:
+    """Move the store away, and put its readable rows in its place. If this process is killed
+    meanwhile, the next one that opens the store finds the mark, and does it."""
+    if why != sqlite.CorruptDatabaseError.WHY or irregular(path):
+        return sqlite.quarantine(path, why)
+    write_atomically(f"{path}{_UNDONE}", b"")
+    moved = sqlite.quarantine(path, why)
+    _put_salvaged(path, moved)
+    return moved
+
+
+def finish_salvage(path: str) -> str:
+    """Do what a process left undone that was killed while it replaced the store; return where the
+    corrupt one is, '' if there is nothing to do. Raises DatabaseError, LockedError, OSError."""
+    if not os.path.lexists(f"{path}{_UNDONE}"):
+        return ""
+    with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
+        moved = [
+            aside for aside in set_aside(path) if f".{sqlite.CorruptDatabaseError.WHY}-" in aside
+        ]
+        if not moved or os.path.lexists(path):
+            _remove(f"{path}{_UNDONE}")
+            return ""
+        _put_salvaged(path, moved[-1])
+        return moved[-1]
+
+
+def _put_salvaged(path: str, moved: str) -> None:
+    """Make a store of the readable rows of the one that is at `moved`, if it has any, and remove
+    the mark."""
+    from .salvage import salvage
+
+    made = f"{path}{_UNFINISHED}"
+    _remove(made)
+    try:
+        salvaged = salvage(moved, made)
+        with closing(sqlite.Database(made, MIGRATIONS)) as database:
+            is_usable = bool(salvaged.entries or salvaged.tool_uses) and not fault_of(database)
+        if is_usable:
+            os.replace(made, path)
+    except Exception:  # the rows make no sound store: transcripts and archives make a new one
+        pass
+    finally:
+        _remove(made)
+        _remove(f"{path}{_UNDONE}")
+
+
+def set_aside(path: str) -> list[str]:
+    """Return the paths of the stores that were moved away from `path`, the oldest first."""
+    directory, name = os.path.split(path)
+    whys = tuple(f"{name}.{why}-" for why in _REASONS)
+    names = filter(
+        lambda name: name.startswith(whys) and not name.endswith(DATABASE_SUFFIXES[:3]),
+        names_in(directory),
+    )
+    return [
+        f"{directory}/{name}" for name in sorted(names, key=lambda name: name.partition("-")[2])
+    ]
+
+
+def aside_lines(store: sqlite.Database) -> list[str]:
+    """Return a line for each store that was moved away and is still there, with the numbers of kept
+    and lost rows. Raises DatabaseError."""
+    salvaged = _salvages(store)
+    lines = []
+    for path in set_aside(store.path):
+        why = next(reason for word, reason in _REASONS.items() if f".{word}-" in path)
+        counts = salvaged.get(os.path.basename(path))
+        what = "nothing in it could be read"
+        if counts:
+            kept = (
+                f"{counted(counts[0], 'message')} and {counted(counts[1], 'tool use')} of it "
+                f"were kept"
+            )
+            lost = (
+                f"{counted(counts[2], 'item')} could not be read, and came from transcripts "
+                f"and archives if these had"
+            )
+            what = f"{kept}, {lost} them" if counts[2] else f"{kept}: all that it had"
+        lines.append(
+            f"the store {why} once: it is {path} now; {what}. Delete it if you miss nothing"
+        )
+    return lines
+
+
+def delete_set_aside(store: sqlite.Database) -> list[str]:
+    """Delete the stores that were moved away and of which `store` has all rows that could be read;
+    return the paths of the others that may have been ours. Raises DatabaseError, OSError."""
+    salvaged = _salvages(store)
+    left = []
+    for path in set_aside(store.path):
+        if os.path.basename(path) in salvaged:
+            _remove(path)
+        elif f".{sqlite.ForeignDatabaseError.WHY}-" not in path and not irregular(path):
+            left.append(path)
+    return left
+
+
+def _salvages(store: sqlite.Database) -> dict[str, list[int]]:
+    """Return the numbers of kept messages and tool uses, and of lost items, by the names of corrupt
+    stores."""
+    with sqlite.explained(store.path):
+        rows = sqlite.fetch(
+            store.connection, "SELECT moved, entries, tool_uses, lost FROM memory_salvages"
+        )
+    return {os.path.basename(moved): counts for moved, *counts in rows}
+
+
+def _remove(path: str) -> None:
+    for suffix in DATABASE_SUFFIXES:
+        with suppress(FileNotFoundError):
+            os.unlink(path + suffix)
+
+
+def fault_of(store: sqlite.Database) -> str:
+    """Return what is corrupt in an open store, '' if nothing is. Reads all of it."""
+    try:
+        return _fault_of(store.connection, store.path, () if store.is_newer else MIGRATIONS)
+    except sqlite.CorruptDatabaseError as error:
+        return str(error)
+
+
+def _fault_of(
+    connection: sqlite.Connection, path: str, migrations: Sequence[sqlite.Migration]
+) -> str:
+    """Return the first fault; without `migrations`, only SQLite looks for one. Raises
+    CorruptDatabaseError."""
+    fault = fault_of_file(connection, path, migrations)
+    if fault or not migrations:
+        return fault
+    with sqlite.explained(path):
+        [(texts,)] = sqlite.fetch(connection, "SELECT count(*) FROM memory_transcript_entries")
+        # For SQLite, an emptied index is whole.
+        return "" if index_size(connection)[0] * 2 >= texts else "its search index lacks texts"
+
+
+def _fault_inside(connection: sqlite.Connection) -> str:
+    """Return what a quick check does not find: in the indexes, or in a value. Raises the errors of
+    apsw."""
+    [(fault,), *_] = sqlite.fetch(connection, "PRAGMA integrity_check(1)")
+    if fault != "ok":
+        return str(fault)
+    sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    for (name,) in sqlite.fetch(connection, sql):
+        # raises UnicodeDecodeError for text that is none
+        for _ in connection.execute(f'SELECT * FROM "{name}"'):
+            pass
+    return ""
+
+
+@contextmanager
+def damage_recognised(store: sqlite.Database) -> Iterator[None]:
+    """Raise CorruptDatabaseError for any failure within the block if the store is corrupt, for
+    example because it has a value of the wrong type or lacks a column."""
+    try:
+        with sqlite.explained(store.path):
+            yield
+    except (SessionMemoryError, OSError):
+        raise
+    except Exception as error:
+        if fault := fault_of(store):
+            raise sqlite.CorruptDatabaseError(f"{store.path}: {fault}") from error
+        raise
+
+
+def quarantine_notice(moved: str) -> str:
+    """Return the notice for a person about a corrupt store, or what was in the place of its log: it
+    is `moved` now."""
+    if "-wal." in moved or "-shm." in moved or "-journal." in moved:
+        return f"a file of the store was not a file of SQLite: it is {moved} now"
+    why = next(reason for word, reason in _REASONS.items() if f".{word}-" in moved)
+    if f".{sqlite.CorruptDatabaseError.WHY}-" in moved:
+        return f"the store {why}: it is {moved} now, and {_SALVAGED}"
+    return f"the store {why}: it is {moved} now, and {REBUILT}"

@@ -1,0 +1,348 @@
+"""The queue in the database: a row for each conversation and strategy, with how far the strategy
+is, and a mark while a process works on it. A strategy works in one process at a time
+(memory/queue.py): a mark that is there when that takes the part is of a process that has ended.
+Times are in milliseconds since the epoch.
+
+A strategy gets the part of a conversation that it has not seen (seen_items.py). The ids of items
+tell which that is. Times may be equal, missing or out of order; they decide only if a transcript
+was ingested again and its ids changed."""
+
+import os
+from typing import Any, NamedTuple
+
+from ....common.system.sqlite import Connection, fetch
+from ..rules import StoreRules
+from ..values import FOREIGN_ROOT, Conversation, Filter, StoredEntry, Usage
+from .exclusions import WHOLE, Exclusions
+from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, items_between, where
+from .seen_items import find_again, seen_elsewhere, seen_of, unseen
+
+_OF_CONVERSATION = (
+    "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = "
+    "coalesce(c.first_message_at, 0)"
+)
+_FROM = f"FROM {CONVERSATIONS} LEFT JOIN memory_work AS w ON {_OF_CONVERSATION} AND w.strategy = ?"
+_OF_PART = "home = ? AND source_file = ? AND first_message_at = ? AND strategy = ?"
+_COLUMNS = (
+    "c.first_item, c.last_item, w.until_item, w.until_at, w.result, w.attempts, w.interruptions, "
+    + conversation_columns(excluding=False)
+)
+_SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
+_DUE = "coalesce(w.next_try, 0) <= ?"
+# A conversation without a row is open too. What was seen of a file that was read again is unknown
+# before `find_again`.
+_OPEN = (
+    "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item AND coalesce(w.first_item, 1) OR "
+    "c.first_item IN (SELECT first_item FROM memory_work WHERE strategy = ? AND "
+    "result IS NOT NULL))"
+)
+
+
+class ConversationPart(NamedTuple):
+    """The items of a conversation, from `first_item` to `until_item`, that a strategy has not seen.
+    `result` is what it has already made of them ('' for nothing). It failed `attempts` times, and
+    the process ended `interruptions` times while it worked. `is_again`: the part includes what was
+    skipped before."""
+
+    conversation: Conversation
+    strategy: str
+    first_item: int
+    until_item: int
+    result: str
+    attempts: int
+    interruptions: int
+    is_again: bool = False
+
+
+class Retry(NamedTuple):
+    """A conversation that failed with a `problem`, and that its strategy gets again at a time."""
+
+    strategy: str
+    conversation: Conversation
+    at: int
+    problem: str
+
+
+class StoredQueue(QueueDatabase):
+    """The queue, in which each strategy works in one process at a time. A conversation waits as
+    long as `rules` exclude anything of it. Methods raise DatabaseError."""
+
+    def __init__(self, path: str, rules: StoreRules | None = None) -> None:
+        super().__init__(path)
+        self._exclusions = Exclusions(self.connection, rules)
+        self.accounts = TokenAccounts(self)
+
+    def waiting(
+        self,
+        strategy: str,
+        now: int,
+        homes: tuple[str, ...] | None = None,
+        statuses: tuple[str, ...] = (),
+    ) -> list[ConversationPart]:
+        """Return the parts that can be taken now, the oldest first, so that a newer one may correct
+        it. Conversations with one of `statuses` count as well as ready ones."""
+        return [_part(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
+
+    def retries(self, strategy: str, now: int, homes: tuple[str, ...] | None = None) -> list[Retry]:
+        """Return the conversations that wait for a retry, the next one first."""
+        condition, values = self._where(homes)
+        sql = (
+            f"SELECT w.next_try, w.problem, {conversation_columns(excluding=False)} {_FROM} "
+            f"WHERE {condition} "
+            "AND c.status IN ('ready', 'processing') AND w.next_try > ? ORDER BY w.next_try, c.id"
+        )
+        rows = self.rows(sql, (strategy, *values, now))
+        return [Retry(strategy, conversation_of(row), at, problem) for at, problem, *row in rows]
+
+    def skipped(
+        self, strategy: str, homes: tuple[str, ...] | None = None
+    ) -> list[ConversationPart]:
+        condition, values = self._where(homes)
+        sql = (
+            f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY "
+            f"c.last_message_at, c.id"
+        )
+        rows = self.rows(sql, (strategy, *values))
+        return [_part(strategy, row)._replace(is_again=True) for row in rows]
+
+    def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
+        condition, values = self._where(homes)
+        with self.transaction() as connection:
+            sql = (
+                f"SELECT c.id, w.home, w.source_file, w.first_message_at {_FROM} WHERE "
+                f"{condition} AND {_SKIPPED}"
+            )
+            for conversation_id, *key in fetch(connection, sql, (strategy, *values)):
+                connection.execute(
+                    f"UPDATE memory_work SET seen_item = 0, outcome = '', reason = "
+                    f"'' WHERE {_OF_PART}",
+                    (*key, strategy),
+                )
+                connection.execute(
+                    "UPDATE memory_conversations SET status = 'ready', reason = '' WHERE id = ? "
+                    "AND status = 'skipped'",
+                    (conversation_id,),
+                )
+
+    def take(
+        self,
+        strategy: str,
+        now: int,
+        *,
+        homes: tuple[str, ...] | None = None,
+        statuses: tuple[str, ...] = (),
+    ) -> ConversationPart | None:
+        """Take the oldest part; None if none waits."""
+        with self.transaction() as connection:
+            row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
+            if row is None:
+                return None
+            part = _part(strategy, row)
+            conversation = part.conversation
+            sql = f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND owner IS NOT NULL"
+            was_interrupted = bool(fetch(connection, sql, _key(part)))
+            connection.execute(
+                "INSERT INTO memory_work (home, source_file, first_message_at, strategy, "
+                "conversation_id, first_item, "
+                "owner, until_item, until_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+                "ON CONFLICT DO UPDATE SET owner = ?7, until_item = ?8, until_at = ?9, "
+                "interruptions = interruptions + ?10",
+                (
+                    *_key(part),
+                    conversation.id,
+                    part.first_item,
+                    str(os.getpid()),
+                    part.until_item,
+                    conversation.last_message_at,
+                    was_interrupted,
+                ),
+            )
+            # Accounts that a process left open: what was reserved counts, unless single calls were
+            # recorded.
+            connection.execute(
+                "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, "
+                "input_tokens, reserved) "
+                "WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
+                (conversation.id, strategy),
+            )
+            sql = (
+                "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status "
+                "= 'ready'"
+            )
+            connection.execute(sql, (conversation.id,))
+            return part._replace(interruptions=part.interruptions + was_interrupted)
+
+    def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
+        """Return the entries of a part in file order, and if memories were made of others of its
+        conversation."""
+        connection = self.connection
+        first, last = part.first_item, part.until_item
+        with self.explained():
+            seen = seen_of(
+                connection,
+                part.strategy,
+                part.conversation,
+                first,
+                last,
+                with_own=not part.is_again,
+            )
+            excluding = self._exclusions.ready()
+            items = unseen(items_between(connection, first, last, excluding=excluding), seen)
+            elsewhere = (
+                seen_elsewhere(connection, part.strategy, part.conversation, first, last)
+                if items
+                else set()
+            )
+        return [item for item in items if item.id not in elsewhere], seen.is_archived
+
+    def keep_result(self, part: ConversationPart, result: str, account: int, usage: Usage) -> None:
+        with self.transaction() as connection:
+            settle(connection, account, usage)
+            _update(connection, part, "result = ?", (result,))
+
+    def has_result(self, part: ConversationPart) -> bool:
+        """Check if a result is recorded whose memories are not written yet."""
+        return bool(
+            self.rows(f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND result != ''", _key(part))
+        )
+
+    def put_back(
+        self, part: ConversationPart, *, attempts: int = 0, next_try: int = 0, problem: str = ""
+    ) -> None:
+        """Release an undone part, to be taken again from `next_try` on; a recorded result stays."""
+        columns = "owner = NULL, attempts = ?, next_try = ?, problem = ?, interruptions = 0"
+        with self.transaction() as connection:
+            _update(connection, part, columns, (attempts, next_try, problem))
+            _release(connection, part.conversation.id)
+
+    def finish(
+        self, part: ConversationPart, outcome: str, reason: str, strategies: tuple[str, ...]
+    ) -> None:
+        """Record that a part is archived or skipped, and so is its conversation if all `strategies`
+        are done with it and it has not grown."""
+        columns = (
+            "owner = NULL, result = NULL, attempts = 0, interruptions = 0, next_try "
+            "= 0, problem = '', "
+            "seen_item = until_item, seen_until = until_at, reason = ?, "
+            # what is in the memories already stays archived
+            "outcome = iif(outcome = 'archived', 'archived', ?)"
+        )
+        with self.transaction() as connection:
+            _update(connection, part, columns, (reason, outcome))
+        with self.transaction() as connection:  # not before it is recorded that the part is done
+            _close(connection, part.conversation.id, strategies)
+
+    def close_done(self, strategies: tuple[str, ...]) -> None:
+        """Close the conversations that all `strategies` are done with although they are not marked
+        so: a strategy that had not finished is no longer configured, or the file was ingested
+        again."""
+        marks = ", ".join("?" * len(strategies))
+        sql = (
+            f"SELECT c.id FROM {CONVERSATIONS} WHERE c.status IN ('ready', 'processing') AND "
+            f"(SELECT count(*) "
+            f"FROM memory_work AS w WHERE {_OF_CONVERSATION} AND w.seen_item >= c.last_item AND "
+            f"w.strategy IN ({marks})"
+            ") = ?"
+        )
+        with self.transaction() as connection:
+            forget_item_ids(connection)
+            find_again(connection)
+            for (conversation_id,) in fetch(connection, sql, (*strategies, len(strategies))):
+                _close(connection, conversation_id, strategies)
+
+    def _where(self, homes: tuple[str, ...] | None) -> tuple[str, list[Any]]:
+        """Return the condition on conversations that may be taken."""
+        condition, values = where(Filter(homes=homes))
+        condition = f"{condition} AND f.root NOT LIKE '%{FOREIGN_ROOT}'"
+        with self.explained():
+            return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
+
+    def _rows(
+        self,
+        strategy: str,
+        now: int,
+        homes: tuple[str, ...] | None,
+        statuses: tuple[str, ...],
+        limit: int = -1,
+    ) -> list[tuple[Any, ...]]:
+        """Return _COLUMNS of what waits, at most `limit`: the texts of no more conversations are
+        read."""
+        condition, values = self._where(homes)
+        all_statuses = ("ready", "processing", *statuses)
+        is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
+        sql = (
+            f"SELECT {_COLUMNS} {_FROM} WHERE c.id IN ("
+            f"SELECT c.id {_FROM} WHERE {condition} AND {is_open} AND {_DUE} ORDER BY "
+            f"c.last_message_at, c.id LIMIT ?"
+            ") ORDER BY c.last_message_at, c.id"
+        )
+        bound = (strategy, strategy, *values, *all_statuses, strategy, now, limit)
+        return self.rows(sql, bound)
+
+
+def _update(
+    connection: Connection, part: ConversationPart, columns: str, values: tuple[Any, ...]
+) -> None:
+    connection.execute(f"UPDATE memory_work SET {columns} WHERE {_OF_PART}", (*values, *_key(part)))
+
+
+def _key(part: ConversationPart) -> tuple[str, str, int, str]:
+    conversation = part.conversation
+    return (
+        conversation.home,
+        conversation.source_file,
+        conversation.first_message_at or 0,
+        part.strategy,
+    )
+
+
+def _part(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
+    first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
+    conversation = conversation_of(row[7:])
+    if result:  # it is recorded for the items that it was made of
+        last_item, conversation = until_item, conversation._replace(last_message_at=until_at)
+    return ConversationPart(
+        conversation,
+        strategy,
+        first_item,
+        last_item,
+        result or "",
+        attempts or 0,
+        interruptions or 0,
+    )
+
+
+def _release(connection: Connection, conversation_id: int) -> None:
+    connection.execute(
+        "UPDATE memory_conversations SET status = 'ready' WHERE id = ?1 AND status = "
+        "'processing' AND NOT EXISTS ("
+        f"SELECT 1 FROM {CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} "
+        "WHERE c.id = ?1 AND w.owner IS NOT NULL)",
+        (conversation_id,),
+    )
+
+
+def _close(connection: Connection, conversation_id: int, strategies: tuple[str, ...]) -> None:
+    """Set the status of a conversation that all `strategies` are done with: archived if any made
+    memories of it."""
+    rows = fetch(
+        connection,
+        "SELECT w.strategy, w.outcome, w.reason, w.seen_item >= c.last_item AND w.owner IS NULL "
+        f"FROM {CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} WHERE c.id = ?",
+        (conversation_id,),
+    )
+    done = {
+        strategy: str(reason)
+        for strategy, _, reason, is_done in rows
+        if is_done and strategy in strategies
+    }
+    if len(done) < len(strategies):
+        _release(connection, conversation_id)
+        return
+    is_archived = any(outcome == "archived" for _, outcome, _, _ in rows)
+    reason = "" if is_archived else "; ".join(dict.fromkeys(done.values()))
+    connection.execute(
+        "UPDATE memory_conversations SET status = ?, reason = ? WHERE id = ?",
+        ("archived" if is_archived else "skipped", reason, conversation_id),
+    )

@@ -1,0 +1,259 @@
+"""The store's database: opened, made and brought up to date. Its tables are in schema.sql."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from ....common.system.files import read_whole
+from ....common.system.sqlite import (
+    Connection,
+    CorruptDatabaseError,
+    Migration,
+    explained,
+    fetch,
+    writing,
+)
+from . import redaction
+from .queue_file import highest_conversation, move_queue
+
+TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
+VIEWS = ("sessions", "conversations", "entries", "tool_uses")
+
+
+def create_store(connection: Connection) -> None:
+    """Create all tables and views. No conversation gets an id that the queue knows from a former
+    store."""
+    connection.execute(_schema())
+    redaction.keep(
+        connection, redaction.Redaction(redaction.rule_set(), 0, is_changed=False, is_done=True)
+    )
+    if connection.filename:  # not in memory
+        connection.execute(
+            "INSERT INTO sqlite_sequence (name, seq) VALUES ('memory_conversations', ?)",
+            (highest_conversation(connection.filename),),
+        )
+
+
+def adding(name: str, *tables: str) -> Callable[[Connection], None]:
+    """Return a migration that adds tables to stores that were made without them: none, if all that
+    were released have a record of it."""
+
+    def add(connection: Connection) -> None:
+        for table in tables:
+            _add_table(connection, table)
+
+    add.__name__ = name
+    return add
+
+
+def identify_files(connection: Connection) -> None:
+    """Give the store an id, and its files ids that are never used again."""
+    _add_table(connection, "memory_store")
+    connection.execute(
+        "INSERT INTO memory_store SELECT random() WHERE NOT EXISTS (SELECT 1 FROM memory_store)"
+    )
+    [(table,)] = fetch(
+        connection, "SELECT sql FROM sqlite_schema WHERE name = 'memory_file_states'"
+    )
+    if "AUTOINCREMENT" in table:
+        return
+    for view in VIEWS:
+        connection.execute(f"DROP VIEW {view}")
+    columns = ", ".join(
+        [
+            name
+            for (name,) in fetch(
+                connection, "SELECT name FROM pragma_table_info('memory_file_states')"
+            )
+        ]
+    )
+    connection.execute(
+        _table("memory_file_states").replace("memory_file_states", "numbered_files", 1)
+    )
+    connection.execute(
+        f"INSERT INTO numbered_files ({columns}) SELECT {columns} FROM memory_file_states"
+    )
+    connection.execute("DROP TABLE memory_file_states")
+    connection.execute("ALTER TABLE numbered_files RENAME TO memory_file_states")
+    connection.execute(_index("memory_file_states_session"))
+    connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
+
+
+def add_unread_lines(connection: Connection) -> None:
+    """Add the table of lines to be read to stores that were made without it: the lines of all
+    files, but for those that 0.3.0 has hashed, and of all sub-agents."""
+    tables = fetch(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    if ("memory_unread_lines",) in tables:
+        return
+    connection.execute(_table("memory_unread_lines"))
+    connection.execute("INSERT INTO memory_unread_lines SELECT id, NULL FROM memory_file_states")
+    if ("memory_files_without_lines",) in tables:
+        without = "SELECT file_id FROM memory_files_without_lines"
+        connection.execute(
+            f"UPDATE memory_unread_lines SET since = 0 WHERE file_id NOT IN ({without})"
+        )
+        connection.execute("DROP TABLE memory_files_without_lines")
+
+
+def add_sub_agent_calls(connection: Connection) -> None:
+    """Add the table of sub-agents' calls to stores that were made without it, and read all lines
+    again: which commits a call made was not kept before."""
+    _add_table(connection, "memory_sub_agent_calls")
+    connection.execute(
+        "INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM memory_file_states"
+    )
+
+
+def widen_session_index(connection: Connection) -> None:
+    """Give the index of sessions the columns by which a session is salvaged from a damaged
+    store."""
+    connection.execute("DROP INDEX IF EXISTS memory_file_states_session")
+    connection.execute(_index("memory_file_states_session"))
+
+
+def add_unread_words(connection: Connection) -> None:
+    """Add the table of files to be read once more to stores that were made without it, with all
+    transcripts."""
+    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_words'"):
+        connection.execute(_table("memory_unread_words"))
+        files = "SELECT id FROM memory_file_states WHERE source != 'archive' AND status != 'gone'"
+        connection.execute(f"INSERT INTO memory_unread_words {files}")
+
+
+def index_words_whole(connection: Connection) -> None:
+    """Index texts with vowel signs and other marks anew: earlier versions had words cut there. Of
+    all other texts the index stays as it is."""
+    from ....common.text.marks import folded
+    from ...search.index import spaced
+
+    _index_anew(connection, spaced, lambda text: folded(spaced(text)))
+
+
+def index_one_form_of_letters(connection: Connection) -> None:
+    """Index texts with ligatures, ß, letters of half or full width and the like anew, in the form
+    that search compares. Of all other texts the index stays as it is."""
+    from ....common.text.marks import folded
+    from ...search.index import indexable, spaced
+
+    _index_anew(connection, lambda text: folded(spaced(text)), indexable)
+
+
+def _index_anew(
+    connection: Connection, before: Callable[[str], str], after: Callable[[str], str]
+) -> None:
+    """Index anew the texts beyond ASCII that the index got in the form `before`, if `after` has
+    another."""
+    for table, column in (
+        ("memory_transcript_entries", "content"),
+        ("memory_tool_uses", "argument"),
+    ):
+        beyond_ascii = (
+            f"SELECT id, {column} FROM {table} WHERE octet_length({column}) > length({column})"
+        )
+        for item, text in connection.execute(beyond_ascii):
+            if (new := after(text)) != (old := before(text)):
+                delete = (
+                    "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)"
+                )
+                connection.execute(delete, (item, old))
+                connection.execute(
+                    "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, new)
+                )
+    for number, *texts in fetch(
+        connection, "SELECT number, title, subject, content, quote FROM memories"
+    ):
+        if (new_texts := [after(text) for text in texts]) != [before(text) for text in texts]:
+            sql = (
+                "UPDATE memories_search SET title = ?, subject = ?, content = ?, quote = ? "
+                "WHERE rowid = ?"
+            )
+            connection.execute(sql, (*new_texts, number))
+
+
+# Each runs once, in one transaction with its record.
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    create_store,
+    *map(
+        adding,
+        ("add_exclusions", "add_unread_files", "leave_out_lookups", "renew_views", "add_redaction"),
+    ),
+    identify_files,
+    adding("add_foreign_items", "memory_foreign_items"),
+    move_queue,
+    adding("add_written_lines", "memory_written_lines"),
+    add_unread_lines,
+    adding("add_salvages", "memory_incomplete_files", "memory_salvages"),
+    widen_session_index,
+    add_unread_words,
+    index_words_whole,
+    index_one_form_of_letters,
+    add_sub_agent_calls,
+)
+
+
+def complete(connection: Connection, path: str) -> list[str]:
+    """Rebuild missing views and indexes; return their names. Raises CorruptDatabaseError,
+    DatabaseError."""
+    with explained(path):
+        there = {name for (name,) in fetch(connection, "SELECT name FROM sqlite_schema")}
+        missing = {name: statement for name, statement in _statements() if name not in there}
+        for name, statement in missing.items():
+            if f"TABLE {name}" in statement:
+                raise CorruptDatabaseError(f"{path}: its table {name} is missing")
+        if missing:
+            with writing(connection):
+                for name, statement in missing.items():
+                    connection.execute(statement.replace(name, f"IF NOT EXISTS {name}", 1))
+    return [*missing]
+
+
+def fault_of_file(connection: Connection, path: str, migrations: Sequence[Migration]) -> str:
+    """Return what SQLite finds corrupt in an open database, or what it lacks compared to a new one
+    with these migrations; '' for nothing. Raises CorruptDatabaseError, DatabaseError."""
+    with explained(path):
+        [(found,), *_] = fetch(connection, "PRAGMA quick_check(1)")
+        return found if found != "ok" else next(iter(differences(connection, migrations)), "")
+
+
+def differences(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Return what the tables of a database lack compared to a new one."""
+    import apsw
+
+    sql = (
+        "SELECT made.name, field.name FROM sqlite_schema AS made, pragma_table_info(made.name) "
+        "AS field "
+        "WHERE made.type = 'table' AND made.name NOT LIKE 'sqlite_%'"
+    )
+    fresh = apsw.Connection(":memory:")
+    try:
+        for migration in migrations:
+            migration(fresh)
+        missing = set(fetch(fresh, sql)) - set(fetch(connection, sql))
+    finally:
+        fresh.close()
+    return [f"its table {table} has no {column}" for table, column in sorted(missing)]
+
+
+def _add_table(connection: Connection, name: str) -> None:
+    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
+        connection.execute(_table(name))
+
+
+def _table(name: str) -> str:
+    return "".join(_schema().partition(f"CREATE TABLE {name} ")[1:]).partition(";")[0]
+
+
+def _index(name: str) -> str:
+    return "".join(_schema().partition(f"CREATE INDEX {name} ")[1:]).partition(";")[0]
+
+
+def _statements() -> Iterator[tuple[str, str]]:
+    """Yield the name of each table, index and view, and the statement that creates it."""
+    for text in _schema().split("\nCREATE ")[1:]:
+        _, name, _ = text.removeprefix("VIRTUAL ").split(maxsplit=2)
+        yield name, "CREATE " + text.partition(";\n")[0]
+
+
+def _schema() -> str:
+    return read_whole(os.path.join(os.path.dirname(__file__), "schema.sql")).decode()

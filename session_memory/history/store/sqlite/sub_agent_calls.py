@@ -1,0 +1,105 @@
+"""The calls of sub-agents that write files or run git, each with its session's call that started
+the sub-agent.
+
+unread_lines.py reads them from the sub-agents' transcripts. They are excluded,
+redacted and forgotten with that call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ....common.system.sqlite import Connection, fetch
+from ..values import ITEM_BITS, StoredEntry
+from .exclusions import item_shown
+from .written_lines import TimedCall, WrittenLine
+
+if TYPE_CHECKING:
+    from .engine import SqliteStore
+
+SUB_AGENT = "sub-agent"  # the role of these calls
+_TABLE = "memory_sub_agent_calls"
+
+
+class SubAgentCall(NamedTuple):
+    """A call: the `item` of its session, a hash of its own id, when it was made (milliseconds), and
+    the rest as of a tool use."""
+
+    item: int
+    call: int
+    timestamp: int
+    kind: str
+    argument: str
+    outcome: str | None
+    cwd: str
+
+
+def insert(connection: Connection, calls: Iterable[SubAgentCall]) -> None:
+    """Write calls, within the caller's transaction; a known one gets its new outcome."""
+    connection.executemany(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", calls)
+
+
+def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:
+    """Remove the calls of the items from `first` to `last`. Items with new ids keep theirs."""
+    rows = _calls(connection, "WHERE item BETWEEN ? AND ?", (first, last))
+    connection.execute(f"DELETE FROM {_TABLE} WHERE item BETWEEN ? AND ?", (first, last))
+    insert(
+        connection,
+        [call._replace(item=new_ids[call.item]) for call in rows if call.item in new_ids],
+    )
+
+
+def of_conversation(store: SqliteStore, conversation_id: int) -> list[StoredEntry]:
+    """Return the calls of a conversation's sub-agents, the earliest first, without excluded ones;
+    the id of each is of its session's call. Raises DatabaseError."""
+    with store.explained():
+        shown = f"AND {item_shown('item')}" if store.is_excluding() else ""
+        condition = f"WHERE item BETWEEN ? AND ? {shown} ORDER BY timestamp"
+        calls = _calls(store.connection, condition, store.item_ids(conversation_id))
+    return [
+        StoredEntry(call.item, SUB_AGENT, call.argument, call.timestamp, call.cwd, 0)._replace(
+            kind=call.kind, outcome=call.outcome or ""
+        )
+        for call in calls
+    ]
+
+
+def between(
+    store: SqliteStore, times: tuple[int, int], of_home: Sequence[str] | None
+) -> list[TimedCall]:
+    """Return the calls made between two times, without excluded ones, of all homes if none are
+    given. Raises DatabaseError."""
+    shown = f"AND {item_shown('c.item')}" if store.is_excluding() else ""
+    among = f"AND f.home IN ({', '.join('?' * len(of_home))})" if of_home is not None else ""
+    sql = f"""
+        SELECT c.item, c.timestamp, c.argument, c.kind, f.id, f.session_id, c.cwd, coalesce(c.outcome, '')
+        FROM {_TABLE} AS c JOIN memory_file_states AS f ON f.id = c.item >> {ITEM_BITS}
+        WHERE c.timestamp BETWEEN ? AND ? {shown} {among}
+    """
+    return [
+        TimedCall(WrittenLine(0, *row[:6]), row[6], row[7])
+        for row in store.rows(sql, (*times, *(of_home or ())))
+    ]
+
+
+def redact(connection: Connection) -> bool:
+    """Redact all calls by the rules of now; return whether anything changed."""
+    from ....common.text.sanitize import for_storage
+
+    before = _calls(connection)
+    after = [
+        call._replace(argument=for_storage(call.argument), cwd=for_storage(call.cwd))
+        for call in before
+    ]
+    changed = [new for old, new in zip(before, after) if old != new]
+    insert(connection, changed)
+    return bool(changed)
+
+
+def _calls(
+    connection: Connection, condition: str = "", values: tuple[int, ...] = ()
+) -> list[SubAgentCall]:
+    return [
+        SubAgentCall._make(row)
+        for row in fetch(connection, f"SELECT * FROM {_TABLE} {condition}", values)
+    ]

@@ -1,0 +1,160 @@
+"""Checks cheaply if anything is new. Usually nothing is, and the ingest need not be loaded."""
+
+from __future__ import annotations
+
+import os
+
+from ....common.system.files import Stamp, path_text, stamp_of
+from ....common.system.sqlite import fetch, open_file
+from ....sessions.confined_files import OutsideGroupError
+from ....sessions.settings.sections import StoreSettings
+from ..ingest.sources import FOREIGN, SourceDirectory, Unreadable
+from ..location import StoreLocation
+from .exclusions import is_behind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from apsw import Connection
+
+    Place = tuple[str, str]  # the group and the root of a directory
+
+
+def unchanged_files(location: StoreLocation, now: int) -> int | None:
+    """Return the number of files if all are in the store and unchanged, none is gone, and no
+    conversation has ended since; None if anything must be done or reported, or in doubt. `now` is
+    in milliseconds since the epoch."""
+    import apsw
+
+    from .redaction import state  # a search goes on with what it has
+
+    if not os.path.exists(location.database):
+        return None
+    connection = None
+    try:
+        connection = open_file(location.database)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        if not state(connection).is_done or _any(connection, _UNREAD_WORDS):
+            return None
+        return count_unchanged(connection, location, now, with_faults=False)
+    except (apsw.Error, OSError):
+        return None
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def count_unchanged(
+    connection: Connection, location: StoreLocation, now: int, *, with_faults: bool = True
+) -> int | None:
+    """Return the same over an open database; `with_faults` counts unchanged failed files. Raises
+    apsw's errors."""
+    if gap_minutes(connection) != location.settings.conversation_gap_minutes:
+        return None
+    if _any(connection, _ENDED, now - location.settings.gap) or is_behind(connection):
+        return None
+    groups = {directory.home for directory in location.watched}
+    if any(home in groups for (home,) in fetch(connection, _UNFINISHED)):
+        return None
+    if not with_faults and any(_any(connection, _FAULTS, home, FOREIGN) for home in groups):
+        return None
+    all_known, all_unread = _known(connection), _unread(connection)
+    total = 0
+    for directory in location.watched:
+        place = directory.home, directory.root
+        known, unread = dict(all_known.get(place, {})), dict(all_unread.get(place, {}))
+        unreadable: Unreadable = []
+        try:
+            files = _unchanged_in(directory, known, unread, unreadable, now)
+        except (OSError, OutsideGroupError):
+            return None
+        if unreadable and not with_faults:
+            return None
+        folders = tuple([folder for folder, _ in unreadable])
+        if files is None or any(
+            directory.holds(key) and not key.startswith(folders) for key in (*known, *unread)
+        ):
+            return None
+        total += files
+    return total
+
+
+def _unchanged_in(
+    directory: SourceDirectory,
+    known: dict[str, Stamp],
+    unread: dict[str, tuple[Stamp, int]],
+    unreadable: Unreadable,
+    now: int,
+) -> int | None:
+    """Count the transcripts in a directory, removed from `known` and `unread`; None if any is new
+    or changed."""
+    files = 0
+    if directory.is_expected():
+        for inner, status in directory.transcripts(unreadable):
+            key = inner if inner.isascii() else path_text(inner)
+            stamp = known.pop(key, None)
+            noted = unread.pop(key, None)
+            is_known = stamp == stamp_of(status) or not (stamp or status.st_size)
+            # a failed file that may be retried counts while it is unchanged, with its permissions
+            if not is_known:
+                failed, noted_at = noted or (None, 0)
+                has_changed = (
+                    failed != stamp_of(status) or status.st_ctime_ns // 1_000_000 > noted_at
+                )
+                if has_changed or now - noted_at >= RETRY_MILLISECONDS:
+                    return None
+            files += 1
+    return files
+
+
+BUSY_MILLISECONDS = 1000
+RETRY_MILLISECONDS = 24 * 3_600_000  # before a failed file is retried, unless it changes
+# Of all groups at once, in the order of the rows: by the index of a group, each row would be looked
+# up by itself, which takes seven times as long.
+_IDLE = """
+    SELECT home, root, file_path, inode, file_size, last_modified FROM memory_file_states NOT INDEXED
+    WHERE status = 'idle' AND source != 'archive'
+"""
+_UNREAD = (
+    "SELECT home, root, file_path, inode, file_size, last_modified, noted_at FROM "
+    "memory_unread_files"
+)
+# fails in a store of an earlier version
+_UNREAD_WORDS = "SELECT 1 FROM memory_unread_words LIMIT 1"
+_FAULTS = "SELECT 1 FROM memory_unread_files WHERE home = ? AND problem != ? LIMIT 1"
+_UNFINISHED = "SELECT DISTINCT home FROM memory_file_states NOT INDEXED WHERE status = 'ingesting'"
+_ENDED = (
+    "SELECT 1 FROM memory_conversations WHERE status = 'active' AND "
+    "coalesce(last_message_at, 0) < ? LIMIT 1"
+)
+
+
+def gap_minutes(connection: Connection) -> int:
+    """Return the silence after which conversations were cut: the database keeps it as its
+    `user_version`."""
+    rows: list[tuple[int]] = connection.execute("PRAGMA user_version").fetchall()  # type: ignore[assignment]
+    return rows[0][0] or StoreSettings().conversation_gap_minutes
+
+
+def _any(connection: Connection, sql: str, *values: object) -> bool:
+    return bool(connection.execute(sql, values).fetchall())
+
+
+def _known(connection: Connection) -> dict[Place, dict[str, Stamp]]:
+    """Return the stamps of the files that are in the store, by their group and root, then by
+    key."""
+    known: dict[Place, dict[str, Stamp]] = {}
+    rows: Any = connection.execute(_IDLE)
+    for home, root, key, inode, size, modified in rows:
+        known.setdefault((home, root), {})[key] = (inode, size, modified)
+    return known
+
+
+def _unread(connection: Connection) -> dict[Place, dict[str, tuple[Stamp, int]]]:
+    """Return the same of failed files, with when each failure was noted."""
+    unread: dict[Place, dict[str, tuple[Stamp, int]]] = {}
+    rows: Any = connection.execute(_UNREAD)
+    for home, root, key, inode, size, modified, noted_at in rows:
+        unread.setdefault((home, root), {})[key] = ((inode, size, modified), noted_at)
+    return unread

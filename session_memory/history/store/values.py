@@ -1,0 +1,259 @@
+"""The values that go into the store and come out of it. Times are in milliseconds since the
+epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+from ...common.named_tuple import NamedTuple
+from ...common.text.format import counted
+from ...sessions.transcripts.marks import key_of as key_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
+NUMBERS = (1 << ITEM_BITS) - 1  # the bits of an item's id that are its number
+ENTRY_ROLES = ("user", "assistant")
+TOOL_ROLE = "tool"
+KINDS = ("command", "edit", "read", "other")  # of tool uses
+MOST_ORIGINS = 3  # that a notice names
+STATUSES = ("active", "ready", "processing", "archived", "skipped")
+Progress = Callable[[str, int], None]  # told of a file and how much of it was read, in bytes
+
+
+# How the root of sessions ends that a repository keeps in git: below its `.git`, where a clone puts
+# nothing. They are history of a project and not the person's: no memories are made of them, and
+# they go to no team.
+FOREIGN_ROOT = "/#checkpoints"
+
+
+class RuleSubject(NamedTuple):
+    """A stored transcript as rules see it; `home` is its group, `cwd` the directory in which it was
+    started."""
+
+    id: int
+    home: str
+    session_id: str
+    title: str
+    cwd: str
+    file_path: str
+
+
+class Conversation(NamedTuple):
+    """Entries of one file without a silence longer than the gap. `entry_count` counts messages:
+    several records of one API message are one. `who` is the member and the machine, as in
+    ann@laptop, in a team's store."""
+
+    id: int
+    session_id: str
+    source_file: str
+    home: str
+    runtime: str
+    cwd: str
+    title: str
+    first_message_at: int | None
+    last_message_at: int | None
+    entry_count: int
+    status: str
+    reason: str
+    who: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Return where its session was read from, '' for a transcript of a runtime here."""
+        if f"{FOREIGN_ROOT}/" not in self.source_file:
+            return ""
+        return f"from checkpoints of {self.cwd.rpartition('/')[2]}"
+
+
+class StoredSpan(NamedTuple):
+    """A conversation as a range of a file: the numbers of its first and last item, its times and
+    sizes."""
+
+    first_number: int
+    last_number: int
+    first_at: int | None
+    last_at: int | None
+    message_count: int
+    text_bytes: int
+
+
+class StoredEntry(NamedTuple):
+    """An entry, or a tool use (role `tool`: `text` is the primary argument, `tool` the name), as
+    the store holds it. `outcome` is '' if unknown, else ok or error; `error` is the error line,
+    `result_size` and `result_lines` are the size of the result, in characters and lines (None if
+    unknown). `offset` is the byte position in the transcript; `message` is the same number for all
+    items of one API message, which are consecutive."""
+
+    id: int
+    role: str
+    text: str
+    timestamp: int | None
+    cwd: str
+    offset: int
+    message: int = 0
+    tool: str = ""
+    kind: str = ""
+    outcome: str = ""
+    error: str = ""
+    result_size: int | None = None
+    result_lines: int | None = None
+
+    @property
+    def number(self) -> int:
+        """Return the number that people use, as in `show --around`: counted from 1, in its file."""
+        return (self.id & NUMBERS) + 1
+
+    def edited_files(self, directory: str) -> list[str]:
+        """Return the absolute paths of the files that a tool use edited, in a session started in
+        `directory`."""
+        from ...sessions.transcripts.edits import (
+            edited_files,  # imported late: a search asks for none
+        )
+
+        return (
+            edited_files(self.kind, self.text, self.cwd or directory, self.outcome)
+            if self.kind
+            else []
+        )
+
+
+def edits_in(calls: Iterable[StoredEntry], directory: str) -> list[tuple[StoredEntry, str]]:
+    """Return the edits of a session started in `directory`, in order, each with the absolute path
+    of the file. `calls` are its items and its sub-agents' calls (`SqliteStore.sub_agent_calls`)."""
+    ordered = sorted(calls, key=lambda call: call.id)
+    return [(call, path) for call in ordered for path in call.edited_files(directory)]
+
+
+class Filter(NamedTuple):
+    """The limits of a listing or a search. `homes` None is all groups. `project` is part of a
+    directory or of a file key; a conversation must be in or below one of `directories`, or of a
+    session that went on there and whose transcript is in one of `folders`; `session` is an id or
+    its beginning; `since` and
+    `until` are in milliseconds since the epoch; `kind` is that of a tool use, and excludes all
+    else."""
+
+    homes: tuple[str, ...] | None = None
+    project: str = ""
+    directories: tuple[str, ...] = ()
+    session: str = ""
+    status: str = ""
+    role: str = ""
+    since: int | None = None
+    until: int | None = None
+    limit: int = 20
+    runtime: str = ""
+    kind: str = ""
+    folders: tuple[str, ...] = ()
+
+
+def joined(*conditions: tuple[object, str, Iterable[Any]]) -> tuple[str, list[Any]]:
+    """Return the condition in SQL that joins those whose first part is true, and its values."""
+    wanted = [(sql, values) for is_wanted, sql, values in conditions if is_wanted]
+    return " AND ".join(["true", *[sql for sql, _ in wanted]]), [
+        value for _, values in wanted for value in values
+    ]
+
+
+def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
+    """Return patterns of part of a directory and of a file key, for each Unicode form: the
+    directory's first. A letter matches in either case, as `[uU]`; `escape` quotes another character
+    for the engine."""
+    from unicodedata import normalize  # imported late: few searches are limited to a project
+
+    directory = project.rstrip("/")
+    texts = [
+        normalize(form, text)
+        for text in (directory, directory.replace("/", "-"))
+        for form in ("NFC", "NFD")
+    ]
+
+    def pattern(one: str) -> str:
+        lower, upper = one.lower(), one.upper()
+        return (
+            f"[{lower}{upper}]" if lower != upper and len(lower) == len(upper) == 1 else escape(one)
+        )
+
+    return ["".join(map(pattern, text)) for text in texts]
+
+
+class Hit(NamedTuple):
+    """A search hit, with a snippet and the positions (start, end) of the query's words in it."""
+
+    entry: StoredEntry
+    conversation: Conversation
+    snippet: str
+    marks: tuple[tuple[int, int], ...]
+    score: float
+
+    @property
+    def pieces(self) -> list[str]:
+        """Return the parts of the snippet: others and those that fit the query, in turn."""
+        ends = [0, *[position for mark in self.marks for position in mark], len(self.snippet)]
+        return [self.snippet[start:end] for start, end in pairwise(ends)]
+
+
+class Hits(list[Hit]):
+    """Search hits, the best first. `unchecked` counts older candidates for a phrase that were too
+    many to read. The one session that was searched copied from those with the ids `origins`, where
+    that is found."""
+
+    def __init__(
+        self, found: Iterable[Hit] = (), unchecked: int = 0, origins: Sequence[str] = ()
+    ) -> None:
+        super().__init__(found)
+        self.unchecked = unchecked
+        self.origins = origins
+
+    @property
+    def notice(self) -> str:
+        """Return a notice of how far the search reached; '' for nothing."""
+        said = []
+        if self.unchecked:
+            older = counted(self.unchecked, "older entry", "older entries")
+            said.append(
+                f"{older} may fit the quoted phrase and were not read for it: limit the time or "
+                f"the project."
+            )
+        if self.origins:
+            said.append(
+                f"What the session copied from "
+                f"{', '.join(self.origins[:MOST_ORIGINS])} is found there."
+            )
+        return " ".join(said)
+
+
+class Counts(NamedTuple):
+    """The sizes of the store; `files` includes those `gone`, `conversations` is by status."""
+
+    files: int
+    gone: int
+    ingesting: int
+    entries: int
+    tool_uses: int
+    conversations: dict[str, int]
+    text_bytes: int
+    database_bytes: int
+
+
+class Usage(NamedTuple):
+    """The usage that a model's provider reported, or an estimate: tokens, and the model's name.
+    `input_tokens` were read fresh, `cached_tokens` came from a cache; the budget counts all
+    three."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    model: str = ""
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens + self.cached_tokens
+
+
+def items_of_file(file_id: int) -> tuple[int, int]:
+    """Return the lowest and the highest id of an item in a file."""
+    return file_id << ITEM_BITS, file_id << ITEM_BITS | NUMBERS

@@ -1,0 +1,48 @@
+"""Locations of memories: `memories/` in the home of an agent, a group or a person."""
+
+import os
+
+from ..history.store.location import StoreLocation
+from ..history.store.values import Conversation
+from ..sessions.runtimes import all_runtimes
+from ..sessions.settings.homes import named_home
+
+
+def folder_of(location: StoreLocation, group: str) -> str:
+    """Return the memories directory of a group ('' for a store without groups)."""
+    return location.home_for(group).memories_dir
+
+
+def groups_of(location: StoreLocation) -> list[str]:
+    """Return the groups whose memories the caller may see; [''] for a store without groups."""
+    if location.homes is not None:
+        return list(location.homes)
+    groups = list(dict.fromkeys(watched.home for watched in location.watched))
+    return groups or [""]
+
+
+def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
+    """Return whether a rule marks the conversation's session as untrusted, by its name, title, id
+    or group. Both the host's and the group's rules count. Raises ConfigError."""
+    group = conversation.home
+    home = location.home_for(group)
+    names = [conversation.session_id, conversation.title]
+    for runtime in all_runtimes():
+        agent = named_home(home.root, os.environ, runtime.SESSIONS_FOLDER)
+        if agent is not None:  # this runtime names sessions, and the root is an agent home
+            others = runtime.other_sessions(
+                agent.sessions_dir, runtime.config_dir(os.environ), "", "project"
+            )
+            names += [
+                one.name
+                for one in others
+                if runtime.session_id_of(one.path) == conversation.session_id
+            ]
+    names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
+    names += [group] if group else []
+    return home.settings().rule(*names).isolate_memories
+
+
+def strategies_directory(location: StoreLocation) -> str:
+    """Return the directory for strategies' own files, beside the store."""
+    return f"{os.path.dirname(location.database)}/strategies"

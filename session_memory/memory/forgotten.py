@@ -1,0 +1,199 @@
+"""Forgotten memories: tombstones, so that no strategy recreates them, and an undo log, kept for a
+day. Both are JSON lines in a file among the pages; tombstones store hashes of the words, with a key
+that lies elsewhere, so that no dictionary recovers the words."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
+
+from ..common.system.files import read_whole, write_atomically
+from ..common.system.json import decode
+from ..sessions.settings.homes import private_beside
+from .format import EPISODE, short_hash
+from .memory_index import IndexedMemory
+from .similarity import LEAST_SHARED, wording
+
+TOMBSTONES = ".forgotten.jsonl"
+UNDO_LOG = ".undo.jsonl"
+UNDO_SECONDS = 24 * 3600
+KEY, KEY_BYTES = ".key", 32  # in the private folder beside the pages
+
+T = TypeVar("T")
+
+
+class Tombstone(NamedTuple):
+    """A forgotten memory: its id, its kind, the keyed hashes of its words and, for an episode, the
+    hashes of its conversations. Those of 0.2.0 had no key: they get one when they are read."""
+
+    id: str
+    kind: str
+    words: frozenset[str]
+    conversations: frozenset[str] = frozenset()
+    is_keyed: bool = True
+
+
+class Tombstones:
+    """The tombstones of a memories directory. Raises OSError."""
+
+    def __init__(self, directory: str) -> None:
+        self._all = read(directory)
+        self._key = _key(directory) if self._all else b""
+
+    def cover(self, memory: IndexedMemory) -> bool:
+        """Return whether `memory` was forgotten, in the same or nearly the same words."""
+        words = _words(memory, self._key) if self._all else frozenset()
+        return any([_covers(one, memory, words) for one in self._all])
+
+
+def _covers(one: Tombstone, memory: IndexedMemory, words: frozenset[str]) -> bool:
+    if memory.id == one.id:
+        return True
+    if memory.kind != one.kind:
+        return False
+    if memory.kind == EPISODE:
+        return not one.conversations.isdisjoint(_conversations(memory))
+    every = words | one.words
+    return bool(every) and len(words & one.words) >= LEAST_SHARED * len(every)
+
+
+class Forgotten(NamedTuple):
+    """A forgotten memory: its id, the time in seconds since the epoch (the same for all forgotten
+    at once), its page, its part of the page, and the ids of the memories that it had superseded."""
+
+    id: str
+    time: float
+    path: str
+    part: str
+    superseded: tuple[str, ...]
+
+
+def read(directory: str) -> list[Tombstone]:
+    """Read the tombstones of a memories directory; [] without a file. Raises OSError."""
+    found = _lines(f"{directory}/{TOMBSTONES}", _tombstone)[0]
+    if all(one.is_keyed for one in found):
+        return found
+    key = _key(directory)
+    return [
+        one if one.is_keyed else one._replace(words=_keyed(one.words, key), is_keyed=True)
+        for one in found
+    ]
+
+
+def add(directory: str, memories: Iterable[IndexedMemory]) -> None:
+    """Append tombstones. The caller holds the directory's lock. Raises OSError."""
+    known = {one.id: one for one in read(directory)}
+    key = _key(directory)
+    for memory in memories:
+        known[memory.id] = Tombstone(
+            memory.id, memory.kind, _words(memory, key), _conversations(memory)
+        )
+    _write(f"{directory}/{TOMBSTONES}", known.values())
+
+
+def remove(directory: str, ids: Collection[str]) -> None:
+    """Remove tombstones. The caller holds the directory's lock. Raises OSError."""
+    known = read(directory)
+    kept = [one for one in known if one.id not in ids]
+    if len(kept) < len(known):
+        _write(f"{directory}/{TOMBSTONES}", kept)
+
+
+def read_undo(directory: str) -> list[Forgotten]:
+    """Read the undo log, latest last, and delete entries older than a day. Raises OSError."""
+    found, count = _lines(f"{directory}/{UNDO_LOG}", _forgotten)
+    fresh = [one for one in found if time.time() - one.time < UNDO_SECONDS]
+    if len(fresh) < count:
+        write_undo(directory, fresh)
+    return fresh
+
+
+def write_undo(directory: str, forgotten: Collection[Forgotten]) -> None:
+    """Replace the undo log; delete it if nothing is left. Raises OSError."""
+    if forgotten:
+        _write(f"{directory}/{UNDO_LOG}", forgotten)
+    else:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{directory}/{UNDO_LOG}")
+
+
+def undoable(forgotten: Collection[Forgotten], ids: Collection[str]) -> list[Forgotten]:
+    """Return the entries whose ids begin with one of `ids`; without ids, the entries of the last
+    deletion."""
+    if ids:
+        return [one for one in forgotten if one.id.startswith(tuple(ids))]
+    last = max([one.time for one in forgotten], default=0.0)
+    return [one for one in forgotten if one.time == last]
+
+
+def _lines(path: str, parsed: Callable[[Any], T]) -> tuple[list[T], int]:
+    """Return the values in a file's lines, without those that a person broke, and how many lines
+    there are."""
+    try:
+        lines = read_whole(path).decode("utf-8", "replace").splitlines()
+    except FileNotFoundError:
+        return [], 0
+    found = []
+    for line in lines:
+        with suppress(ValueError, KeyError, TypeError):
+            found.append(parsed(decode(line)))
+    return found, len(lines)
+
+
+def _write(path: str, values: Iterable[Tombstone | Forgotten]) -> None:
+    lines = [json.dumps(one._asdict(), default=sorted) for one in values]
+    write_atomically(path, ("\n".join(lines) + "\n").encode())
+
+
+def _tombstone(value: Any) -> Tombstone:
+    words, conversations = frozenset(value["words"]), frozenset(value["conversations"])
+    found = Tombstone(
+        value["id"], value["kind"], words, conversations, value.get("is_keyed") is True
+    )
+    if not all(
+        isinstance(part, str) for part in (found.id, found.kind, *found.words, *found.conversations)
+    ):
+        raise ValueError("not a tombstone")
+    return found
+
+
+def _forgotten(value: Any) -> Forgotten:
+    path = str(value["path"])
+    if os.path.isabs(path) or ".." in path.split("/"):
+        raise ValueError("not a page")
+    superseded = tuple(map(str, value["superseded"]))
+    return Forgotten(str(value["id"]), float(value["time"]), path, str(value["part"]), superseded)
+
+
+def _words(memory: IndexedMemory, key: bytes) -> frozenset[str]:
+    said = wording(memory.whole_text)
+    return _keyed([short_hash(word) for word in said.words | said.values], key)
+
+
+def _keyed(hashes: Iterable[str], key: bytes) -> frozenset[str]:
+    return frozenset([blake2b(one.encode(), key=key, digest_size=6).hexdigest() for one in hashes])
+
+
+def _key(directory: str) -> bytes:
+    """Return the key of a memories directory, made if there is none: not among the pages, which a
+    person may share."""
+    path = f"{private_beside(directory)}/{KEY}"
+    with suppress(FileNotFoundError):
+        return read_whole(path)
+    key = os.urandom(KEY_BYTES)
+    write_atomically(path, key)
+    return key
+
+
+def _conversations(memory: IndexedMemory) -> frozenset[str]:
+    if memory.kind != EPISODE:
+        return frozenset()
+    return frozenset(
+        [
+            short_hash(f"{origin.session} {origin.at and origin.at // 1000}")
+            for origin in memory.origins
+        ]
+    )

@@ -1,0 +1,376 @@
+"""The memories of a group: the pages, which are the source of truth, and the index derived from
+them.
+
+An edit that a person makes on a page is kept; a memory that they delete there is forgotten. One
+lock covers all changes.
+"""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from ..common.errors import LockedError
+from ..common.system.files import Closing, lock, user_dir
+from ..common.system.sqlite import CorruptDatabaseError, DatabaseError, Patience
+from ..common.text.sanitize import for_storage
+from ..history.store.location import StoreLocation
+from ..history.store.refresh import Note, not_taken_in
+from . import forgotten, pages, prompt_index
+from .folders import folder_of, groups_of
+from .format import EPISODE, restored, struck
+from .memory_index import IndexedMemory, MemoryFilter, MemoryIndex
+from .page_changes import KnownMemories, PageChanges
+from .pages import EditedMeanwhileError, Page
+from .similarity import wording
+from .strategy import StrategyError
+
+LOCK_WAIT_SECONDS = 30.0
+ATTEMPTS = 5
+KNOWN_SHARE = 0.5  # of a memory's words must occur in a text that it matches
+
+
+class Library:
+    """The memories in `directory`, of the group `home`, and their index. Methods raise
+    DatabaseError, LockedError and OSError."""
+
+    def __init__(self, directory: str, index: MemoryIndex, home: str = "") -> None:
+        self.directory = directory
+        self.home = home
+        self._index = index
+        # As last read or written here, so that many calls of `keep` read each page and the index
+        # once.
+        self._stamps: dict[str, str] = {}
+        self._known: KnownMemories | None = None
+
+    def keep(self, memories: Iterable[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
+        """Add memories, each with the ids of the memories that it supersedes. Return the ids under
+        which they are stored. An existing memory changes nothing; a forgotten one is left out. Many
+        calls cost little: `refresh` once after the last one."""
+        wanted = list(memories)
+        return self._changed(lambda: self._keep(wanted))
+
+    def forget(self, ids: Iterable[str], *, can_undo: bool = False) -> None:
+        """Delete memories from pages and index; memories that they superseded are current again.
+        With `can_undo` the deletion can be undone for a day; without it, earlier deletions cannot
+        be undone any more either."""
+        wanted = set(ids)
+        self._changed(lambda: self._forget(wanted, can_undo=can_undo))
+        self.refresh()
+
+    def take_back(self, ids: Collection[str] = ()) -> list[str]:
+        """Restore memories forgotten within a day: those with these ids, else the last ones. Return
+        their ids; they supersede the same memories again."""
+        back = self._changed(lambda: self._take_back(ids))
+        self.refresh()
+        return back
+
+    def refresh(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> None:
+        """Update the index and that of prompts from the pages, and forget what a person removed
+        from these. Move memories between private and open pages as the rules require. Wait at most
+        `wait_seconds` for the lock."""
+        if not self._is_there():
+            return
+        with self._locked(wait_seconds):
+            forgotten.read_undo(self.directory)  # deletes expired undo entries
+            self._read_changed()
+            placed = self._index.placed(self.home)
+            try:
+                misplaced = [one for one in placed if one.is_misplaced]
+                if misplaced:
+                    pages.move_misplaced(self.directory, misplaced)
+                    self._read_changed()
+                    placed = self._index.placed(self.home)
+            finally:
+                prompt_index.renew(
+                    self.directory, self._index, self.home, [one for one in placed if one.is_told]
+                )
+
+    def known(self, text: str, limit: int, *, is_untrusted: bool) -> list[IndexedMemory]:
+        """Return at most `limit` current memories of strategies most of whose words occur in
+        `text`, best first."""
+        if not self._is_there():
+            return []
+        with self._locked():
+            self._read_changed()
+        said = wording(text)
+        words = said.words | said.values
+        known = self._all()
+        hidden = {one.id for one in self._index.placed(self.home) if one.is_hidden}
+        scored = []
+        for memory in known.current():
+            own = known.wording(memory).words
+            share = len(own & words) / len(own) if own else 0.0
+            if share >= KNOWN_SHARE and memory.is_untrusted == is_untrusted and memory.is_marked:
+                scored.append((share, memory))
+        scored.sort(key=lambda pair: -pair[0])
+        return [memory for _, memory in scored if memory.id not in hidden][:limit]
+
+    def _is_there(self) -> bool:
+        """Check if there have been memories: without any, do not create the directory."""
+        return os.path.isdir(self.directory) or bool(self._index.pages(self.home))
+
+    def _all(self) -> KnownMemories:
+        if self._known is None:
+            every = MemoryFilter((self.home,), with_superseded=True, with_excluded=True)
+            self._known = KnownMemories(self._index.memories(every))
+        return self._known
+
+    def _changed(self, change: Callable[[], list[str]]) -> list[str]:
+        with self._locked():
+            for _ in range(ATTEMPTS):
+                self._read_changed()
+                try:
+                    return change()
+                except EditedMeanwhileError:
+                    continue
+        message = f"{self.directory}: its pages keep changing"
+        raise StrategyError(
+            message, "close the editor that has them open, or retry later", is_temporary=True
+        )
+
+    def _keep(self, wanted: list[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
+        known, self._known = self._all(), None  # read again if this fails
+        changes = PageChanges(self.directory, self._index, self.home, known)
+        tombstones = forgotten.Tombstones(self.directory)
+        ids = []
+        for memory, replaces in wanted:
+            if not tombstones.cover(memory):
+                ids.append(changes.take(memory, replaces))
+        written, changed = changes.write()
+        changed = self._indexable(changed)
+        self._index.put(self.home, {page.path: page.content_stamp for page in written}, changed)
+        self._stamps |= {page.path: page.stamp for page in written}
+        known.settle(changed)
+        self._known = known
+        return list(dict.fromkeys(ids))
+
+    def _forget(self, ids: set[str], *, can_undo: bool) -> list[str]:
+        found = [pages.read(self.directory, path) for path in pages.find(self.directory)]
+        every = [memory for page in found for memory in page.memories]
+        # An episode that a forgotten one superseded covers the same conversation, so it goes too.
+        ids = ids | {
+            memory.id for memory in every if memory.kind == EPISODE and memory.superseded in ids
+        }
+        memories = [memory for memory in every if memory.id in ids]
+        before = [*forgotten.read_undo(self.directory), *_to_undo(found, ids)] if can_undo else []
+        forgotten.write_undo(self.directory, before)
+        # first: after a crash here no strategy recreates the memories
+        forgotten.add(self.directory, memories)
+        for page in found:
+            parts = dict(enumerate(page.parts))
+            for at, memory in page.items:
+                if memory.id in ids:
+                    del parts[at]
+                elif memory.superseded in ids:
+                    parts[at] = restored(parts[at])
+            if [*parts.values()] != page.parts:
+                pages.write(self.directory, page._replace(parts=[*parts.values()]))
+        self._index.remove(self.home, ids)
+        return sorted(ids)
+
+    def _take_back(self, ids: Collection[str]) -> list[str]:
+        known = forgotten.read_undo(self.directory)
+        chosen = forgotten.undoable(known, ids)
+        there = {path: pages.read(self.directory, path) for path in pages.find(self.directory)}
+        here = {memory.id for page in there.values() for memory in page.memories}
+        for one in chosen:
+            page = there.setdefault(one.path, pages.read(self.directory, one.path))
+            if one.id not in here:
+                page.add(one.part)
+        for one in chosen:
+            by = next(memory for memory in there[one.path].memories if memory.id == one.id)
+            for page in there.values():
+                for at, memory in page.items:
+                    if memory.id in one.superseded:
+                        page.parts[at] = struck(page.parts[at], by)
+        for page in there.values():
+            if page.parts != pages.read(self.directory, page.path).parts:
+                pages.write(self.directory, page)
+        forgotten.remove(self.directory, {one.id for one in chosen})
+        forgotten.write_undo(self.directory, [one for one in known if one not in chosen])
+        return [one.id for one in chosen]
+
+    def _read_changed(self) -> None:
+        known = self._index.pages(self.home) | self._stamps
+        there = pages.find(self.directory)
+        stale = [path for path, (stamp, _) in there.items() if known.get(path) != stamp]
+        read = {path: pages.read(self.directory, path) for path in stale}
+        same = [page for page in read.values() if known.get(page.path) == page.content_stamp]
+        changed = {path: page for path, page in read.items() if page not in same}
+        gone = [path for path in known if path not in there]
+        if changed or gone or (self._known is None and self._index.missing(self.home)):
+            self._known = None
+            for path in gone:
+                self._stamps.pop(path, None)
+            had_open = not all(map(pages.is_private_path, known))
+            is_empty = not there or (had_open and all(map(pages.is_private_path, there)))
+            self._take_in({*changed, *gone}, changed, is_empty=is_empty)
+        if any(page.is_settled for page in same):
+            self._index.put(
+                self.home, {page.path: page.stamp for page in same if page.is_settled}, ()
+            )
+        self._stamps |= {path: page.stamp for path, page in read.items()}
+
+    def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
+        """Update the index from changed pages. A memory that is on no page is forgotten once its
+        page is settled, unless no page is left: then the directory was moved or is not mounted."""
+
+        def is_settled(path: str) -> bool:
+            return (
+                read[path].is_settled
+                if path in read
+                else pages.is_folder_settled(self.directory, path)
+            )
+
+        of_pages = MemoryFilter(
+            (self.home,), with_superseded=True, with_excluded=True, paths=tuple(changed)
+        )
+        known = {(one.path, one.id): one for one in self._index.memories(of_pages)}
+        missing = {one.id: one for one in self._index.missing(self.home)}
+        before = {one.id: one for one in known.values() if one.is_marked} | missing
+        found = {path: page.memories for path, page in read.items()}
+        here = {memory.id for memories in found.values() for memory in memories}
+        here.update(id for id, path in self._index.places(self.home) if path not in changed)
+        lost = [one for id, one in before.items() if id not in here]
+        waiting = [] if is_empty else [one for one in lost if not is_settled(one.path)]
+        settled = [one for one in lost if one not in waiting]
+        if settled and not is_empty:
+            forgotten.add(self.directory, settled)
+        stamped: dict[str, tuple[str, list[IndexedMemory]]] = {path: ("", []) for path in changed}
+        for path, page in read.items():
+            stamped[path] = (
+                page.stamp if page.is_settled else page.content_stamp,
+                self._indexable(found[path], known),
+            )
+        self._index.replace(self.home, stamped, [one.id for one in waiting])
+        self._index.remove(self.home, [one.id for one in settled if one.path not in changed])
+
+    def _indexable(
+        self,
+        memories: Iterable[IndexedMemory],
+        known: Mapping[tuple[str, str], IndexedMemory] | None = None,
+    ) -> list[IndexedMemory]:
+        """Return memories read from pages as the index has them: redacted, unless they are `known`
+        to be, since a person may have written secrets on a page."""
+        own = [memory._replace(home=self.home) for memory in memories]
+        return [
+            one if known and known.get((one.path, one.id)) == one else _without_secrets(one)
+            for one in own
+        ]
+
+    def _locked(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> Closing:
+        return Closing(lock(f"{self.directory}/.lock", wait_seconds))
+
+
+@contextmanager
+def open_index(
+    location: StoreLocation,
+    note: Note,
+    patience: Patience | None = None,
+    *,
+    with_private: bool = False,
+) -> Iterator[MemoryIndex]:
+    """Yield the index of the memories of a store, updated from their pages. With `patience` (for a
+    query), if the update is impossible now, the old index is used and `note` is called with the
+    reason. `with_private` includes memories whose text must not be shown. Raises
+    SessionMemoryError, OSError."""
+    index = MemoryIndex(location.database, location.rules, patience)
+    wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
+    try:
+        for group in groups_of(location):
+            try:
+                library_of(location, index, group).refresh(wait_seconds)
+            except (DatabaseError, LockedError, OSError) as error:
+                if patience is None or isinstance(error, CorruptDatabaseError):
+                    raise
+                note(not_taken_in(error))
+        if with_private:
+            index.close()
+            index = MemoryIndex(location.database, location.rules, patience, with_private=True)
+        yield index
+    finally:
+        index.close()
+
+
+def library_of(location: StoreLocation, index: MemoryIndex, group: str) -> Library:
+    """Return the library of a group."""
+    return Library(folder_of(location, group), index, group)
+
+
+def search_memories(
+    location: StoreLocation,
+    query: str,
+    limit: int,
+    note: Note,
+    patience: Patience | None,
+    fits: Callable[[IndexedMemory], bool] | None = None,
+) -> list[IndexedMemory]:
+    """Return the memories that match a query best, best first: current ones of trusted sessions
+    that `fits` accepts. See `open_index`."""
+    with open_index(location, note, patience) as index:
+        found = index.search(
+            query, MemoryFilter(location.homes, is_untrusted=False, limit=-1 if fits else limit)
+        )
+    found = [memory for memory in found if fits is None or fits(memory)][:limit]
+    if not found:
+        return found
+    from .doubts import with_doubts  # starts processes and is slow to import
+
+    return with_doubts(found, user_dir(os.environ))
+
+
+def latest_memories(location: StoreLocation, limit: int, patience: Patience) -> list[IndexedMemory]:
+    """Return the current memories of a store that may be shown, the latest of each kind first,
+    without any notes."""
+    with open_index(location, lambda note: None, patience) as index:
+        return index.memories(MemoryFilter(location.homes, limit=limit))
+
+
+def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], note: Note) -> None:
+    """Forget memories that a person named; they can undo that for a day. Raises SessionMemoryError,
+    OSError."""
+    by_group: dict[str, list[str]] = {}
+    for memory in memories:
+        by_group.setdefault(memory.home, []).append(memory.id)
+    with open_index(location, note) as index:
+        for group, ids in by_group.items():
+            library_of(location, index, group).forget(ids, can_undo=True)
+
+
+def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list[IndexedMemory]:
+    """Restore memories forgotten within a day: those whose ids begin with one of `ids`, else the
+    last ones. Raises SessionMemoryError, OSError."""
+    with open_index(location, note) as index:
+        back = [
+            id
+            for group in groups_of(location)
+            for id in library_of(location, index, group).take_back(ids)
+        ]
+        return [memory for id in back for memory in index.beginning_with(id, location.homes)]
+
+
+def _to_undo(found: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forgotten]:
+    """Return the undo entries of the memories about to be forgotten."""
+    now = time.time()
+    parts = [(page.path, page.parts[at], memory) for page in found for at, memory in page.items]
+    return [
+        forgotten.Forgotten(
+            memory.id,
+            now,
+            path,
+            part,
+            tuple([other.id for _, _, other in parts if other.superseded == memory.id]),
+        )
+        for path, part, memory in parts
+        if memory.id in ids and not pages.is_private_path(path)
+    ]
+
+
+def _without_secrets(memory: IndexedMemory) -> IndexedMemory:
+    return memory._replace(
+        title=for_storage(memory.title),
+        text=for_storage(memory.text),
+        subject=for_storage(memory.subject),
+        quote=for_storage(memory.quote),
+    )

@@ -1,0 +1,193 @@
+"""A run over the queue with built-in and third-party strategies. For `process` and upkeep."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from importlib import import_module
+from typing import NamedTuple, cast
+
+from ..common.text.paths import is_name
+from ..common.text.timestamps import now_milliseconds
+from ..history.prices import Prices, all_prices, cost
+from ..history.store.location import StoreLocation
+from ..history.store.sqlite.queue import ConversationPart, Retry, StoredQueue
+from ..history.token_budget import ConversationBudgetError, TokenBudget
+from ..sessions.settings.homes import ENV_GUARD
+from ..sessions.settings.sections import MemorySettings, memory_settings
+from .folders import strategies_directory
+from .queue import PartResult, Queue, estimate_of, unfit
+from .strategy import ModelBudget, Strategy, StrategyError, Usage
+from .writer import MemoryWriter, memory_writer
+
+ENTRY_POINTS = "session_memory.strategies"
+_PACKAGE = __package__.partition(".")[0]
+_BUILT_IN = {
+    "extractive": ("memory.strategies.extractive.strategy", "ExtractiveStrategy"),
+    "summary": ("memory.strategies.summary.strategy", "SummaryStrategy"),
+    "graphiti": ("extras.graph.strategy", "GraphStrategy"),
+}
+
+
+class UnknownStrategyError(StrategyError):
+    """No strategy has this id, or it cannot be loaded."""
+
+
+class PlannedPart(NamedTuple):
+    """Plan for a part of a conversation: skip it for a `reason`, or spend at most `usage`, which
+    costs `dollars` (None for a model without a price)."""
+
+    piece: ConversationPart
+    reason: str
+    usage: Usage
+    dollars: float | None
+
+
+class StrategyRun:
+    """The strategies `ids` of a store, with queue and budget; `writer` keeps the memories.
+    `missing` has the strategies that failed to load, with the reason."""
+
+    def __init__(self, location: StoreLocation, ids: Sequence[str], writer: MemoryWriter) -> None:
+        self.settings = settings_of(location)
+        self.homes = location.homes
+        self.work = StoredQueue(location.database, location.rules)
+        self.budget = TokenBudget(
+            self.work.accounts,
+            self.settings.tokens_per_day,
+            self.settings.tokens_per_conversation,
+            now_milliseconds,
+        )
+        self._queue = Queue(
+            writer,
+            self.budget,
+            self.work,
+            now_milliseconds,
+            attempts=self.settings.attempts,
+            homes=self.homes,
+        )
+        self.strategies: list[Strategy] = []
+        self.missing: list[tuple[str, StrategyError]] = []
+        for id in ids or self.settings.strategies:
+            try:
+                self.strategies.append(load_strategy(id, self.settings, self.budget))
+            except StrategyError as error:
+                self.missing.append((id, error))
+        writer.attach(self.strategies, strategies_directory(location))
+
+    def work_off(
+        self,
+        *,
+        limit: int | None = None,
+        statuses: tuple[str, ...] = (),
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Iterator[PartResult]:
+        """Process the queue; yield each outcome. See `Queue.work_off`."""
+        ids = tuple(self.settings.strategies)
+        return self._queue.work_off(self.strategies, ids, limit=limit, statuses=statuses, stop=stop)
+
+    def reopen(self) -> None:
+        """Put the parts that these strategies skipped back into the queue."""
+        for strategy in self.strategies:
+            self.work.reopen(strategy.id, self.homes)
+
+    def plan(
+        self,
+        *,
+        limit: int | None = None,
+        statuses: tuple[str, ...] = (),
+        with_skipped: bool = False,
+    ) -> list[PlannedPart]:
+        """Return the plan of `work_off`, after `reopen` if `with_skipped`, without executing it."""
+        prices = all_prices(self.settings.prices)
+        planned: list[PlannedPart] = []
+        for strategy in self.strategies:
+            skipped = self.work.skipped(strategy.id, self.homes) if with_skipped else []
+            for piece in [
+                *skipped,
+                *self.work.waiting(strategy.id, now_milliseconds(), self.homes, statuses),
+            ]:
+                if limit is not None and len(planned) >= limit:
+                    return planned
+                planned.append(self._planned(strategy, piece, prices))
+        return planned
+
+    def retries(self) -> list[Retry]:
+        """Return the conversations that wait for a retry, by strategy, the next one first."""
+        now = now_milliseconds()
+        return [
+            one
+            for strategy in self.strategies
+            for one in self.work.retries(strategy.id, now, self.homes)
+        ]
+
+    def spent_today(self) -> int:
+        """Return the tokens counted against today's budget."""
+        return self.work.accounts.of_day(now_milliseconds())
+
+    def close(self) -> None:
+        """Close the queue."""
+        self.work.close()
+
+    def _planned(self, strategy: Strategy, piece: ConversationPart, prices: Prices) -> PlannedPart:
+        if piece.result:  # already paid for
+            return PlannedPart(piece, "", Usage(), 0.0)
+        entries, _ = self.work.entries(piece)
+        reason = unfit(strategy, piece, entries)
+        usage = Usage() if reason else estimate_of(strategy, piece.conversation, entries)
+        try:
+            self.budget.check(usage)
+        except ConversationBudgetError as error:
+            reason, usage = str(error), Usage()
+        return PlannedPart(piece, reason, usage, cost(usage, prices))
+
+
+def settings_of(location: StoreLocation) -> MemorySettings:
+    """Return the section `memories` of the store's home."""
+    return memory_settings(location.home.settings().memories)
+
+
+@contextmanager
+def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[StrategyRun]:
+    """Yield a run with the strategies `ids` (default: the configured ones).
+
+    From here on this process sets the guard that silences our hooks in a runtime that a strategy
+    starts. Raises ConfigError, DatabaseError.
+    """
+    os.environ[ENV_GUARD] = "1"
+    with memory_writer(location) as writer, closing(StrategyRun(location, ids, writer)) as run:
+        yield run
+
+
+def known_ids() -> list[str]:
+    """Return the ids of all installed strategies."""
+    from importlib.metadata import entry_points
+
+    return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
+
+
+def load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
+    """Load the strategy with this id. Raises UnknownStrategyError, and the strategy's own errors
+    about settings."""
+    if id in _BUILT_IN:
+        module, name = _BUILT_IN[id]
+        make = getattr(import_module(f"{_PACKAGE}.{module}"), name)
+    else:
+        from importlib.metadata import entry_points
+
+        points = entry_points(group=ENTRY_POINTS, name=id) if is_name(id) else ()
+        point = next(iter(points), None)
+        if point is None:
+            raise UnknownStrategyError(
+                f"unknown strategy {id!r}", f"choose one of {', '.join(known_ids())}"
+            )
+        try:
+            make = point.load()
+        except Exception as error:
+            raise UnknownStrategyError(
+                f"strategy {id}: {point.value} cannot be loaded: {error}"
+            ) from error
+    strategy = cast("Strategy", make(settings.section, budget))
+    if strategy.id != id:
+        raise UnknownStrategyError(
+            f"strategy {id}: it calls itself {strategy.id!r}", "fix its package"
+        )
+    return strategy

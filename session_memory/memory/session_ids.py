@@ -1,0 +1,37 @@
+"""Ids that commands and tools print and take in place of a session's: a conversation's number, a
+memory's id."""
+
+from ..common.system.sqlite import Patience
+from ..history.store.location import StoreLocation
+from ..history.store.refresh import Note
+from ..history.store.sqlite.engine import SqliteStore
+from .library import open_index
+from .memory_index import IndexedMemory
+
+LARGEST_NUMBER = 10**12
+MEMORY_CHARACTERS = 4  # of the id of a memory are enough; a shorter word is no id
+
+
+def session_behind(
+    store: SqliteStore, location: StoreLocation, note: Note, patience: Patience | None, word: str
+) -> str:
+    """Return the id of the session with the conversation of this number, or from which the memory
+    with this id was made; '' if there is none."""
+    if word.isdecimal():
+        conversation = store.conversation(min(int(word[:13]), LARGEST_NUMBER), location.homes)
+        return conversation.session_id if conversation else ""
+    memory = memory_called(location, note, patience, word)
+    return str(memory.origins[-1][1]) if memory and memory.origins else ""
+
+
+def memory_called(
+    location: StoreLocation, note: Note, patience: Patience | None, word: str
+) -> IndexedMemory | None:
+    """Return the only memory whose id begins with `word`; None if there is none, or another than
+    one."""
+    id = word.removeprefix("^").lower()
+    if len(id) < MEMORY_CHARACTERS or not id.isalnum():
+        return None
+    with open_index(location, note, patience) as index:
+        found = index.beginning_with(id, location.homes)
+    return found[0] if len({memory.id for memory in found}) == 1 else None

@@ -1,0 +1,204 @@
+"""Solutions: a command that failed, the changes between its last failing run and the passing one,
+and the pass. Pure."""
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from ....common.text.format import one_line, shorten
+from ....common.text.shell_commands import family, is_looking
+from ....history.patterns.failures import Failure, failures, is_failure, normalised
+from ....history.store.values import StoredEntry
+from .sentences import LONGEST, is_taken_back, is_whole, sentences_of
+
+MOST_FILES = 6  # a larger change does not say what helped
+LEAST_TRIES = 2  # runs with the same error: a slip is not worth keeping
+COMMAND_CHARACTERS = 100
+ERROR_CHARACTERS = 160
+PROBLEM_CHARACTERS = 70  # in the title
+REASON_CHARACTERS = 240
+
+_PLACE = re.compile(r"^\S+(?:\(\d+,\d+\)|:\d+(?::\d+)?):?\s+")
+_PIPED = re.compile(r"\|\s*(?:tail|head|grep|tee|cat|less|sed|awk)\b|\|\||;\s*(?:echo|true)\b")
+_TRIMMINGS = re.compile(
+    r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*)+|\s+2>&1|\s*[12]?>\s*/dev/null|\s*\|\s*(?:tail|head)\b[^|]*$"
+)
+_TAKES_BACK = re.compile(
+    r"\bgit (?:checkout\s+(?:--\s|\S*[./])|restore\s+(?!--staged)|reset "
+    r"--hard|revert\b|stash(?!\s+(?:pop|apply|"
+    r"list)))"
+)
+_ONLY_COUNTS = re.compile(
+    r"^(?:exit code \d+:?\s*)?(?:FAIL\b.*|\S+ FAIL|[#$].*|\W*[\w-]+\W* (?:error )?task failed|)$|"
+    r"^[\W\d]*(?:(?:found|tests?|files?|total)\W+)?\d+ "
+    r"\w+(?:[\W\d]+(?:errors?|warnings?|problems?|failed|passed|"
+    r"passing|failing|skipped|and|in|s))*\W*$",
+    re.IGNORECASE,
+)
+_SETS_UP = re.compile(
+    r"\b(?:install|add|sync|update|upgrade|generate|migrate|pull|restart|start|up|create|mkdir|chmod|init|clean|login|"
+    r"rebase|prune|seed|link|enable|build)\b"
+)
+_REFUSED = re.compile(
+    r"was blocked|not allowed|timed out|no output|operation was cancelled|interrupted|tool call "
+    r".*errored",
+    re.IGNORECASE,
+)
+_EXPLAINS = re.compile(
+    r"\b(?:because|since|missing|needs?|should|must|wrong|instead|problem is|issue is|root "
+    r"cause|cause[sd]?|was|were|"
+    r"has to|had to|so|no|doesn't|does not|isn't|expects?|lacks?|still|forgot|no "
+    r"longer|renamed|only)\b",
+    re.IGNORECASE,
+)
+_ANNOUNCES = re.compile(
+    r"^(?:now|let me|let's|i'll|i will|i'm "
+    r"going|next|perfect|great|good|excellent|ok|okay|sure|first|then|here|all|"
+    r"the tests? (?:now )?pass|you're|you are|done|fixed|looks like|there "
+    r"(?:are|is) (?:still|more))\b",
+    re.IGNORECASE,
+)
+_GIT = re.compile(r"git (?!commit)")
+_TEST_FILE = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$"
+)
+_BYPASSES = re.compile(r"--no-verify|--force|--skip\S*|--ignore\S*|--allow\S*|(?:^|\s)-f\b|--hard")
+
+
+def says_something(error: str) -> bool:
+    """Return whether an error line names the error, not only that one occurred."""
+    is_short = len(error) <= len("Error: 1")
+    return not (is_short or _REFUSED.search(error) or _ONLY_COUNTS.match(error) or "│" in error)
+
+
+class Solution(NamedTuple):
+    """A failing run, the edits and other successful steps after the last failure, the run that
+    passed, and the assistant's explanation of the change ('' for none)."""
+
+    failed: StoredEntry
+    edits: tuple[str, ...]
+    steps: tuple[str, ...]
+    passed: StoredEntry
+    reason: str
+
+    def told(self, names: Mapping[str, str]) -> tuple[str, str, str]:
+        """Return title, text and quotation; `names` maps paths to their display form."""
+        error = shorten(one_line(self.failed.error), ERROR_CHARACTERS)
+        problem = shorten(_PLACE.sub("", error), PROBLEM_CHARACTERS)
+        failed, passed = _shown(self.failed.text), _shown(self.passed.text)
+        files = ", ".join([f"`{names.get(path, path)}`" for path in self.edits])
+        helped = [f"editing {files}"] if files else []
+        helped += [f"running {', '.join(f'`{step}`' for step in self.steps)}"] if self.steps else []
+        helped = helped or [f"running it as `{passed}`"]
+        title = f"`{family(self.failed.text)}`: {problem} -> passed after {' and '.join(helped)}"
+        lines = [f"Failed: `{failed}`: {error}"]
+        if files:
+            lines.append(f"Changed: {files}" + (f": {self.reason}" if self.reason else ""))
+        elif self.reason:
+            lines.append(f"Why: {self.reason}")
+        lines += [f"Ran: {', '.join(f'`{step}`' for step in self.steps)}"] if self.steps else []
+        lines.append(f"Then passed: `{passed}`")
+        return title, "\n".join(lines), "\n".join(part for part in (error, self.reason) if part)
+
+
+def solutions(entries: Sequence[StoredEntry]) -> list[Solution]:
+    """Return the solutions in a conversation in order, without changes that were reverted."""
+    around = _Surroundings(entries)
+    found = [one for failure in failures(entries) if (one := _solution(failure, around))]
+    for entry in entries:
+        if entry.role == "user" and entry.text and is_taken_back(entry.text[:LONGEST]):
+            undone = [one for one in found if one.passed.number < entry.number][-1:]
+            found = [one for one in found if one not in undone]
+        elif entry.kind == "command" and _TAKES_BACK.search(entry.text):
+            found = [one for one in found if one.passed.number >= entry.number or not one.edits]
+    return list(
+        {(family(one.failed.text), normalised(one.failed.error)): one for one in found}.values()
+    )
+
+
+class _Surroundings:
+    """The calls and texts of a conversation among which solutions are looked for."""
+
+    def __init__(self, entries: Sequence[StoredEntry]) -> None:
+        self._failed: dict[str, list[StoredEntry]] = {}
+        self._answers = [one for one in entries if one.role == "assistant"]
+        self.tested_at = math.inf  # the number of the first edit of a test
+        for one in entries:
+            if is_failure(one):
+                self._failed.setdefault(family(one.text), []).append(one)
+            if one.kind == "edit" and one.outcome != "error" and _TEST_FILE.search(one.text):
+                self.tested_at = min(self.tested_at, one.number)
+
+    def last_failed(self, passed: StoredEntry) -> StoredEntry:
+        """Return the last failing run of a command that failed before it passed."""
+        runs = self._failed[family(passed.text)]
+        return runs[bisect_left(runs, passed.number, key=_number) - 1]
+
+    def reason(self, failed: StoredEntry, passed: StoredEntry) -> str:
+        """Return the last explanation between two runs; '' for none."""
+        first, last = [
+            bisect_left(self._answers, one.number, key=_number) for one in (failed, passed)
+        ]
+        return next(
+            filter(None, (_reason(one.text) for one in reversed(self._answers[first:last]))), ""
+        )
+
+
+_number = attrgetter("number")
+
+
+def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
+    """Return the solution of a failing command; None if it is unclear, if it was a slip fixed at
+    once, or red and green of a test of its own."""
+    passed = failure.fixed
+    if (
+        failure.tool.kind != "command"
+        or passed is None
+        or failure.times < LEAST_TRIES
+        or is_looking(passed.text)
+    ):
+        return None
+    if around.tested_at < passed.number:
+        return None
+    failed = around.last_failed(passed)
+    if normalised(failed.error) != normalised(failure.tool.error) or not says_something(
+        failed.error
+    ):
+        return None
+    # The same command or a broader one proves that it works; the exit code of a pipe proves
+    # nothing.
+    is_piped = _PIPED.search(passed.text) and not _PIPED.search(failed.text)
+    if (
+        is_piped
+        or not _words(passed.text) <= _words(failed.text)
+        or _GIT.match(family(passed.text))
+    ):
+        return None
+    between = [one for one in failure.steps if one.number > failed.number]
+    edits = tuple(dict.fromkeys([one.text for one in between if one.kind == "edit" and one.text]))
+    names = dict.fromkeys([family(one.text) for one in between if one.kind == "command"])
+    steps = () if edits else tuple([name for name in names if _SETS_UP.search(name)])[-2:]
+    more = _words(passed.text, flags=True) - _words(failed.text, flags=True)
+    is_bypass = not more or any(_BYPASSES.search(flag) for flag in more)
+    if len(edits) > MOST_FILES or (not edits and not steps and is_bypass):
+        return None
+    return Solution(
+        failed, edits, steps, passed, shorten(around.reason(failed, passed), REASON_CHARACTERS)
+    )
+
+
+def _reason(text: str) -> str:
+    """Return the first sentence of an assistant's text that explains a change; '' for none."""
+    told = [one for one in sentences_of(text) if is_whole(one) and not _ANNOUNCES.match(one)]
+    return next((one for one in told if _EXPLAINS.search(one)), "")
+
+
+def _words(command: str, *, flags: bool = False) -> set[str]:
+    return {word for word in _shown(command, 4096).split() if word.startswith("-") == flags}
+
+
+def _shown(command: str, limit: int = COMMAND_CHARACTERS) -> str:
+    return shorten(one_line(_TRIMMINGS.sub("", command)).replace("`", "'"), limit)

@@ -1,0 +1,258 @@
+"""The strategy that asks Claude: one episode per conversation, and memories, each with a quotation
+as proof."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import yaml
+
+from ....common.system.files import read_whole
+from ....common.text.format import one_line, shorten
+from ....common.text.sanitize import for_people
+from ....history.filtering import Chunk, chunks
+from ....history.store.values import ENTRY_ROLES, Conversation, StoredEntry
+from ....history.token_budget import estimated_tokens
+from ....sessions.settings.check import strategy_settings
+from ....sessions.settings.sections import SummarySettings, memory_settings
+from ...strategy import (
+    KnownMemory,
+    Memory,
+    MemoryResult,
+    ModelBudget,
+    StrategyContext,
+    StrategyError,
+    TextStrategy,
+    Usage,
+)
+from .model import Claude
+from .reply import BadReplyError, SummaryReply, checked, checked_whole, comparable
+
+Checked = TypeVar("Checked")
+
+MOST_KNOWN = 20
+KNOWN_TOKENS = 3000
+WHOLE_TOKENS_A_PART = 3000
+MOST_PROBLEMS = 10
+TITLE_CHARACTERS = 160
+_PROMPTS = yaml.safe_load(
+    read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.yaml"))
+)
+
+
+class SummaryStrategy(TextStrategy):
+    """The `Strategy` that asks Claude. Its settings are `memories: summary`."""
+
+    id = "summary"
+
+    def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
+        """Check the settings. Raises ConfigError."""
+        self._settings = memory_settings(values)
+        own = strategy_settings(SummarySettings, values.get(self.id, {}))
+        self._input_tokens = own.max_input_tokens
+        self._claude = Claude(own)
+        self._budget = budget
+        self._known: Callable[[Conversation, str, int], list[KnownMemory]] = (
+            lambda conversation, text, limit: []
+        )
+
+    def attach(self, context: StrategyContext) -> None:
+        """Set the function for known memories, and the runtime's working directory."""
+        self._known = context.known
+        self._claude.directory = f"{context.directory}/{self.id}"
+
+    def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
+        """Return the cost of one call per part, one for the whole if there are several, and one
+        repetition of the most expensive."""
+        calls = [
+            self._claude.cost(estimated_tokens(part) + KNOWN_TOKENS)
+            for part in self._parts(entries)
+        ]
+        if len(calls) > 1:
+            calls.append(self._claude.cost(WHOLE_TOKENS_A_PART * len(calls)))
+        calls.append(max(calls, key=lambda usage: usage.tokens, default=Usage()))
+        read, written = (
+            sum(call.input_tokens for call in calls),
+            sum(call.output_tokens for call in calls),
+        )
+        return Usage(read, written, model=calls[0].model)
+
+    def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
+        """Return an episode and memories of the entries; long ones are read in parts. Raises
+        StrategyError."""
+        parts = self._parts(entries)
+        if not parts:
+            return MemoryResult(skipped="nothing of it is left to be read")
+        dialogue = _Dialogue(self._claude, self._budget)
+        names = [
+            f"part {number} of {len(parts)}" if len(parts) > 1 else ""
+            for number in range(1, len(parts) + 1)
+        ]
+        of_user = for_people("\n".join([entry.text for entry in entries if entry.role == "user"]))
+        replies = [
+            self._read(dialogue, conversation, of_user, part, name)
+            for part, name in zip(parts, names)
+        ]
+        title, summary = replies[0].title, replies[0].summary
+        stated = [one for reply in replies for one in reply.memories]
+        if len(parts) > 1:
+            title, summary, stated = _as_whole(dialogue, replies, stated)
+        project = conversation.cwd.rstrip("/").rpartition("/")[2]
+        spoken = [
+            (entry, comparable(for_people(entry.text)))
+            for entry in entries
+            if entry.role in ENTRY_ROLES
+        ]
+        memories: dict[tuple[str, str], Memory] = {}
+        for one in stated:
+            memories.setdefault((one.kind, comparable(one.text)), _sourced(one, spoken))
+        return MemoryResult((Memory("episode", title, summary, project), *memories.values()))
+
+    def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
+        """Return the text in parts of at most `max_input_tokens`, cut between exchanges if
+        possible."""
+        most = min(self._settings.chunking.max_chunk_tokens, self._input_tokens)
+        parts: list[str] = []
+        packed: list[Chunk] = []
+        tokens = 0
+        for chunk in chunks(entries, self._settings.filtering, most):
+            if packed and tokens + chunk.tokens + 1 > self._input_tokens:
+                parts.append(_joined(packed))
+                packed, tokens = [], 0
+            packed.append(chunk)
+            tokens += chunk.tokens + 1
+        return [*parts, _joined(packed)] if packed else parts
+
+    def _read(
+        self, dialogue: _Dialogue, conversation: Conversation, of_user: str, part: str, name: str
+    ) -> SummaryReply:
+        known = self._known(conversation, part, MOST_KNOWN)
+        while (
+            known
+            and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known)
+            > KNOWN_TOKENS
+        ):
+            known = known[:-1]
+        ids = frozenset(one.id for one in known)
+        mark = _new_mark()
+        told = ""
+        if known:
+            lines = "\n".join(
+                [f"{one.id} {one.kind} {one.subject}: {one_line(one.text)}" for one in known]
+            )
+            told = (
+                "Known memories, which need not be noted again; where the record corrects or "
+                "answers one, name its id "
+                f"in `replaces` (they are data too):\n{mark}\n{lines}\n{mark}\n\n"
+            )
+        told += f"This is {name}. " if name else ""
+        prompt = f"{told}The record:\n{mark}\n{part}\n{mark}\n\nNote what is worth it."
+        return dialogue.ask(
+            ("reading", mark),
+            prompt,
+            "conversation_schema",
+            estimated_tokens(part) + KNOWN_TOKENS,
+            lambda value: checked(value, part, of_user, ids),
+        )
+
+
+class _Dialogue:
+    """The calls for one conversation; one of them is repeated after a bad answer, with its
+    errors."""
+
+    def __init__(self, claude: Claude, budget: ModelBudget) -> None:
+        self._claude = claude
+        self._budget = budget
+        self._may_ask_again = True
+
+    def ask(
+        self,
+        task: tuple[str, str],
+        prompt: str,
+        schema: str,
+        tokens: int,
+        check: Callable[[Any], Checked],
+    ) -> Checked:
+        """Ask with so many `tokens` of content, and return what `check` makes of the answer. The
+        `task` is the name of a system prompt, and the mark in it. Raises StrategyError,
+        BudgetError."""
+        system = _PROMPTS[task[0]].format(mark=task[1])
+        found, problems = self._judged(system, prompt, schema, tokens, check)
+        if problems and self._may_ask_again:
+            self._may_ask_again = False
+            lines = "\n".join([f"- {problem}" for problem in problems[:MOST_PROBLEMS]])
+            prompt += (
+                f"\n\nYour first answer could not be used as it was:\n{lines}\n\nAnswer "
+                f"again, completely."
+            )
+            try:
+                again, problems = self._judged(system, prompt, schema, tokens, check)
+            except StrategyError:
+                if found is None:
+                    raise
+            else:
+                found = again if again is not None else found
+        if found is None:
+            raise StrategyError(f"invalid answer: {problems[0]}", is_temporary=False)
+        return found
+
+    def _judged(
+        self, system: str, prompt: str, schema: str, tokens: int, check: Callable[[Any], Checked]
+    ) -> tuple[Checked | None, Sequence[str]]:
+        """Return the result of `check` for an answer (None if unusable), and the errors in it."""
+        with self._budget.call(self._claude.cost(tokens)) as call:
+            value = self._claude.ask(system, prompt, _PROMPTS[schema], call.report)
+        if value is None:
+            return None, ["not a JSON object"]
+        try:
+            found = check(value)
+        except BadReplyError as error:
+            return None, [str(error)]
+        return found, found.problems if isinstance(found, SummaryReply) else ()
+
+
+def _new_mark() -> str:
+    """Return a random mark for the beginning and the end of a conversation."""
+    return f"=== record {secrets.token_hex(8)} ==="
+
+
+def _joined(packed: Sequence[Chunk]) -> str:
+    return for_people("\n".join([chunk.text for chunk in packed]))
+
+
+def _as_whole(
+    dialogue: _Dialogue, replies: Sequence[SummaryReply], stated: Sequence[Memory]
+) -> tuple[str, str, list[Memory]]:
+    """Return title and summary of all parts, and their memories without the questions that a later
+    part answers."""
+    questions = [one for one in stated if one.kind == "question"]
+    mark = _new_mark()
+    told = [
+        f"Part {number}: {reply.title}\n{reply.summary}" for number, reply in enumerate(replies, 1)
+    ]
+    told += [f"Question {number}: {question.text}" for number, question in enumerate(questions, 1)]
+    content = "\n\n".join(told)
+    prompt = f"{mark}\n{content}\n{mark}\n\nWhat was it about as a whole?"
+    title, summary, answered = dialogue.ask(
+        ("whole", mark),
+        prompt,
+        "whole_schema",
+        estimated_tokens(prompt),
+        lambda value: checked_whole(value, len(questions)),
+    )
+    closed = {id(one) for number, one in enumerate(questions, 1) if number in answered}
+    return title, summary, [one for one in stated if id(one) not in closed]
+
+
+def _sourced(one: Memory, spoken: Sequence[tuple[StoredEntry, str]]) -> Memory:
+    """Return the memory with a title and the message that its quotation is from: the user's, if
+    both said it."""
+    is_short = len(one.text) <= TITLE_CHARACTERS
+    title, text = (one.text, "") if is_short else (shorten(one.text, TITLE_CHARACTERS), one.text)
+    sources = [entry for entry, said in spoken if comparable(one.quote) in said]
+    source = min(sources, key=lambda entry: entry.role != "user", default=None)
+    number, at = (source.number, source.timestamp) if source else (0, None)
+    return one._replace(title=title, text=text, message=number, at=at)

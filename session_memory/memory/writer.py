@@ -1,0 +1,228 @@
+"""Write memories: the results of strategies, and those of an agent, which a quotation from its own
+session proves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+
+from ..common.errors import SessionMemoryError
+from ..common.text.format import one_line
+from ..common.text.sanitize import for_storage
+from ..common.text.timestamps import now_milliseconds
+from ..history.store.location import StoreLocation
+from ..history.store.refresh import Note, open_store, refresh
+from ..history.store.rules import StoreRules
+from ..history.store.sqlite.engine import SqliteStore
+from ..history.store.values import ENTRY_ROLES, Conversation, Filter, StoredEntry
+from .folders import folder_of, is_untrusted
+from .format import BY_AGENT, BY_PERSON, new_memory
+from .library import Library, library_of, open_index
+from .memory_index import IndexedMemory, MemoryIndex, Origin
+from .strategy import KnownMemory, Memory, MemoryResult, Strategy, StrategyContext
+
+MOST_CONVERSATIONS = 200  # of one session, the latest first, searched for a quotation
+
+
+class AgentMemoryError(SessionMemoryError):
+    """A memory that an agent may not add or may not forget."""
+
+
+class MemoryWriter:
+    """The queue's sink, for one run: a context, at whose end the memories are brought up to date
+    once. `directory` returns the memories directory of a group, `is_untrusted` whether a
+    conversation's memories are kept apart; `rules` tell which conversations are excluded."""
+
+    def __init__(
+        self,
+        database: str,
+        directory: Callable[[str], str],
+        is_untrusted: Callable[[Conversation], bool] = lambda conversation: False,
+        rules: StoreRules | None = None,
+    ) -> None:
+        self._open_index = partial(MemoryIndex, database, rules)
+        self._directory = directory
+        self._is_untrusted = is_untrusted
+        self._index: MemoryIndex | None = None
+        self._libraries: dict[str, Library] = {}
+
+    def __enter__(self) -> MemoryWriter:
+        return self
+
+    def __exit__(self, problem: type[BaseException] | None, *_: object) -> None:
+        if self._index is None:
+            return
+        try:
+            # else the next look at them does it
+            for library in self._libraries.values() if problem is None else ():
+                library.refresh()
+        finally:
+            self._index.close()
+
+    def __call__(
+        self,
+        conversation: Conversation,
+        entries: Sequence[StoredEntry],
+        strategy: str,
+        result: MemoryResult,
+    ) -> list[str]:
+        """Write the memories of a result and return their ids. Idempotent. Raises
+        SessionMemoryError, OSError."""
+        library = self._library(conversation.home)
+        return keep(
+            library, conversation, strategy, result, is_untrusted=self._is_untrusted(conversation)
+        )
+
+    def known(self, conversation: Conversation, text: str, limit: int) -> list[KnownMemory]:
+        """Return the memories that match `text`: see `StrategyContext`."""
+        found = self._library(conversation.home).known(
+            text, limit, is_untrusted=self._is_untrusted(conversation)
+        )
+        return [
+            KnownMemory(memory.id, memory.kind, memory.subject, memory.whole_text)
+            for memory in found
+        ]
+
+    def attach(self, strategies: Sequence[Strategy], directory: str) -> None:
+        """Call `attach` on the strategies that have it; `directory` is for their own files."""
+        for strategy in strategies:
+            attach = getattr(strategy, "attach", None)
+            if attach is not None:
+                attach(StrategyContext(directory, self.known, self._is_untrusted))
+
+    def _library(self, group: str) -> Library:
+        if self._index is None:
+            self._index = self._open_index()
+        if group not in self._libraries:
+            self._libraries[group] = Library(self._directory(group), self._index, group)
+        return self._libraries[group]
+
+
+def memory_writer(location: StoreLocation) -> MemoryWriter:
+    """Return the writer for memories made of a store's conversations."""
+    return MemoryWriter(
+        location.database,
+        partial(folder_of, location),
+        partial(is_untrusted, location),
+        location.rules,
+    )
+
+
+def keep(
+    library: Library,
+    conversation: Conversation,
+    strategy: str,
+    result: MemoryResult,
+    *,
+    is_untrusted: bool,
+) -> list[str]:
+    """Write the memories of a result and return their ids. Raises as the methods of Library do."""
+    directory = for_storage(conversation.cwd)
+    origin = Origin(
+        conversation.last_message_at,
+        conversation.session_id,
+        conversation.id,
+        strategy,
+        directory=directory,
+    )
+    made = []
+    for one in result.memories:
+        own = origin if one.at is None else origin._replace(at=one.at, message=one.message)
+        memory = new_memory(
+            one.kind, one.title, one.text, one.subject, one.quote, own, is_untrusted=is_untrusted
+        )
+        made += [(memory, one.replaces)] if memory.title else []
+    return library.keep(made)
+
+
+def remember(
+    location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note
+) -> IndexedMemory:
+    """Store a memory whose quotation is in the session. Return it, or the existing memory that says
+    the same. Raises AgentMemoryError if rules exclude part of the session, the quotation is not in
+    it, or the memory was forgotten; DatabaseError, LockedError, OSError."""
+    with closing(open_store(location, note)) as store:
+        refresh(store, location, note)
+        with open_index(location, note) as index:
+            found = _quoted(store, location, session, quote)
+            if found is None or index.excluded_sessions(found[0].home, [session]):
+                hint = (
+                    "quote this session word for word; a session that rules exclude cannot be "
+                    "remembered"
+                )
+                raise AgentMemoryError(
+                    "nothing was remembered: the quotation is not in this session", hint
+                )
+            conversation, entry = found
+            project = conversation.cwd.rstrip("/").rpartition("/")[2]
+            made = Memory(kind, text, "", project, quote, (), entry.number, entry.timestamp)
+            library = library_of(location, index, conversation.home)
+            untrusted = is_untrusted(location, conversation)
+            ids = keep(
+                library, conversation, BY_AGENT, MemoryResult((made,)), is_untrusted=untrusted
+            )
+            return _settled(library, index, ids, "only the user can undo that")
+
+
+def note_by_person(
+    location: StoreLocation, kind: str, text: str, file: str, directory: str, note: Note
+) -> IndexedMemory:
+    """Store what a person says in so many words, about a `file` of the project at `directory` (''
+    for none). Return it, or the existing memory that says the same. Raises AgentMemoryError if it
+    was forgotten; DatabaseError, LockedError, OSError."""
+    origin = Origin(now_milliseconds(), BY_PERSON, 0, BY_PERSON, directory=directory)
+    project = directory.rstrip("/").rpartition("/")[2]
+    made = new_memory(
+        kind, text, f"In `{file}`." if file else "", project, "", origin, is_untrusted=False
+    )
+    with open_index(location, note) as index:
+        library = library_of(location, index, "")
+        return _settled(
+            library, index, library.keep([(made, ())]), "session-memory memories forget --undo"
+        )
+
+
+def _settled(
+    library: Library, index: MemoryIndex, ids: Sequence[str], how_to_undo: str
+) -> IndexedMemory:
+    """Update the library, and return the memory that was kept. Raises AgentMemoryError if it was
+    forgotten, or rules exclude its directory."""
+    library.refresh()
+    if not ids:
+        raise AgentMemoryError("nothing was remembered: it was forgotten before", how_to_undo)
+    kept = index.beginning_with(ids[0], (library.home,))
+    if not kept:
+        problem = (
+            "rules exclude this directory: what you said lies on a private page, which "
+            "nothing shows"
+        )
+        raise AgentMemoryError(problem, "session-memory config projects")
+    return kept[0]
+
+
+def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
+    """Forget the memory with this exact id and return it; the user can undo that for a day. Raises
+    AgentMemoryError for an unknown id; DatabaseError, LockedError, OSError."""
+    with open_index(location, note) as index:
+        wanted = id.strip().removeprefix("^").lower()
+        found = [one for one in index.beginning_with(wanted, location.homes) if one.id == wanted]
+        if not found:
+            raise AgentMemoryError(f"no memory has the id {id!r}", "find it with search_sessions")
+        library_of(location, index, found[0].home).forget([wanted], can_undo=True)
+        return found[0]
+
+
+def _quoted(
+    store: SqliteStore, location: StoreLocation, session: str, quote: str
+) -> tuple[Conversation, StoredEntry] | None:
+    """Return the latest entry of a session with the quotation; None if there is none or rules
+    exclude it."""
+    words = for_storage(one_line(quote))
+    wanted = Filter(homes=location.homes, session=session, limit=MOST_CONVERSATIONS)
+    for conversation in store.conversations(wanted):
+        if conversation.session_id == session:
+            for entry in reversed(list(store.entries(conversation.id))):
+                if entry.role in ENTRY_ROLES and words in one_line(entry.text):
+                    return conversation, entry
+    return None

@@ -1,0 +1,1 @@
+"""Sessions: runtimes, transcripts, settings, and the privacy gate."""

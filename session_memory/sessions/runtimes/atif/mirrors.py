@@ -1,0 +1,257 @@
+"""Brings the mirrors of ATIF trajectories up to date: what of each is not there yet is added to it.
+
+A trajectory is one JSON document with numbered steps, versions 1.0 to 1.8. Its lines in the mirror
+are a step, and each result behind the step. A document that grew adds lines; if it says something
+else now, or less, the mirror takes back the steps from there on. A mark says how many lines there
+are, with their checksum, and the same for the last steps."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from ....common.system.files import (
+    Opened,
+    is_directory,
+    is_file,
+    make_private_dir,
+    names_in,
+    os,
+    read_at,
+)
+from ....common.system.json import as_list, as_object, as_string, decode, encode, objects_of
+from ....common.text.paths import is_name
+from ....common.text.secrets import redact
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.mirror import Exclusion, Mirror, mark_of
+from ...transcripts.mirrored_files import MOST_BYTES, Source, UnreadableError, refresh_mirrors
+from . import RUNTIME
+from .records import SESSION, STEP, TITLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...transcripts.mirror import Repeats
+
+    Record = dict[str, Any]
+
+# folders below the directory: `<job>/<trial>/agent/trajectory.json` is 3 below Harbor's `jobs`
+DEEPEST = 5
+MOST_FOLDERS = 2000
+HEAD_BYTES = 64 * 1024  # in which a document says what it is, unless its keys are sorted
+VERSION = '"ATIF-v1.'
+CHECKED_STEPS = 40  # the last ones, back to which a change is traced
+
+
+def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
+    """Add what is new in the trajectories in `config_dir` to the mirrors below `root`: in those
+    that a prompt may be told of, or in all."""
+
+    def add(source: Source, most_bytes: int) -> int:
+        return _add(source, config_dir, root, exclusion, most_bytes)
+
+    refresh_mirrors(root, exclusion, everything, lambda: find_trajectories(config_dir), add)
+
+
+def find_trajectories(config_dir: str) -> tuple[list[str], list[Source]]:
+    """Return the folders in a directory, and the JSON files in them."""
+    folders, sources = [config_dir], []
+    for folder in folders:
+        for name in names_in(folder):
+            path = f"{folder}/{name}"
+            if name.endswith(".json"):
+                sources.append(Source(path, path[len(config_dir) + 1 :]))
+            elif (
+                not name.startswith(".")
+                and path[len(config_dir) :].count("/") <= DEEPEST
+                and is_directory(path)
+            ):
+                folders += [path] if len(folders) < MOST_FOLDERS else []
+    return folders, sources
+
+
+def session_of(source: Source) -> str:
+    """Return the id of the session of a file; '' if it is no trajectory, or cannot be read."""
+    try:
+        return _id_of(_document(source, MOST_BYTES)[0], source.key)
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _document(source: Source, most_bytes: int) -> tuple[Record, int]:
+    """Return the document in a file, and its size. Raises OSError; KeyError for no trajectory;
+    ValueError if it is longer than `most_bytes`, UnreadableError if it can never be read."""
+    with Opened(source.path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        if VERSION.encode() not in read_at(descriptor, 0, HEAD_BYTES):
+            raise KeyError(VERSION)
+        if size > most_bytes:
+            raise (UnreadableError if size > MOST_BYTES else ValueError)("it is too long")
+        content = read_at(descriptor, 0, size)
+    try:
+        document = as_object(decode(content.decode("utf-8", "replace")))
+    except ValueError:
+        raise UnreadableError("its JSON is cut off or damaged") from None
+    if not as_string(document.get("schema_version")).startswith(VERSION[1:]):
+        raise KeyError(VERSION)
+    return document, size
+
+
+def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_bytes: int) -> int:
+    """Add to the mirrors of a trajectory, and of those in it, what is new. Returns how many bytes
+    were read. Raises OSError, ValueError."""
+    try:
+        document, size = _document(source, most_bytes)
+    except KeyError:
+        return 0
+    session_id, cwd = _id_of(document, source.key), _directory(document)
+    above = next(
+        (
+            f"{root}/{name}"
+            for name in names_in(root)
+            if is_file(f"{root}/{name}/{session_id}.jsonl")
+        ),
+        "",
+    )
+    above = above or f"{root}/{RUNTIME.folder_name(cwd)}"
+    files = mark_of(f"{above}/{session_id}.jsonl").get("files", {})
+    if files and source.key not in files and any([is_file(f"{config_dir}/{key}") for key in files]):
+        session_id = f"{session_id[:50]}-{_checksum(source.key)}"  # another part of the run
+    title = redact(as_string(as_object(document.get("extra")).get("title")).strip())
+    is_excluded, until = (
+        exclusion.hides(cwd, session_id, title),
+        exclusion.forgotten(cwd, session_id),
+    )
+    make_private_dir(above)
+    head = {
+        "type": SESSION,
+        "id": session_id,
+        "cwd": cwd,
+        "agent": as_object(document.get("agent")).get("name"),
+    }
+    titles = [{"type": TITLE, "title": title}] if title and not until else []
+    repeats = exclusion.repeats(RUNTIME.records, cwd, session_id)
+    place = Place(source, is_excluded, repeats)
+    _mirror(f"{above}/{session_id}.jsonl", place, head, titles, _lines(document, session_id, until))
+    for number, one in enumerate(objects_of(document.get("subagent_trajectories"))):
+        own_id = _id_of(one, f"{source.key} {number}", "trajectory_id")
+        make_private_dir(f"{above}/{session_id}")
+        inner_head = {**head, "id": own_id, "parent_id": session_id}
+        path = f"{above}/{session_id}/{own_id}.jsonl"
+        _mirror(path, place, inner_head, [], _lines(one, f"{session_id}.{own_id}", until))
+    return size
+
+
+def _id_of(document: Record, key: str, *names: str) -> str:
+    """Return the id of a trajectory: what it gives as one of `names`, else a checksum of the key of
+    its file."""
+    given = [as_string(document.get(name)) for name in names or ("session_id", "trajectory_id")]
+    return next((one for one in given if is_name(one)), f"atif-{_checksum(key)}")
+
+
+def _checksum(key: str) -> str:
+    return f"{crc32(key.encode('utf-8', 'surrogateescape')):08x}"
+
+
+def _directory(document: Record) -> str:
+    """Return the directory that an agent worked in, as Harbor's converters note it; '' if nothing
+    tells."""
+    for holder in (
+        as_object(document.get("extra")),
+        as_object(as_object(document.get("agent")).get("extra")),
+    ):
+        for given in (
+            holder.get("cwd"),
+            *as_list(holder.get("cwds")),
+            holder.get("working_directory"),
+        ):
+            if isinstance(given, str) and given.startswith("/"):
+                return given
+    return ""
+
+
+def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[int, Record]]:
+    """Yield the lines of a trajectory, each with the number of its step, without what was said
+    `until` it was forgotten. What was copied for context stands in another trajectory."""
+    agent = as_object(document.get("agent"))
+    for number, step in enumerate(as_list(document.get("steps")), 1):
+        if not isinstance(step, dict) or step.get("is_copied_context"):
+            continue
+        if until and (epoch_seconds(step.get("timestamp")) or 0.0) <= until:
+            continue
+        extra = as_object(step.get("extra"))
+        own_id = as_string(extra.get("entry_id")) or f"{session_id}:{number}"
+        line: Record = {"type": STEP, "id": own_id, "number": number}
+        keys = ("source", "timestamp", "message", "reasoning_content", "tool_calls", "metrics")
+        line.update({key: step[key] for key in keys if step.get(key) is not None})
+        if step.get("source") == "agent":
+            line["model"] = as_string(step.get("model_name")) or as_string(agent.get("model_name"))
+        line.update(
+            {
+                key: extra[key]
+                for key in ("cwd", "message_id", "role", "context_management")
+                if extra.get(key)
+            }
+        )
+        yield number, line
+        calls = objects_of(step.get("tool_calls"))
+        given = objects_of(as_object(step.get("observation")).get("results"))
+        are_named = any([one.get("source_call_id") for one in given])
+        for at, result in enumerate(given if calls else ()):
+            named = (
+                result.get("source_call_id")
+                if are_named
+                else calls[min(at, len(calls) - 1)].get("tool_call_id")
+            )
+            kept = {key: result[key] for key in ("content", "extra") if result.get(key) is not None}
+            if named and kept:
+                yield number, {"type": "result", "id": as_string(named), "number": number, **kept}
+
+
+class Place:
+    """The file of a trajectory, and the parts that must not be in our mirror: all if it
+    `is_excluded`, and those that `repeats` knows as forgotten."""
+
+    def __init__(self, source: Source, is_excluded: bool, repeats: Repeats | None) -> None:
+        self.source = source
+        self.is_excluded = is_excluded
+        self.repeats = repeats
+
+
+def _mirror(
+    path: str,
+    place: Place,
+    head: Record,
+    titles: list[Record],
+    numbered: Iterator[tuple[int, Record]],
+) -> None:
+    """Add to the mirror at `path` what it does not have of these lines, behind its `head` and
+    `titles`."""
+    lines: list[Record] = []
+    sums = [0]  # the checksums of the first lines, by their number
+    steps: list[list[int]] = []  # the number of a step, of the lines before it, and their checksum
+    for number, line in numbered:
+        if not steps or steps[-1][0] != number:
+            steps.append([number, len(lines), sums[-1]])
+        lines.append(line)
+        sums.append(crc32(encode(line).encode(), sums[-1]))
+    source = place.source
+    with Mirror(path, place.is_excluded, place.repeats) as mirror:
+        mark = mirror.mark
+        added: list[Record | bytes] = [] if mark else [head]
+        added += titles if titles != mark.get("titles", []) else []
+        count, known = mark.get("end", [0, 0])
+        if sums[count : count + 1] != [known]:
+            same = [one for one in mark["steps"] if sums[one[1] : one[1] + 1] == one[2:]]
+            back, count = same[-1][:2] if same else (1, 0)
+            added.append({"type": "taken_back", "number": back})
+        added += lines[count:]
+        after = {
+            "files": {source.key: source.stamp[1]},
+            "titles": titles,
+            "end": [len(lines), sums[-1]],
+            "steps": steps[-CHECKED_STEPS:],
+        }
+        if added or {**mark, **after} != mark:
+            mirror.append(added, after, source.stamp[2] // 1_000_000)

@@ -1,0 +1,545 @@
+"""Decodes the records of Claude Code and claude-agent-sdk.
+
+Records are those of Claude Code 1.0.51 to 2.1.329. Types are allow-listed: newer versions repeat
+whole requests, injected text included, in records of other types."""
+
+from __future__ import annotations
+
+from ....common.system.files import read_end
+from ....common.system.json import (
+    as_list,
+    as_object,
+    as_string,
+    holds_object,
+    is_glued,
+    objects_in,
+    objects_of,
+)
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
+from .. import records
+from . import RUNTIME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...transcripts.edits import Edit, Hunk
+    from ...transcripts.usage import ModelUsage
+    from ..records import Decode, Event, Record
+
+# Records with titles: the rank of each, and the key. The user, or who started a teammate, gives the
+# first two; models make the others.
+_TITLES = {
+    "custom-title": (3, "customTitle"),
+    "agent-name": (3, "agentName"),
+    "ai-title": (2, "aiTitle"),
+    "summary": (1, "summary"),
+}
+_READ_TYPES = tuple(
+    f'{kind}"'.encode() for kind in ("user", "assistant", "attachment", "system", *_TITLES)
+)
+_RESULTS = (b'tool_use_id":', b'type":"tool_result"')
+_BEFORE_RESULTS = b'user","message":{"role":"user","content":'
+_TYPED = _BEFORE_RESULTS + b'"'
+_USUAL_RESULTS = tuple(_BEFORE_RESULTS + b'[{"' + result for result in _RESULTS)
+_RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
+_DENIED = b'"toolDenialKind":'  # behind the message: the call was refused or interrupted
+# How an error begins if the call did not run.
+_NOT_RUN = (
+    "<tool_use_error>",
+    "The user doesn't want to ",
+    "Permission to use ",
+    "Claude requested permissions",
+    "PreToolUse:",
+    "[Request interrupted",
+)
+_MESSAGE_END = b']},"uuid":"'
+_TEXT = b'{"type":"text","text":'
+_GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
+_FAILED_HOOKS = ("hook_cancelled", "hook_non_blocking_error", "hook_error_during_execution")
+HEAD_BYTES = 2048  # of a line, in which its kind shows
+_TASK_BYTES = 256 * 1024  # before the end, in which the call stands that starts a sub-agent
+_GLUED = b'{"parentUuid":'  # a record behind another one on the same line
+
+# A result with one of these near its beginning may have the user's words: answers, or why they
+# refused a call.
+_ANSWERED, _REFUSED = b" answered", b"user doesn't want to"
+_WITH_WORDS = (
+    "User has answered",
+    "Your questions have",
+    "The user answered",
+    "The user doesn't want to",
+)
+_RESULT_HEAD_BYTES = 400  # of a result, in which its text begins
+_SHELL_OUTPUT = b'"content":"<bash-stdout>'
+
+_KINDS = {
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "Write": "edit",
+    "NotebookEdit": "edit",
+    "Read": "read",
+    "NotebookRead": "read",
+    "Bash": "command",
+    "PowerShell": "command",
+}
+# The input that tells most of a call, in the order of preference, whatever the tool.
+_ARGUMENTS = (
+    "file_path",
+    "notebook_path",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "description",
+    "skill",
+    "path",
+    "name",
+)
+
+
+# Keys of Qwen Code, Gemini and Copilot, also in files that another program has rewritten.
+_KEYS_OF_OTHERS = (b'"provenance":', b'"parts":[', b'"parts": [', b'"projectHash":', b'"parentId":')
+
+
+class ClaudeCodeRecords(records.Records):
+    """A transcript is no tree, every record counts."""
+
+    TITLE_MARKS = (b'"custom-title"', b'"agent-name"', b'"ai-title"', b'"summary"')
+    CALL_MARK = b'tool_use"'
+    BEGINNINGS = (b'{"parentUuid":"', b'{"parentUuid":n', b'{"type":"')
+
+    def recognises(self, line: bytes) -> bool:
+        # as in Copilot
+        if not line.startswith(b"{") or line.startswith(b'","data":{', line.find(b'"', 9)):
+            return False
+        if any(key in line for key in _KEYS_OF_OTHERS):
+            return False
+        return any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
+
+    def owns(self, record: Record) -> bool:
+        is_another = (
+            "projectHash" in record
+            or "provenance" in record
+            or "parts" in as_object(record.get("message"))
+        )
+        return not is_another and any(
+            key in record for key in ("parentUuid", "sessionId", "leafUuid")
+        )
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (
+                wanted & records.RESULTS
+                and b'"type":"user"' in line
+                and (b'"tool_result"' in line or _SHELL_OUTPUT in line)
+            )
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"attachment":{"type":"hook_' in line)
+            or (wanted & records.LINKS and b'"parentUuid":' in line)
+            or (wanted & records.USAGE and b'"usage":{' in line and b'"type":"assistant"' in line)
+            or wanted & records.TURNS
+        )
+
+    def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:
+        """Return the results in a line that has the usual form of a line with results and nothing
+        else. Behind the message the CLI repeats the result in a form of its own, which so need not
+        be decoded."""
+        at = line.find(b'"type":"', 0, HEAD_BYTES)
+        if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
+            return None
+        end = line.find(_MESSAGE_END, at)
+        if (
+            end < 0
+            or is_glued(line, _GLUED)
+            or line.find(b'"isSidechain":true', 0, at) > 0
+            or _may_bring_words(line, at)
+        ):
+            return None
+        decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
+        blocks = decoded[0] if len(decoded) == 1 else []
+        found = _results_of(blocks, is_denied=line.find(_DENIED, end) > 0)
+        return found if found and len(found) == len(blocks) else None
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, message = record.get("type"), as_object(record.get("message"))
+        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
+        found: list[Event] = []
+        if kind == "user" or kind == "assistant":
+            entry = (
+                _entry_of(kind, message, record, offset)
+                if counts and wanted & records.MESSAGES
+                else None
+            )
+            if entry is not None:
+                found.append(entry)
+            if kind == "user":
+                if counts and wanted & records.RESULTS:
+                    found += _results_of(
+                        message.get("content"), is_denied="toolDenialKind" in record
+                    )
+                    found.extend(_shell_output(message.get("content"), record))
+                if wanted & records.TURNS:
+                    found.append(records.PromptId(as_string(record.get("uuid"))))
+            else:
+                if wanted & records.TURNS and message:
+                    found.append(_reply(message, record))
+                found.extend(_usage(message, record) if wanted & records.USAGE else ())
+        elif kind == "attachment":
+            found += _of_attachment(as_object(record.get("attachment")), record, offset, wanted)
+        elif kind == "system" and wanted & records.MESSAGES:
+            found.extend(_of_system(record, offset) if counts else ())
+        elif isinstance(kind, str) and kind in _TITLES and wanted & records.MESSAGES:
+            title = _title(kind, record)
+            if title is not None:
+                found.append(title)
+        if wanted & records.LINKS and isinstance(record.get("uuid"), str):
+            # The first record after a compaction names its parent in another way. A prompt that was
+            # cancelled before its answer stays behind as a branch.
+            parent = record.get("parentUuid") or record.get("logicalParentUuid")
+            is_message = (kind == "user" or kind == "assistant") and not record.get("isSidechain")
+            found.append(records.ParentLink(record["uuid"], as_string(parent), is_message))
+        return found
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import block_edits
+
+        return block_edits(record, call_id, "input", "old_string", "new_string")
+
+    def thinking(self, record: Record) -> str:
+        blocks = objects_of(as_object(record.get("message")).get("content"))
+        return "\n\n".join([as_string(block.get("thinking")) for block in blocks]).strip()
+
+    def hunks(self, record: Record, call_id: str) -> list[Hunk]:
+        from ...transcripts.edits import structured_hunks
+
+        blocks = objects_of(as_object(record.get("message")).get("content"))
+        if call_id not in [block.get("tool_use_id") for block in blocks]:
+            return []
+        return structured_hunks(as_object(record.get("toolUseResult")).get("structuredPatch"))
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False only for lines recognised as holding no entry, title or compaction, without
+    decoding them; without calls also for lines recognised as holding an entry that has no text.
+    Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string,
+    so what is looked for here cannot be something that somebody typed."""
+    at = line.find(b'"type":"', 0, HEAD_BYTES)
+    if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
+        if line.startswith(_TYPED, at + 8):
+            return True
+        if line.startswith(_USUAL_RESULTS, at + 8):
+            return _usual_result_may_say(line, at)
+        if not line.startswith(_READ_TYPES, at + 8):
+            return is_glued(line, _GLUED)
+    else:
+        at = 0
+    at = line.find(b'"content":[{"', at, HEAD_BYTES)
+    if at < 0:
+        at = line.find(b'"attachment":{"type":"', 0, HEAD_BYTES)
+        return at < 0 or line.startswith(b"queued_command", at + 22) or is_glued(line, _GLUED)
+    if line.startswith(_RESULTS, at + 13):
+        return _may_bring_words(line, at) or holds_object(line, (_TEXT, _GLUED))
+    if line.startswith(b'type":"thinking"', at + 13):
+        says = b'{"type":"text",' in line or (with_calls > 0 and b'{"type":"tool_use",' in line)
+        return says or is_glued(line, _GLUED)
+    if not with_calls and line.startswith(b'type":"tool_use"', at + 13):
+        return b'"text":"' in line or is_glued(line, _GLUED)
+    return True
+
+
+def _usual_result_may_say(line: bytes, at: int) -> bool:
+    """Return the same for a line with results in the usual form; its type is at `at`."""
+    if _may_bring_words(line, at):
+        return True
+    if not holds_object(line, (_TEXT, _GLUED), at):
+        return False
+    end = line.find(_MESSAGE_END, at)  # behind it nothing has text but what is glued to it
+    return line.find(_TEXT, at, end) > 0 or is_glued(line, _GLUED)
+
+
+def _may_bring_words(line: bytes, at: int) -> bool:
+    """Check if the result that begins at `at` in a line may have the user's words."""
+    end = at + _RESULT_HEAD_BYTES
+    return line.find(_ANSWERED, at, end) > 0 or line.find(_REFUSED, at, end) > 0
+
+
+def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry | None:
+    """Return the entry in a `user` or `assistant` record; None for what nobody said: results,
+    thinking, meta records, compaction summaries, notifications, API errors, injected text."""
+    if not message or record.get("isCompactSummary") or message.get("role", kind) != kind:
+        return None
+    if kind == "user":
+        content = message.get("content")
+        is_typed = (
+            not record.get("isMeta")
+            and as_object(record.get("origin")).get("kind", "human") == "human"
+        )
+        text = _user_text(content, record) if is_typed else _sent_by_channel(content)
+        tools = () if text else _own_command(content, record)
+        return _entry("user", text, tools, record, offset) if text or tools else None
+    if record.get("isMeta"):
+        return None
+    if record.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
+        return None
+    text, tools = records.said_and_called(
+        message.get("content"),
+        ("tool_use", "server_tool_use", "mcp_tool_use"),
+        "input",
+        _KINDS,
+        _ARGUMENTS,
+    )
+    if not text and not tools:
+        return None
+    return _entry("assistant", text, tools, record, offset, message_id=message.get("id"))
+
+
+def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+    """Return a prompt typed while the agent was working, which has no user record, or what hooks
+    injected."""
+    kind = attachment.get("type")
+    found: list[Event] = []
+    if kind == "queued_command":
+        is_typed = attachment.get("commandMode", "prompt") == "prompt" and not record.get(
+            "isCompactSummary"
+        )
+        is_the_users = as_object(attachment.get("origin")).get(
+            "kind", "human"
+        ) == "human" and not record.get("isMeta")
+        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
+        if wanted & records.MESSAGES and counts and is_typed:
+            prompt = attachment.get("prompt")
+            text = _user_text(prompt, record) if is_the_users else _sent_by_channel(prompt)
+            found += [_entry("user", text, (), record, offset)] if text else []
+        if wanted & records.TURNS:
+            found.append(records.PromptId(as_string(attachment.get("source_uuid"))))
+    elif wanted & records.INJECTED:
+        if kind in _FAILED_HOOKS:
+            event = attachment.get("hookEvent", RUNTIME.PROMPT_EVENT)
+            found += [records.Injected(())] if event == RUNTIME.PROMPT_EVENT else []
+        elif kind == "hook_additional_context" and isinstance(attachment.get("content"), list):
+            found.append(
+                records.Injected(
+                    tuple([text for text in attachment["content"] if isinstance(text, str)])
+                )
+            )
+    return found
+
+
+def _of_system(record: Record, offset: int) -> list[Event]:
+    """Return a compaction, or the words behind a command that newer versions note as a record of
+    the system."""
+    if record.get("subtype") == "compact_boundary":
+        return [records.Compaction()]
+    text = prompt_text(record.get("content")) if record.get("subtype") == "local_command" else ""
+    return [_entry("user", text, (), record, offset)] if text else []
+
+
+def _title(kind: str, record: Record) -> records.Title | None:
+    """Return the title in a record. A summary is of the conversation that ends with its leaf,
+    mostly another's."""
+    rank, key = _TITLES[kind]
+    text = as_string(record.get(key))
+    if not text.strip():
+        return None
+    leaf = (
+        f'"uuid":"{as_string(record.get("leafUuid"))}"'.encode("utf-8", "replace")
+        if kind == "summary"
+        else b""
+    )
+    return records.Title(rank, text, as_string(record.get("sessionId")), leaf)
+
+
+def _reply(message: Record, record: Record) -> records.Reply:
+    """Return what an `assistant` record holds; a message of several blocks spans several records.
+    API errors and what a sub-agent says end no turn."""
+    blocks = objects_of(message.get("content"))
+    texts = [
+        block["text"]
+        for block in blocks
+        if block.get("type") == "text" and isinstance(block.get("text"), str)
+    ]
+    is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
+    ends_turn = (
+        is_the_models
+        and message.get("model") != "<synthetic>"
+        and message.get("stop_reason") not in _GOES_ON
+    )
+    return records.Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
+
+
+def _usage(message: Record, record: Record) -> list[ModelUsage]:
+    """Return what a message took, a sub-agent's too, and what the advisor took that its model asked
+    meanwhile. All records of a message repeat it."""
+    usage, model = message.get("usage"), as_string(message.get("model"))
+    if not isinstance(usage, dict) or model == "<synthetic>" or record.get("isApiErrorMessage"):
+        return []
+    # gateways may leave out the first
+    answer_id = as_string(message.get("id")) or as_string(record.get("requestId"))
+    usages = [_usage_of(usage, answer_id, model, is_copy="forkedFrom" in record)]
+    for number, part in enumerate(objects_of(usage.get("iterations"))):
+        if part.get("type") == "advisor_message":  # is not in the totals
+            adviser = as_string(part.get("model")) or model
+            part_id = f"{answer_id} {number}" if answer_id else ""
+            usages.append(_usage_of(part, part_id, adviser, is_copy="forkedFrom" in record))
+    return usages
+
+
+def _usage_of(usage: Record, answer_id: str, model: str, *, is_copy: bool) -> ModelUsage:
+    from ...transcripts.usage import ModelUsage, amount
+
+    for_an_hour = amount(usage.get("cache_creation"), "ephemeral_1h_input_tokens")
+    return ModelUsage(
+        answer_id,
+        model,
+        input=amount(usage, "input_tokens"),
+        output=amount(usage, "output_tokens"),
+        cached=amount(usage, "cache_read_input_tokens"),
+        written=max(0, amount(usage, "cache_creation_input_tokens") - for_an_hour),
+        written_for_an_hour=for_an_hour,
+        is_copy=is_copy,
+        searches=amount(usage.get("server_tool_use"), "web_search_requests"),
+    )
+
+
+def _entry(
+    role: str,
+    text: str,
+    tools: tuple[ToolUse, ...],
+    record: Record,
+    offset: int,
+    message_id: object = None,
+) -> Entry:
+    return Entry(
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")),
+        message_id=as_string(message_id),
+        offset=offset,
+        cwd=as_string(record.get("cwd")),
+        is_copy="forkedFrom" in record,
+        origin=records.copied_id(record, "sessionId") or as_string(record.get("sessionId")),
+    )
+
+
+def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]:
+    """Return the results among the blocks of a message."""
+    return [
+        records.CallResult(
+            as_string(block["tool_use_id"]),
+            block.get("is_error") is True,
+            block.get("content"),
+            not (
+                block.get("is_error") is True and (is_denied or _says_not_run(block.get("content")))
+            ),
+        )
+        for block in as_list(content)
+        if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
+    ]
+
+
+def _says_not_run(content: object) -> bool:
+    """Check if an error says that the call did not run: older versions have no mark for that, and
+    few errors do."""
+    first = content[0] if isinstance(content, list) and content else content
+    return as_string(first.get("text") if isinstance(first, dict) else first).startswith(_NOT_RUN)
+
+
+def _user_text(content: object, record: Record) -> str:
+    """Return what the user wrote in `content`, a string or blocks; images show as `[image]`, and so
+    on."""
+    if isinstance(content, str):
+        return prompt_text(content)
+    parts = []
+    for block in as_list(content):
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "text" and isinstance(block.get("text"), str):
+            parts.append(prompt_text(block["text"]))
+        elif kind in ("image", "document"):
+            parts.append(f"[{kind}]")
+        elif kind == "tool_result":
+            parts.append(_words_of_result(block, record))
+    return "\n\n".join([part for part in parts if part])
+
+
+def prompt_text(text: object) -> str:
+    """Return the words that the user typed in a text of theirs, without the CLI's and hooks'
+    additions."""
+    if not isinstance(text, str):
+        return ""
+    text = text.strip()
+    if text.startswith(("<", "[Request interrupted", "Caveat: The messages below")):
+        from .prompts import typed_text
+
+        text = typed_text(text)
+    return typed_by_person(text)
+
+
+def _words_of_result(block: Record, record: Record) -> str:
+    """Return the user's words in a tool's result: their answers, or why they refused the call."""
+    content = block.get("content")
+    first = content[0] if isinstance(content, list) and content else content
+    text = as_string(first.get("text") if isinstance(first, dict) else first)
+    if not text.startswith(_WITH_WORDS):
+        return ""
+    from .prompts import words_of_result
+
+    return words_of_result(
+        text, record.get("toolUseResult"), has_failed=block.get("is_error") is True
+    )
+
+
+def _sent_by_channel(content: object) -> str:
+    """Return a person's words in a message from a channel; '' for any other message that nobody
+    typed here."""
+    blocks = (
+        [content]
+        if isinstance(content, str)
+        else [block.get("text") for block in objects_of(content)]
+    )
+    return "\n\n".join(
+        [prompt_text(text) for text in blocks if as_string(text).startswith("<channel ")]
+    )
+
+
+def _own_command(content: object, record: Record) -> tuple[ToolUse, ...]:
+    """Return the command that the user ran (`!`)."""
+    if (
+        record.get("isMeta")
+        or not isinstance(content, str)
+        or not content.lstrip().startswith("<bash-input>")
+    ):
+        return ()
+    command = content.partition("<bash-input>")[2].rpartition("</bash-input>")[0].strip()
+    return tool_use(
+        "Bash", {"command": command}, ("command",), "command", as_string(record.get("uuid"))
+    )
+
+
+def _shell_output(content: object, record: Record) -> list[records.CallResult]:
+    """Return the result of a command that the user ran. Nothing says if it failed."""
+    if not isinstance(content, str) or not content.startswith("<bash-stdout>"):
+        return []
+    return [records.CallResult(as_string(record.get("parentUuid")), False, content)]
+
+
+def tasks_given(path: str, agent_type: str) -> list[str]:
+    """Return the prompts of the last message in a transcript that starts sub-agents of a type, if
+    one of these calls has no result yet."""
+    found: dict[str, dict[str, str]] = {}
+    content = read_end(path, _TASK_BYTES)
+    for line in content.split(b"\n"):
+        if b'"name":"Agent"' in line or b'"name":"Task"' in line:
+            for message in [as_object(record.get("message")) for record in objects_in(line)]:
+                for block in map(as_object, as_list(message.get("content"))):
+                    given = as_object(block.get("input"))
+                    if (
+                        block.get("name") in ("Agent", "Task")
+                        and given.get("subagent_type", agent_type) == agent_type
+                    ):
+                        calls = found.setdefault(as_string(message.get("id")), {})
+                        calls[as_string(block.get("id"))] = as_string(given.get("prompt"))
+    calls = next(reversed(found.values()), {})
+    is_open = any([b'"tool_use_id":"%s"' % call.encode() not in content for call in calls])
+    return list(calls.values()) if is_open else []

@@ -1,0 +1,211 @@
+"""Codex."""
+
+from __future__ import annotations
+
+from ....common.system.files import is_directory, names_in, path_stamp, read_end
+from ....common.system.json import as_string, objects_in
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import Session, called
+from ..base import CopiedSessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ...transcripts.entries import ToolUse
+    from ..base import Event, Folders
+
+MOST_SESSIONS = 400  # those written to last, of which a prompt may be told
+MOST_BEGUN = 5_000  # the youngest, among which these are: their status takes 10 ms
+_ID_CHARACTERS = 36  # a UUID, which ends the name
+_NAMES_FILE = "session_index.jsonl"
+_NAMES_BYTES = 256 * 1024  # of its end
+
+
+class Codex(CopiedSessions):
+    """A rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, by the day that the
+    session began, whatever its project; one that its user has archived lies in
+    `archived_sessions/`. Those of sub-agents lie among all others, and only what is in them tells
+    whose they are."""
+
+    name = "codex"
+    TITLE = "Codex"
+    USUAL_DIR = ".codex"
+    CONFIG_VARIABLE = "CODEX_HOME"
+    TRANSCRIPTS = "sessions"
+    DEEPEST = 4
+    SESSIONS_FOLDER = "codex-sessions"
+    PROGRAM = "codex"
+    OWN_ID_VARIABLE = "CODEX_SESSION_ID"
+    AGENT_VARIABLE = "CODEX_THREAD_ID"
+    HAS_BACKUP = True
+    SUB_AGENT_EVENT = "UserPromptSubmit"
+    SHOWS_NOTICES = True
+    TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
+
+    def call_began(self, lines: Iterable[bytes]) -> float | None:
+        from .records import item_began
+
+        return item_began(lines)
+
+    def copies_dir(self, config_dir: str) -> str:
+        return self.copies_root(config_dir)
+
+    def refresh(self, config_dir: str, everything: bool = False) -> None:
+        """Update the copies of compressed and archived rollouts, but not for a prompt, which does
+        not want them."""
+        if everything and is_directory(self.transcripts_dir(config_dir)):
+            from ...transcripts.mirror import Exclusion
+            from .copies import bring_up_to_date
+
+            exclusion = Exclusion(self.home_of(config_dir))
+            bring_up_to_date(config_dir, self.copies_dir(config_dir), exclusion, self.place_of)
+
+    def place_of(self, file: str) -> str:
+        """Return the folder of its day: `rollout-2026-11-20T10-00-00-<id>.jsonl` lies in
+        `2026/11/20/`."""
+        year, month, day = file[8:12], file[13:15], file[16:18]
+        is_dated = (
+            file.startswith("rollout-")
+            and file.endswith(".jsonl")
+            and (year + month + day).isdigit()
+        )
+        return f"{year}/{month}/{day}/{file}" if is_dated else ""
+
+    def project_dir(self, config_dir: str, cwd: str) -> str:
+        """Return the folder of today: there is none for a directory."""
+        from time import strftime
+
+        return f"{self.transcripts_dir(config_dir)}/{strftime('%Y/%m/%d')}"
+
+    def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
+        return f"{self.project_dir(config_dir, cwd)}/rollout-{session_id}.jsonl"
+
+    def all_folders(self, config_dir: str) -> Iterator[str]:
+        return self._youngest(self.transcripts_dir(config_dir))
+
+    def folders_below(self, config_dir: str, *directories: str) -> list[str]:
+        """Return the youngest rollouts, and the youngest copies, of any directory: only their
+        content tells it."""
+        return [*self.all_folders(config_dir), *self._youngest(self.copies_dir(config_dir))]
+
+    def listed_dirs(self, config_dir: str) -> list[str]:
+        path = self.transcripts_dir(config_dir)
+        found = [path]
+        for _ in ("year", "month", "day"):
+            names = [name for name in names_in(path) if name.isdigit()]
+            if not names:
+                break
+            path = f"{path}/{max(names)}"
+            found.append(path)
+        return found
+
+    def sessions_in(
+        self, folder: str, is_elsewhere: bool = False, worktree: str = ""
+    ) -> list[Session]:
+        """Return the sessions in a folder of a day, or the one of a rollout."""
+        if folder.endswith(".jsonl"):
+            folder, _, file = folder.rpartition("/")
+            files = [file]
+        else:
+            files = names_in(folder)
+        return [
+            Session(self.session_id_of(file), f"{folder}/{file}", "", is_elsewhere, worktree)
+            for file in files
+            if file.startswith("rollout-") and file.endswith(".jsonl")
+        ]
+
+    def other_sessions(
+        self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
+    ) -> list[Session]:
+        """Return the sessions in `folders`, and with the scope `all` the youngest others; no
+        copies."""
+        place = self.transcripts_dir(config_dir)
+        plain = [(path, worktree) for path, worktree in folders if path.startswith(f"{place}/")]
+        return super().other_sessions(sessions_dir, config_dir, own_path, scope, plain)
+
+    def project_sessions(
+        self, config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()
+    ) -> list[Session]:
+        """Return the same, and the copies."""
+        from ...transcripts.projects import sessions_of_project
+
+        return sessions_of_project(
+            "", folders, scope, self.folders_below(config_dir, directory), self.sessions_in
+        )
+
+    def session_id_of(self, path: str) -> str:
+        return super().session_id_of(path)[-_ID_CHARACTERS:]
+
+    def given_name(self, path: str) -> str:
+        """Return the last name for the session in the index, which the user gave with `/rename`."""
+        config_dir, session_id = self._config_dir_of(path), self.session_id_of(path)
+        wanted = session_id.encode("utf-8", "surrogateescape")
+        lines = read_end(f"{config_dir}/{_NAMES_FILE}", _NAMES_BYTES).split(b"\n")
+        for record in [
+            record for line in reversed(lines) if wanted in line for record in objects_in(line)
+        ]:
+            if record.get("id") == session_id:
+                return as_string(record.get("thread_name")).strip()
+        return ""
+
+    def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
+        """Tell whether the transcript is a rollout; the same events come in a sub-agent, of which
+        only its prompt is answered."""
+        path = as_string(event.get("transcript_path"))
+        is_its = (
+            path.rpartition("/")[2].startswith("rollout-") if path else "transcript_path" in event
+        )
+        return is_its and (
+            not event.get("agent_id") or event.get("hook_event_name") == self.SUB_AGENT_EVENT
+        )
+
+    def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool:
+        return bool(event.get("transcript_path"))  # none under `--ephemeral`
+
+    def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
+        found = called(event, self.TOOLS)
+        return patch_uses(found[0]) if found and found[0].kind == "edit" else found
+
+    def tasks(self, event: Event) -> list[str]:
+        return [as_string(event.get("prompt"))]
+
+    def _config_dir_of(self, path: str) -> str:
+        """Return Codex's directory, over a rollout or what a copy is of."""
+        sessions_dir = path.rsplit("/", self.DEEPEST)[0]
+        if not sessions_dir.endswith("/sessions"):
+            from ...transcripts.mirror import read_state
+
+            sessions_dir = as_string(read_state(sessions_dir).get("sessions"))
+        return sessions_dir.removesuffix("/sessions")
+
+    def _youngest(self, directory: str) -> Iterator[str]:
+        """Yield the rollouts written to last, of those sessions that began last by the names of
+        folders and files."""
+        found: list[str] = []
+        for folder in _days(directory):
+            found += sorted([session.path for session in self.sessions_in(folder)], reverse=True)
+            if len(found) >= MOST_BEGUN:
+                break
+        if len(found) > MOST_SESSIONS:
+            found = sorted(found[:MOST_BEGUN], key=lambda path: -path_stamp(path)[2])[
+                :MOST_SESSIONS
+            ]
+        yield from found
+
+
+def _days(directory: str) -> Iterator[str]:
+    for year in _numbers(directory):
+        for month in _numbers(year):
+            yield from _numbers(month)
+
+
+def _numbers(directory: str) -> list[str]:
+    return [
+        f"{directory}/{name}"
+        for name in sorted(names_in(directory), reverse=True)
+        if name.isdigit()
+    ]
+
+
+RUNTIME = Codex()

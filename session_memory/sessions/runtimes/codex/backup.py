@@ -1,0 +1,49 @@
+"""The files of Codex's sessions: rollouts, also those that it has compressed or that its user has
+archived."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from ....common.system.files import Closing
+from ....common.system.zstd import decompressed_file
+from ..backup import Backup, FilesOfSession, SessionFile, files_below
+from .copies import ARCHIVED, COMPRESSED, SESSIONS
+
+_PARENT = re.compile(rb'"parent_thread_id":"([0-9a-f-]{36})"')
+
+
+class CompressedRollout(SessionFile):
+    """A rollout that is kept as it was before it was compressed."""
+
+    def open(self, confined_to: str = "") -> int:
+        with Closing(super().open(confined_to)) as descriptor:
+            return decompressed_file(descriptor)
+
+
+class CodexBackup(Backup):
+    """A rollout is kept at the place that it had before it was archived, where Codex resumes it.
+    Sub-agents have sessions of their own, which name their parent."""
+
+    HAS_SUB_AGENT_SESSIONS = True
+
+    def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
+        found: dict[str, str] = {}
+        for folder in (ARCHIVED, SESSIONS):  # of two, the one that is in use
+            # of two, the plain one
+            for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):
+                plain = path.removesuffix(COMPRESSED)
+                place = self.runtime.place_of(os.path.basename(plain))
+                if place and folder == SESSIONS:
+                    place = os.path.relpath(plain, f"{config_dir}/{SESSIONS}")
+                if place:
+                    found[f"{SESSIONS}/{place}"] = path
+        for place, path in found.items():
+            kind = CompressedRollout if path.endswith(COMPRESSED) else SessionFile
+            yield FilesOfSession(self.runtime.session_id_of(place), [kind(place, path)])
+
+    def parent_in(self, head: bytes) -> str:
+        found = _PARENT.search(head.partition(b"\n")[0])
+        return found[1].decode() if found else ""

@@ -1,0 +1,130 @@
+"""The install into Codex: its hooks and skills, and the commands that its user types."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+from ....common.system.json import as_object
+from ..install import Hook, SettingsHooks, text_of
+
+_CONFIG_FILE = "config.toml"
+_END_SECONDS = 3  # the longest that Codex lets a hook take at a session's end
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+# by the matcher for Claude Code's
+_TOOLS = {"Bash": "Bash", "Edit|MultiEdit|Write|NotebookEdit": "apply_patch"}
+# What config.toml holds of a hook, after its user was asked about it, under file, event and
+# position.
+_STATE = re.compile(r"""^\[hooks\.state\.("(?:[^"\\]|\\.)*"|'[^']*')\]([^\[]*)""", re.MULTILINE)
+
+
+class CodexInstall(SettingsHooks):
+    """Hooks go into hooks.json: those for tools name the tools that Codex has in place of Claude
+    Code's."""
+
+    HOME_FOLDER = ".codex"
+    MCP_FILES, MCP_KEY = (_CONFIG_FILE,), "mcp_servers"
+    SETTINGS_FILE = "hooks.json"
+    SWITCH_FILE = _CONFIG_FILE
+    COMMAND = "codex"
+    AFTER_INSTALL = (
+        "Codex runs the hooks once you have trusted them: start `codex`, which asks, "
+        "and take `Trust all and continue`."
+    )
+    CLEAR, RESUME = "/new", "codex resume {id}"
+    START = "codex {prompt}"
+
+    def switched_off(self, values: Mapping[str, Any]) -> str:
+        return (
+            "features.hooks is false"
+            if as_object(values.get("features")).get("hooks") is False
+            else ""
+        )
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        """Return the entry of our MCP server. Codex passes on a few variables, and none that tells
+        that it is Codex."""
+        passed = ["SESSION_MEMORY_DIR", "SESSION_MEMORY_HOME", self.runtime.CONFIG_VARIABLE]
+        return {
+            **super().wanted_server(command),
+            "env_vars": passed,
+            "env": {self.runtime.AGENT_VARIABLE: "mcp"},
+        }
+
+    def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
+        """Return the plugins of this name, as `plugin@marketplace`, that config.toml has and does
+        not switch off."""
+        entry = re.compile(
+            rf"""^\[plugins\.["'](({re.escape(plugin)})@[^"']+)["']\]([^\[]*)""", re.MULTILINE
+        )
+        found = entry.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}"))
+        return [match.group(1) for match in found if not _is_off(match.group(3))]
+
+    def adapted(self, hook: Hook) -> Hook | None:
+        if hook.event == "SessionEnd":  # Codex warns of a longer limit at each start
+            return Hook(hook.event, hook.matcher, {**hook.entry, "timeout": _END_SECONDS})
+        if hook.event != self.runtime.TOOL_EVENT:
+            return hook if self.answers(hook.event) else None
+        entry = {key: value for key, value in hook.entry.items() if key != "if"}
+        return Hook(hook.event, _TOOLS[hook.matcher or ""], entry)
+
+    def untrusted_hooks(self, settings_dir: str) -> list[str]:
+        """Return the events of those hooks in hooks.json that config.toml does not say to be
+        trusted. Whether one was changed since is not told: Codex compares a checksum of its own."""
+        trusted = {
+            place
+            for place, body in self._marks(settings_dir)
+            if "trusted_hash" in body and not _is_off(body)
+        }
+        declared = _places(text_of(f"{settings_dir}/{self.SETTINGS_FILE}"))
+        return [event for place, event in declared.items() if place not in trusted]
+
+    def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
+        staying = _places((after or b"").decode("utf-8", "replace"))
+        gone = [place for place, _ in self._marks(settings_dir) if place not in staying]
+        number = f"{len(gone)} mark{'' if len(gone) == 1 else 's'} of trust for hooks that are gone"
+        how = (
+            f'delete the tables [hooks.state."{settings_dir}/{self.SETTINGS_FILE}:..."], which '
+            f"Codex wrote"
+        )
+        return [(f"{number}, in {settings_dir}/{_CONFIG_FILE}", how)] if gone else []
+
+    def _marks(self, settings_dir: str) -> Iterator[tuple[str, str]]:
+        """Yield the place of each hook in hooks.json that config.toml knows, and what it says of
+        it."""
+        path = os.path.realpath(f"{settings_dir}/{self.SETTINGS_FILE}")
+        for match in _STATE.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}")):
+            quoted, body = match.groups()
+            key = json.loads(quoted) if quoted[0] == '"' else quoted[1:-1]
+            file, _, place = key.partition(f"{self.SETTINGS_FILE}:")
+            if os.path.realpath(f"{file}{self.SETTINGS_FILE}") == path:
+                yield place, body
+
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        event = super().prompt_event(session_id, transcript_path, cwd, prompt)
+        return {**event, "turn_id": str(uuid4()), "model": "", "permission_mode": "default"}
+
+
+def _is_off(body: str) -> bool:
+    return re.search(r"^enabled\s*=\s*false", body, re.MULTILINE) is not None
+
+
+def _places(text: str) -> dict[str, str]:
+    """Return the events of the hooks in the text of hooks.json by their places, as
+    `user_prompt_submit:0:0`."""
+    try:
+        declared = json.loads(text)["hooks"].items()
+        return {
+            f"{_CAPITAL.sub('_', event).lower()}:{group_at}:{at}": event
+            for event, groups in declared
+            for group_at, group in enumerate(groups)
+            for at in range(len(group["hooks"]))
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}

@@ -1,0 +1,431 @@
+"""Decodes the lines of rollouts of Codex 0.77 to 0.169, and those of before September 2025.
+
+A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169,
+not yet 0.140), as a person saw it (`item_completed`), which alone names commands and files where
+the model writes JavaScript that calls the tools. Lines of these versions have an `ordinal`: then
+what a person saw is read, else what the model saw."""
+
+from __future__ import annotations
+
+from ....common.system.json import as_list, as_object, as_string, is_glued, objects_in
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.entries import Entry, tool_use
+from .. import records
+from .content import (
+    ANSWERS,
+    ARGUMENTS,
+    answered,
+    calls_in,
+    change_id,
+    changes_of,
+    decoded,
+    entry_of_item,
+    failed_patch,
+    has_failed,
+    has_run,
+    joined_text,
+    new_entry,
+    own_command,
+    results_of_item,
+    shell_line,
+    texts_of,
+    told_directory,
+    typed_text,
+    wrapped,
+)
+from .scripts import patches_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...transcripts.edits import Edit, Hunk
+    from ...transcripts.usage import ModelUsage
+    from ..records import Event, Record
+
+_ANSWERS = ANSWERS.replace('"', '\\"').encode()  # in a line
+HEAD_BYTES = 200  # of a line, in which its type and its payload's show
+_GLUED = b'{"timestamp":"'  # a record behind another one on the same line
+
+
+class CodexRecords(records.Records):
+    """A rollout is no tree, and what was cancelled stays in it: each message goes on from what
+    stands before it. Names lie in an index beside the rollouts."""
+
+    RESULT_KEY, NEXT_KEY = b'"aggregated_output":', b'"payload":'
+    BEGINNINGS = (b'{"timestamp":"', b'{"type":"', b'{"id":"')
+
+    THINKING = b'"type":"reasoning"'
+
+    def recognises(self, line: bytes) -> bool:
+        head = line[:HEAD_BYTES]
+        if (
+            head.startswith(b'{"id":"')
+            and b'","timestamp":"' in head[:60]
+            and b'","instructions":' in head
+        ):
+            return True
+        kinds = (b'"type":"session_meta","payload":', b'"type":"response_item","payload":')
+        return head.startswith(b'{"timestamp":"') and any([kind in head for kind in kinds])
+
+    def open_transcript(self, first_line: bytes) -> CodexRollout:
+        header = next(iter(objects_in(first_line)), {})
+        if not header:  # longer than what was read of it
+            _, _, rest = first_line[:HEAD_BYTES].partition(b'"timestamp":"')
+            header = {"timestamp": rest.partition(b'"')[0].decode("utf-8", "replace")}
+        payload = header.get("payload") if header.get("type") == "session_meta" else header
+        return CodexRollout(as_object(payload), header)
+
+    def owns(self, record: Record) -> bool:
+        is_first = "instructions" in record and "timestamp" in record
+        return is_first or (
+            record.get("type") in ("session_meta", "response_item") and "payload" in record
+        )
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & records.RESULTS and _may_bring_results(line))
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"role":"developer"' in line)
+            or (wanted & records.LINKS and b'"type":"message"' in line)
+            or (
+                wanted & records.USAGE
+                and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line)
+            )
+            or wanted & records.TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, payload = record.get("type"), record.get("payload")
+        if not isinstance(payload, dict):
+            if kind == "compacted" and wanted & records.MESSAGES:
+                return [records.Compaction()]
+            if "payload" in record:
+                return []
+            # until September 2025 a line was what the model saw
+            kind, payload = "response_item", record
+        if kind == "response_item":
+            return _of_model(payload, record, offset, wanted)
+        found: list[Event] = []
+        if kind == "event_msg":
+            if payload.get("type") == "item_completed":
+                found += _of_item(as_object(payload.get("item")), payload, record, offset, wanted)
+            elif payload.get("type") == "patch_apply_end" and wanted & records.RESULTS:
+                found.extend(failed_patch(payload) if "ordinal" not in record else [])
+            # repeats what was said last
+            elif payload.get("type") == "task_complete" and wanted & records.TURNS:
+                turn_id, text = (
+                    as_string(payload.get("turn_id")),
+                    as_string(payload.get("last_agent_message")),
+                )
+                found.append(records.Reply(turn_id, text, True))
+            elif payload.get("type") == "token_count" and wanted & records.USAGE:
+                found += _usage(payload, record)
+        # names the model and the turn of the next counts
+        elif kind == "turn_context" and wanted & records.USAGE:
+            from ...transcripts.usage import ModelUsage
+
+            found.append(
+                ModelUsage(as_string(payload.get("turn_id")), as_string(payload.get("model")))
+            )
+        elif kind == "compacted" and wanted & records.MESSAGES:
+            found.append(records.Compaction())
+        return found
+
+    def thinking(self, record: Record) -> str:
+        payload = as_object(wrapped(record).get("payload"))
+        parts = as_list(payload.get("summary")) if payload.get("type") == "reasoning" else []
+        return "\n\n".join([as_string(as_object(part).get("text")) for part in parts]).strip()
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import diff_edits, patch_edits
+
+        payload = as_object(wrapped(record).get("payload"))
+        item = as_object(payload.get("item"))
+        if item.get("type") == "FileChange":
+            for number, change in enumerate(changes_of(item).values()):
+                if change_id(item, number) == call_id and isinstance(change, dict):
+                    content = change.get("content")
+                    is_whole = isinstance(content, str)
+                    return (
+                        [("", as_string(content))]
+                        if is_whole
+                        else diff_edits(as_string(change.get("unified_diff")))
+                    )
+            return []
+        base, _, number_text = call_id.partition(":")
+        if not payload or base != as_string(payload.get("call_id")):
+            return []
+        patch = as_string(payload.get("input"))
+        if payload.get("name") == "exec":
+            patch = "\n".join(patches_in(patch))
+        elif not patch:
+            given = as_object(decoded(payload.get("arguments")))
+            patch = shell_line(given.get("command") or given.get("cmd"))
+        return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
+
+    def hunks(self, record: Record, call_id: str) -> list[Hunk]:
+        from ...transcripts.edits import diff_hunks, part_id
+
+        payload = as_object(wrapped(record).get("payload"))
+        item = as_object(payload.get("item")) or {**payload, "id": payload.get("call_id")}
+        for number, change in enumerate(changes_of(item).values()):
+            if part_id(as_string(item.get("id")), number) == call_id:
+                return diff_hunks(as_string(as_object(change).get("unified_diff")))
+        return []
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for lines recognised as holding no entry, compaction or directory: most of what
+    the model saw, which stands there a second time, and counts of tokens. Without calls also for
+    commands and what they printed."""
+    at = line.find(b'"type":"', 0, HEAD_BYTES)
+    if at < 0:
+        return True
+    kind = line[at + 8 : line.find(b'"', at + 8)]
+    is_whole = line[-3:].rstrip()[-1:] == b"}"
+    if at == 1:  # of an old version
+        return not is_whole or kind == b"message" or (with_calls > 0 and kind.endswith(b"_call"))
+    if kind in (b"turn_context", b"compacted", b"session_meta"):
+        return kind != b"session_meta" or is_glued(line, _GLUED)
+    inner = line.find(b'"payload":{"type":"', at, HEAD_BYTES)
+    if inner < 0:
+        return kind in (b"event_msg", b"response_item") or is_glued(line, _GLUED)
+    end = line.find(b'"', inner + 19)
+    said = line[inner + 19 : end]
+    if end < 0 or not is_whole:  # torn: it is counted
+        return True
+    if kind == b"event_msg":
+        if said != b"item_completed":
+            return is_glued(line, _GLUED)
+        item = line.find(b'"item":{"type":"', inner, inner + 400)
+        is_said = line.startswith((b"UserMessage", b"AgentMessage"), item + 16)
+        is_work = not line.startswith((b"Reasoning", b"ContextCompaction"), item + 16)
+        return item < 0 or is_said or (with_calls > 0 and is_work) or is_glued(line, _GLUED)
+    if kind == b"response_item" and said == b"function_call_output":
+        return line.find(_ANSWERS, end, end + HEAD_BYTES) > 0 or is_glued(line, _GLUED)
+    if kind == b"response_item" and line.find(b'"ordinal":', 0, at) < 0:
+        if said == b"message":
+            return True
+        return (with_calls > 0 and said.endswith(b"_call")) or is_glued(line, _GLUED)
+    return is_glued(line, _GLUED)
+
+
+def _may_bring_results(line: bytes) -> bool:
+    at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES)
+    if at < 0:
+        return b'"type":"item_completed"' in line or b'_output"' in line
+    if line.startswith(b"item_completed", at + 19):
+        return b'"status":"' in line
+    if line.startswith(b"patch_apply_end", at + 19):
+        return b'"success":false' in line
+    return line.find(b'_call_output"', at, at + 60) > 0 and line.find(b'"ordinal":', 0, at) < 0
+
+
+class CodexRollout(records.Branch):
+    """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another
+    directory: each turn names its own, and stands before what was said in it."""
+
+    copies_keep_ids = False
+
+    def __init__(self, header: Record, line: Record) -> None:
+        source = header.get("source")
+        is_own_work = isinstance(source, dict) and ("subagent" in source or "internal" in source)
+        self.is_of_subagent = is_own_work or header.get("thread_source") in (
+            "subagent",
+            "memory_consolidation",
+        )
+        self.of_session = _parent_of(header) if self.is_of_subagent else ""
+        self.directory = as_string(header.get("cwd"))
+        self.session_id, self.forked_from = (
+            as_string(header.get("id")),
+            as_string(header.get("forked_from_id")),
+        )
+        # Before lines had ordinals, a fork began with a copy of what was said, written at once.
+        is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
+        self._began = epoch_seconds(line.get("timestamp"))
+        self.copied_until = self._began + 1.0 if is_copied and self._began is not None else None
+        self._without_turn: list[Entry] = []
+
+    def holds(self, line: bytes) -> bool:
+        is_rewritten = not line.startswith(CodexRecords.BEGINNINGS)
+        is_old = (
+            is_rewritten or line.startswith(b'{"type":"message"')
+        ) and b"<environment_context>" in line
+        if is_old or line.find(b'"turn_context"', 0, len(line) if is_rewritten else HEAD_BYTES) > 0:
+            for record in objects_in(line):
+                directory = _directory_of(record)
+                if directory:
+                    for entry in self._without_turn:
+                        entry.cwd = directory
+                    self._without_turn = []
+        return not self.is_of_subagent
+
+    def note(self, record: Record) -> None:
+        directory = _directory_of(record)
+        if directory:
+            self.directory = directory
+            self._without_turn = []
+
+    def complete(self, entry: Entry) -> None:
+        """Add the directory, unless a command named its own; if it was copied; a missing time."""
+        if entry.timestamp is None:
+            entry.timestamp = self._began
+        if not entry.cwd:
+            self._without_turn.append(entry)
+        super().complete(entry)
+
+
+def _of_item(
+    item: Record, payload: Record, record: Record, offset: int, wanted: int
+) -> list[Event]:
+    """Return the events in what a person saw: a message, or something that was done, with how it
+    ended."""
+    entry = (
+        entry_of_item(item, payload, record, offset)
+        if wanted & (records.MESSAGES | records.TURNS)
+        else None
+    )
+    found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
+    found += _turn_of(entry) if wanted & records.TURNS else []
+    return found + (results_of_item(item) if wanted & records.RESULTS else [])
+
+
+def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+    """Return the events in what the model saw. With an `ordinal`, messages and calls are read
+    elsewhere."""
+    kind, role = as_string(payload.get("type")), payload.get("role")
+    is_read = "ordinal" not in record
+    is_wanted = wanted & (records.MESSAGES | records.TURNS) and (
+        is_read or kind == "function_call_output"
+    )
+    entry = _entry(kind, payload, record, offset) if is_wanted else None
+    found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
+    found += _turn_of(entry) if wanted & records.TURNS else []
+    if wanted & records.RESULTS and is_read and kind.endswith("_call_output"):
+        output = payload.get("output")
+        text = output if isinstance(output, str) else joined_text(output)
+        found.append(
+            records.CallResult(
+                as_string(payload.get("call_id")), has_failed(text), text, has_run(text)
+            )
+        )
+    if payload is not record:  # old versions note nothing of hooks
+        if wanted & records.INJECTED and role == "developer":
+            found.append(records.Injected(tuple(texts_of(payload.get("content")))))
+        if wanted & records.LINKS and role in ("user", "assistant"):
+            found.append(records.ParentLink("", "", True))
+    return found
+
+
+def _turn_of(entry: Entry | None) -> list[Event]:
+    """Return the prompt or reply that an entry is: no reply ends its turn, another record does."""
+    if entry is None:
+        return []
+    return [
+        records.PromptId(entry.id)
+        if entry.role == "user"
+        else records.Reply(entry.id, entry.text, False)
+    ]
+
+
+def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | None:
+    """Return the entry in a message or a call as the model saw it. None for what Codex and hooks
+    put in."""
+    call_id = as_string(payload.get("call_id"))
+    if kind == "message":
+        role, content, message_id = (
+            as_string(payload.get("role")),
+            payload.get("content"),
+            as_string(payload.get("id")),
+        )
+        text = (
+            typed_text(content)
+            if role == "user"
+            else joined_text(content)
+            if role == "assistant"
+            else ""
+        )
+        command = own_command(content) if role == "user" and not text else ""
+        tools = (
+            tool_use("exec_command", {"command": command}, ARGUMENTS, "command", message_id)
+            if command
+            else ()
+        )
+        return new_entry(role, text, tools, record, offset, message_id) if text or tools else None
+    if kind == "function_call_output":
+        words = answered(payload.get("output"))
+        return new_entry("user", words, (), record, offset, f"{call_id}:answer") if words else None
+    uses = calls_in(payload)
+    if not uses:
+        return None
+    found = new_entry("assistant", "", uses, record, offset, call_id)
+    found.cwd = as_string(as_object(decoded(payload.get("arguments"))).get("workdir"))
+    return found
+
+
+def _usage(payload: Record, record: Record) -> list[ModelUsage]:
+    """Return the usage of the last answer, or of all answers up to now if an old version wrote only
+    their sum. Cached tokens are part of those read; a count may be repeated."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    info = payload.get("info")
+    if not isinstance(info, dict):
+        return []
+    sums = info.get("total_token_usage")
+    last, total = info.get("last_token_usage", sums), amount(sums, "total_tokens")
+    cached = amount(last, "cached_input_tokens")
+    return [
+        ModelUsage(
+            f"{record.get('timestamp')} {total}",
+            input=max(0, amount(last, "input_tokens") - cached),
+            output=amount(last, "output_tokens"),
+            cached=cached,
+            running_total=total,
+            is_sum="last_token_usage" not in info,
+        )
+    ]
+
+
+def item_began(lines: Iterable[bytes]) -> float | None:
+    """Return when the call was made whose item is in the first of `lines`; None for another record.
+    What a command in the background did may lie before the last call, and an item says that it
+    started after it did what it was to do."""
+    found = iter(lines)
+    payloads = [as_object(record.get("payload")) for record in objects_in(next(found, b""))]
+    items = [one for one in payloads if one.get("type") == "item_completed"]
+    if not items:
+        return None
+    started = items[0].get("started_at_ms")
+    times = [started / 1000] if isinstance(started, int) else []
+    for line in found:
+        at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES) + 19
+        said = line[at : line.find(b'"', at)] if at > 19 else b""
+        if said.endswith(b"_call"):
+            made = [epoch_seconds(record.get("timestamp")) for record in objects_in(line)]
+            times += [one for one in made if one is not None]
+        if said.endswith(b"_call") or said == b"task_started":
+            break
+    return min(times, default=None)
+
+
+def _parent_of(header: Record) -> str:
+    """Return the id of a sub-agent's session; in older versions perhaps another sub-agent's."""
+    root = as_string(header.get("session_id"))
+    if root and root != header.get("id"):
+        return root
+    spawned = as_object(
+        as_object(as_object(header.get("source")).get("subagent")).get("thread_spawn")
+    )
+    return as_string(header.get("parent_thread_id")) or as_string(spawned.get("parent_thread_id"))
+
+
+def _directory_of(record: Record) -> str:
+    """Return the directory of the turn that a record begins; '' for any other record."""
+    if record.get("type") == "message":
+        return told_directory(record.get("content"))
+    return (
+        as_string(as_object(record.get("payload")).get("cwd"))
+        if record.get("type") == "turn_context"
+        else ""
+    )

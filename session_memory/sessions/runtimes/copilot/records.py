@@ -1,0 +1,337 @@
+"""Decodes the events of sessions of Copilot CLI 1.0.64 to 1.0.102.
+
+Each is `{type, data, id, timestamp, parentId}`. The events of a sub-agent are in the same file,
+with an `agentId`. A resume and a compaction rewrite nothing, and there is no record of a session's
+name (see files.given_name)."""
+
+from __future__ import annotations
+
+from ....common.system.json import as_list, as_object, as_string, is_glued, objects_in, objects_of
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.edits import part_id, patch_uses, patched_files
+from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
+from .. import records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...transcripts.edits import Edit
+    from ...transcripts.usage import ModelUsage
+    from ..records import Event, Record
+
+_START = b'{"type":"'
+# A record behind another one on the same line, a whole one or one that was torn.
+_GLUED = (b'}{"type":"', b'{"type":"user.message"', b'{"type":"assistant.message"')
+# after these the session may be in another directory
+_MOVES = ("session.resume", "session.context_changed")
+_TELLS_DIRECTORY = tuple(_START + kind.encode() + b'"' for kind in ("session.start", *_MOVES))
+_SAID = (
+    b"user.message",
+    b"assistant.message",
+    b"session.compaction_complete",
+    b"tool.user_requested",
+)
+_KINDS = {
+    "edit": "edit",
+    "create": "edit",
+    "str_replace_editor": "edit",
+    "view": "read",
+    "bash": "command",
+    "powershell": "command",
+}
+_ARGUMENTS = ("path", "command", "pattern", "url", "query", "description", "prompt", "name")
+# How the text of a result with the user's words begins in a line.
+_WORDS = (
+    b'":"User selected: ',
+    b'":"User responded:',
+    b'":"Plan not approved. User feedback:',
+    b'":"The user rejected this tool call. User feedback:',
+)
+_REMINDER, _REMINDER_END = "<system_reminder>", "</system_reminder>"
+_CLOSED_BY_RESUME = "resumed"  # the model in the results of calls that a resume closed
+# how the source of a message begins that
+_PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")
+# nobody typed
+
+
+class CopilotRecords(records.Records):
+    """Decodes events, among which are those of sub-agents."""
+
+    BEGINNINGS = (_START,)
+
+    THINKING = b'"reasoningText":'
+
+    def recognises(self, line: bytes) -> bool:
+        return line.startswith(_START) and line.startswith(
+            b'","data":{', line.find(b'"', len(_START))
+        )
+
+    def open_transcript(self, first_line: bytes) -> CopilotSession:
+        header = next(iter(objects_in(first_line)), {})
+        return CopilotSession(header if header.get("type") == "session.start" else {})
+
+    def owns(self, record: Record) -> bool:
+        return "data" in record and "parentId" in record and isinstance(record.get("type"), str)
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & records.RESULTS and b'"tool.execution_complete"' in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (
+                wanted & records.INJECTED
+                and b'"user.message"' in line
+                and _REMINDER.encode() in line
+            )
+            or (wanted & records.LINKS and b'.message"' in line)
+            or (wanted & records.USAGE and b'"session.usage_record"' in line)
+            or wanted & records.TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, data = record.get("type"), record.get("data")
+        found: list[Event] = []
+        if not isinstance(data, dict):
+            return found
+        if kind == "session.usage_record":  # a sub-agent's as well
+            found += (
+                [_usage(data)]
+                if wanted & records.USAGE and isinstance(data.get("usage"), dict)
+                else []
+            )
+        elif kind == "session.compaction_complete":
+            if wanted & records.MESSAGES and data.get("success") is True:
+                words = as_string(data.get("customInstructions")).strip()
+                found.extend(
+                    [_new_entry("user", f"/compact {words}", (), record, offset)] if words else ()
+                )
+                found.append(records.Compaction())
+        elif bool(record.get("agentId") or data.get("parentToolCallId")) is not bool(
+            wanted & records.SUB_AGENTS
+        ):
+            return found
+        elif kind == "tool.execution_complete":
+            words = _words_of_result(data) if wanted & records.MESSAGES else ""
+            found.extend([_new_entry("user", words, (), record, offset)] if words else ())
+            found += _results(data) if wanted & records.RESULTS else []
+        elif kind in ("user.message", "assistant.message", "tool.user_requested"):
+            entry = (
+                _entry(kind, data, record, offset)
+                if wanted & (records.MESSAGES | records.TURNS)
+                else None
+            )
+            if entry is not None and wanted & records.MESSAGES:
+                found.append(entry)
+            if wanted & records.INJECTED and kind == "user.message":
+                # Of several hooks the last one that says something is heard: what the others said
+                # is not there.
+                given = as_string(data.get("transformedContent")).split(_REMINDER)[1:]
+                texts = [part.partition(_REMINDER_END)[0].strip("\n") for part in given]
+                found += [records.Injected(tuple(texts))] if texts else []
+            if kind != "tool.user_requested":
+                found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
+                found += records.turn_of(entry) if wanted & records.TURNS else []
+        return found
+
+    def thinking(self, record: Record) -> str:
+        return as_string(as_object(record.get("data")).get("reasoningText"))
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import argument_edits, patch_edits
+
+        for request in objects_of(as_object(record.get("data")).get("toolRequests")):
+            own_id, given = request.get("toolCallId"), _given(request)
+            if request.get("name") == "apply_patch":
+                patch = _patch_in(given)
+                for number in range(len(patched_files(patch))):
+                    if call_id == part_id(as_string(own_id), number):
+                        return patch_edits(patch, number)
+            elif own_id == call_id:
+                return argument_edits(given, "old_str", "new_str", "file_text")
+        return []
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for lines recognised as what hooks, tools and models were given and gave, most
+    of a transcript; without calls also for an answer that has no text."""
+    # perhaps torn: it is counted
+    if not line.startswith(_START) or line[-3:].rstrip()[-1:] != b"}":
+        return True
+    kind = line[len(_START) : line.find(b'"', len(_START))]
+    if kind in _SAID:
+        is_empty = kind == b"assistant.message" and b'"content":"",' in line
+        return with_calls > 0 or not is_empty or is_glued(line, *_GLUED)
+    if kind == b"tool.execution_complete" and any([mark in line for mark in _WORDS]):
+        return True
+    return kind.decode("ascii", "replace") in _MOVES or is_glued(line, *_GLUED)
+
+
+class CopilotSession(records.Branch):
+    """A session. A fork begins with all that was said before it: what is older than the session."""
+
+    def __init__(self, start: Record) -> None:
+        data = start.get("data")
+        self.copied_until = epoch_seconds(data.get("startTime")) if isinstance(data, dict) else None
+        self.session_id = as_string(as_object(data).get("sessionId"))
+        self.directory = _directory_of(start)
+        self._before_move: list[Entry] | None = None
+
+    def holds(self, line: bytes) -> bool:
+        if self._before_move is None:
+            self._before_move = []
+        is_rewritten = not line.startswith(_START)
+        if line.startswith(_TELLS_DIRECTORY) or (is_rewritten and b'"session.' in line):
+            for record in objects_in(line):
+                directory = _directory_of(record)
+                if record.get("type") == "session.start":
+                    # this is the first line: what is read from here on is read forward
+                    self._before_move = None
+                elif directory:
+                    for entry in self._before_move or ():
+                        entry.cwd = directory
+                    self._before_move = []
+        return True
+
+    def note(self, record: Record) -> None:
+        """Take the directory from a record that tells it to those behind it."""
+        self.directory = _directory_of(record) or self.directory
+
+    def complete(self, entry: Entry) -> None:
+        """Add the same. Read backward, the directory is that of the session's start until what
+        moved it is reached."""
+        super().complete(entry)
+        if self._before_move is not None:
+            self._before_move.append(entry)
+
+
+def _entry(kind: str, data: Record, record: Record, offset: int) -> Entry | None:
+    """Return the entry in a message of the user, without what hooks said, in one of the model with
+    the calls that it asks for, or in a command that the user had run. None for what nobody
+    typed."""
+    role, text = "user", ""
+    tools: tuple[ToolUse, ...] = ()
+    if kind == "user.message":
+        if data.get("isAutopilotContinuation") or as_string(data.get("source")).startswith(_PUT_IN):
+            return None
+        text = _typed(data)
+    elif kind == "assistant.message":
+        role = "assistant"
+        text, tools = as_string(data.get("content")).strip(), _uses(data.get("toolRequests"))
+    else:
+        tools = _uses([{**data, "name": data.get("toolName")}])
+    return _new_entry(role, text, tools, record, offset) if text or tools else None
+
+
+def _new_entry(
+    role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int
+) -> Entry:
+    return Entry(
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=as_string(record.get("id")),
+        offset=offset,
+    )
+
+
+def _words_of_result(data: Record) -> str:
+    """Return the user's words in a result: their answer to a question, or why they refused a call
+    or plan."""
+    text = _result_text(data)
+    if not text.startswith(("User ", "Plan not approved", "The user rejected")):
+        return ""
+    from .. import dialogs
+
+    return dialogs.words_in(text)
+
+
+def _result_text(data: Record) -> str:
+    text = as_object(data.get("error")).get("message")
+    return as_string(as_object(data.get("result")).get("content", "") if text is None else text)
+
+
+def _results(data: Record) -> list[records.CallResult]:
+    """Return the result of a call, for each changed file. The exit code tells if a command
+    failed."""
+    exit_code = as_object(data.get("shellExecution")).get("exitCode")
+    has_failed = data.get("success") is not True or exit_code not in (None, 0)
+    text = _result_text(data)
+    call_id, parts = as_string(data.get("toolCallId")), len(as_list(data.get("fileEdits")))
+    # A resume closes the calls that were running when the program was killed: they may have had
+    # their effect.
+    has_run = data.get("success") is True or data.get("model") == _CLOSED_BY_RESUME
+    return [
+        records.CallResult(part_id(call_id, number), has_failed, text, has_run)
+        for number in range(max(1, parts))
+    ]
+
+
+def _usage(data: Record) -> ModelUsage:
+    """Return what an answer took. What came from a cache is part of what was read. A record names
+    the session that it was first written in, and its place there."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    took = data["usage"]
+    account = as_object(took.get("accounting"))
+    cached, written = amount(took, "cacheReadTokens"), amount(took, "cacheWriteTokens")
+    return ModelUsage(
+        f"{account.get('sourceSessionId')} {account.get('sequence')} {account.get('usageId')}",
+        as_string(took.get("model")),
+        input=max(0, amount(took, "inputTokens") - cached - written),
+        output=amount(took, "outputTokens"),
+        cached=cached,
+        written=written,
+    )
+
+
+def _typed(data: Record) -> str:
+    """Return what the user typed, and `[image]` for each that was pasted."""
+    kinds = [as_string(one.get("mimeType")) for one in objects_of(data.get("attachments"))]
+    images = ["[image]" for kind in kinds if kind.startswith("image/")]
+    return "\n\n".join(
+        [part for part in [typed_by_person(as_string(data.get("content"))), *images] if part]
+    )
+
+
+def _uses(requests: object) -> tuple[ToolUse, ...]:
+    """Return the calls that an answer asks for; of a patch an edit for each file."""
+    uses: list[ToolUse] = []
+    for request in objects_of(requests):
+        name, call_id = (
+            as_string(request.get("name")) or "tool",
+            as_string(request.get("toolCallId")),
+        )
+        arguments = _given(request)
+        if name == "apply_patch":
+            uses += patch_uses(ToolUse(name, _patch_in(arguments), "edit", call_id))
+        elif (
+            name == "str_replace_editor"
+            and isinstance(arguments, dict)
+            and arguments.get("command") == "view"
+        ):
+            uses += tool_use(name, arguments, _ARGUMENTS, "read", call_id)
+        else:
+            uses += tool_use(name, arguments, _ARGUMENTS, _KINDS.get(name, "other"), call_id)
+    return tuple(uses)
+
+
+def _given(request: Record) -> object:
+    """Return the arguments of a call, which older versions have as JSON in a string."""
+    arguments = request.get("arguments")
+    if isinstance(arguments, str) and arguments.startswith("{"):
+        return next(iter(objects_in(arguments.encode())), arguments)
+    return arguments
+
+
+def _patch_in(arguments: object) -> str:
+    """Return the patch that a call was given, bare or as its only argument."""
+    return as_string(
+        next(iter(arguments.values()), "") if isinstance(arguments, dict) else arguments
+    )
+
+
+def _directory_of(record: Record) -> str:
+    data = record.get("data")
+    if not isinstance(data, dict) or record.get("type") not in ("session.start", *_MOVES):
+        return ""
+    context = data.get("context") if record.get("type") != "session.context_changed" else data
+    return as_string(context.get("cwd")) if isinstance(context, dict) else ""

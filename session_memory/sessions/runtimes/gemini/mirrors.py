@@ -1,0 +1,312 @@
+"""Brings the mirrors of Gemini's chats up to date: what was said in each, and is not there yet, is
+added to it.
+
+Gemini keeps a chat as a log, `chats/session-<minute>-<beginning of the id>.jsonl`, in older
+versions as one JSON document (`.json`) that it writes anew. It says nowhere in it in which
+directory that was, and deletes chats, also those that it has just resumed. A mirror has the
+messages alone, each once, behind a header that names the directory.
+
+A mark says how far each file of a chat was read, and which messages were added last: the model's
+come again with their calls."""
+
+from __future__ import annotations
+
+from ....common.system.files import (
+    Opened,
+    make_private_dir,
+    names_in,
+    os,
+    path_text,
+    read_at,
+    read_whole,
+)
+from ....common.system.json import as_string, decode, objects_in, objects_of
+from ....common.text.paths import is_name
+from ....common.text.secrets import redact
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.lines import id_checksum
+from ...transcripts.mirror import Exclusion, Mirror, mark_of
+from ...transcripts.mirrored_files import Source, refresh_mirrors
+from . import CHATS, RUNTIME
+from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    Record = dict[str, Any]
+    Mark = dict[str, Any]
+
+HEAD_BYTES = 256  # by which a file is known to be the one that was read before
+LAST_IDS = 40
+_HEADER_KEYS = ("sessionId", "projectHash", "startTime", "kind")
+# without what is shown on the screen
+_CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")
+
+
+def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
+    """Add what is new in the chats to the mirrors below `root`: in those that a prompt may be told
+    of, or in all. What cannot be read, or is done by another process just now, is left for the next
+    time."""
+
+    def add(source: Source, most_bytes: int) -> int:
+        return _add(source, root, exclusion, most_bytes)
+
+    refresh_mirrors(root, exclusion, everything, lambda: _sources(config_dir), add)
+
+
+def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
+    """Return the directories whose listings tell of chats, and the files of all of them."""
+    projects_dir = f"{config_dir}/tmp"
+    listed, sources = [projects_dir], []
+    for name in names_in(projects_dir):
+        chats = f"{projects_dir}/{name}/{CHATS}"
+        listed += [f"{projects_dir}/{name}", chats]
+        names = names_in(chats)
+        directory = project_root(config_dir, name) if names else ""
+        for file in names:
+            if file.endswith((".json", ".jsonl")):
+                sources.append(Source(f"{chats}/{file}", file, directory))
+            elif is_name(file):
+                listed.append(f"{chats}/{file}")
+                for inner in names_in(f"{chats}/{file}"):
+                    sources.append(Source(f"{chats}/{file}/{inner}", inner, directory, file))
+    return listed, sources
+
+
+def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
+    """Add to the mirror of a chat what is new in a file of it, unless that is more than
+    `most_bytes`. Returns how many were read, none of what is no chat. Raises OSError; ValueError
+    where it cannot be read, or not yet."""
+    with Opened(source.path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        head = read_at(descriptor, 0, 64 * 1024)
+        header = _header(head)
+        if not is_name(header.get("sessionId")):
+            return 0
+        folder = f"{root}/{RUNTIME.folder_name(source.directory)}"
+        if source.parent:
+            folder = f"{folder}/{source.parent}"
+        make_private_dir(folder)
+        path = f"{folder}/{header['sessionId']}.jsonl"
+        names = source.parent or header["sessionId"], mark_of(path).get("title", "")
+        repeats = exclusion.repeats(RUNTIME.records, source.directory, header["sessionId"])
+        with Mirror(path, exclusion.hides(source.directory, *names), repeats) as mirror:
+            file, checksum = source.key, id_checksum(repr(head[:HEAD_BYTES]))
+            mark = dict(mirror.mark)
+            at, known_head = mark.get("files", {}).get(file, (0, checksum))
+            is_log = b'"messages":' not in head.partition(b"\n")[0] and source.path.endswith(
+                ".jsonl"
+            )
+            if known_head != checksum or at > size or not is_log:
+                at = 0
+            if size - at > most_bytes:
+                raise ValueError("too much for now")
+            content = read_at(descriptor, at, size)
+            if is_log:
+                content = content[: content.rfind(b"\n") + 1]
+                records: Iterable[Record] = [
+                    one for line in content.split(b"\n") for one in objects_in(line)
+                ]
+            else:
+                records = objects_of(decode(content.decode("utf-8", "replace")).get("messages"))
+            if until := exclusion.forgotten(source.directory, names[0]):
+                records = [kept for one in records for kept in _said_since(until, one)]
+            addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
+            lines = addition.lines(records)
+            if not mirror.mark:
+                lines.insert(0, {**header, "cwd": source.directory})
+            mark["files"] = {**mark.get("files", {}), file: [at + len(content), checksum]}
+            if mark != mirror.mark:
+                mirror.append(lines, mark, source.stamp[2] // 1_000_000)
+            return len(content)
+
+
+def _said_since(until: float, record: Record) -> Iterator[Record]:
+    """Yield a record unless it is a message of then or before, without the title, which may be made
+    of these."""
+    if (
+        record.get("type") not in ("user", "gemini")
+        or (epoch_seconds(record.get("timestamp")) or 0.0) > until
+    ):
+        yield (
+            record
+            if summary_in(record) is None
+            else {**record, "$set": {**record["$set"], "summary": None}}
+        )
+
+
+def _mirrored(path: str) -> Iterator[Record]:
+    """Return the records in a mirror. Raises OSError."""
+    for line in read_whole(path).split(b"\n"):
+        yield from objects_in(line)
+
+
+def exported_lines(content: bytes) -> list[Record]:
+    """Return a chat as Gemini keeps it, a log or one JSON document, as the lines of a mirror; [] if
+    it is none."""
+    try:
+        document = decode(content.decode("utf-8", "replace"))
+        records = [document, *document["messages"]] if "messages" in document else [document]
+    except (ValueError, TypeError, RecursionError):
+        records = [one for line in content.split(b"\n") for one in objects_in(line)]
+    head = records[0] if records and isinstance(records[0], dict) else {}
+    if not is_name(head.get("sessionId")) or "projectHash" not in head:
+        return []
+    header = {key: as_string(head[key]) for key in _HEADER_KEYS if key in head}
+    return [header, *ChatAddition({}, (), is_again=False).lines(objects_of(records[1:]))]
+
+
+def _header(head: bytes) -> Record:
+    """Return what the beginning of a file says of its chat; no id if it is none."""
+    found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
+    for key in _HEADER_KEYS if "sessionId" not in found else ():
+        value = head.partition(b'"%b":' % key.encode())[2].partition(b'"')[2].partition(b'"')[0]
+        found = {**found, key: value.decode("utf-8", "replace")} if value else found
+    return {key: as_string(found[key]) for key in _HEADER_KEYS if key in found}
+
+
+class ChatAddition:
+    """The new part of the records of a chat, found by its `mark`, which is updated, and by the
+    records in its mirror: for a chat that is read `is_again` from its beginning, and for prompts to
+    which Gemini gave new ids."""
+
+    def __init__(self, mark: Mark, mirrored: Iterable[Record], *, is_again: bool) -> None:
+        self._mark = mark
+        self._ids = dict.fromkeys(mark.get("ids", ()))
+        self._calls = dict.fromkeys(mark.get("calls", ()))
+        # new ids of prompts, and those that they had
+        self._renamed: dict[str, str] = dict(mark.get("renamed", {}))
+        self._mirrored = list(mirrored) if is_again else mirrored
+        for record in self._mirrored if is_again else ():
+            self._ids[as_string(record.get("id"))] = None
+            self._calls.update(dict.fromkeys([call["id"] for call in _calls(record)]))
+        self._prompts: list[Record] = []  # of this addition
+        self._added: dict[str, Record] = {}
+
+    def lines(self, records: Iterable[Record]) -> list[Record]:
+        found: list[Record] = []
+        for record in records:
+            found += self._lines_of(record)
+        self._mark["ids"], self._mark["calls"] = (
+            list(self._ids)[-LAST_IDS:],
+            list(self._calls)[-LAST_IDS:],
+        )
+        if self._renamed:
+            self._mark["renamed"] = dict(list(self._renamed.items())[-LAST_IDS:])
+        return found
+
+    def _lines_of(self, record: Record) -> Iterator[Record]:
+        kind, record_id = record.get("type"), as_string(record.get("id"))
+        if isinstance(record.get("$rewindTo"), str):
+            yield {"$rewindTo": self._renamed.get(record["$rewindTo"], record["$rewindTo"])}
+        elif isinstance(record.get("$set"), dict):
+            yield from self._changes(record)
+        elif record_id and kind == "user" and typed(record) and record_id not in self._ids:
+            self._ids[record_id] = None
+            self._prompts.append(_prompt(record))
+            yield self._prompts[-1]
+        elif record_id and kind == "gemini":
+            yield from self._answer(record, record_id)
+
+    def _changes(self, record: Record) -> Iterator[Record]:
+        compressed, named = snapshot_id(record), summary_in(record)
+        if compressed and compressed not in self._ids:
+            self._ids[compressed] = None
+            self._note_renamed(record["$set"]["messages"])
+            yield {
+                "id": compressed,
+                "timestamp": as_string(record["$set"].get("lastUpdated")),
+                "type": COMPRESSED,
+            }
+        if named is not None and (named := redact(named)) != self._mark.get("title"):
+            self._mark["title"] = named
+            yield {"$set": {"summary": named}}
+
+    def _note_renamed(self, messages: list[Any]) -> None:
+        """Note prompts with new ids, those that were not compressed: by what was typed, last
+        first."""
+        self._mirrored = list(self._mirrored)
+        known = [*[one for one in self._mirrored if one.get("type") == "user"], *self._prompts]
+        for message in reversed(messages):
+            text = (
+                typed(message)
+                if isinstance(message, dict) and message.get("type") == "user"
+                else ""
+            )
+            while text and known:
+                prompt = known.pop()
+                if typed(prompt) in (text, redact(text)):
+                    if message.get("id") != prompt["id"]:
+                        self._renamed[as_string(message.get("id"))] = prompt["id"]
+                    break
+
+    def _answer(self, record: Record, record_id: str) -> Iterator[Record]:
+        calls = [call for call in _calls(record) if call["id"] not in self._calls]
+        self._calls.update(dict.fromkeys([call["id"] for call in calls]))
+        line: Record = {key: record[key] for key in ("id", "timestamp", "type") if key in record}
+        if record_id not in self._ids:
+            self._ids[record_id] = None
+            line.update(
+                {key: record[key] for key in ("model", "tokens") if key in record},
+                content=said(record),
+            )
+            self._added[record_id] = line
+            yield line
+        elif record_id not in self._added and calls:
+            yield {**line, "content": "", "toolCalls": calls}
+            return
+        if calls and record_id in self._added:
+            line = self._added[record_id]
+            line[WHOLE], line["toolCalls"] = True, [*line.get("toolCalls", ()), *calls]
+
+
+def _prompt(record: Record) -> Record:
+    """Return a message of the user as it was typed, with what hooks told, without files that Gemini
+    read for it."""
+    content = record.get("content")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [
+        as_string(part.get("text")).strip() if isinstance(part, dict) else "" for part in parts
+    ]
+    told = [part for part, text in zip(parts, texts) if text.startswith(CONTEXT)]
+    shown = (
+        record.get("displayContent")
+        or parts[: texts.index(REFERENCED) if REFERENCED in texts else None]
+    )
+    shown = shown if isinstance(shown, list) else [{"text": shown}]
+    kept: Record = {key: record[key] for key in ("id", "timestamp", "type") if key in record}
+    return {**kept, "content": shown + [part for part in told if part not in shown]}
+
+
+def _calls(record: Record) -> list[Record]:
+    """Return the calls of a message that have an id, without what is shown on the screen."""
+    calls = [call for call in objects_of(record.get("toolCalls")) if as_string(call.get("id"))]
+    return [{key: call[key] for key in _CALL_KEYS if key in call} for call in calls]
+
+
+def project_root(config_dir: str, name: str) -> str:
+    """Return the directory of the project whose chats lie in `tmp/<name>`: older versions called
+    that by its SHA-256. '' where nothing tells it."""
+    try:
+        root = read_whole(f"{config_dir}/tmp/{name}/.project_root").decode(
+            "utf-8", "surrogateescape"
+        )
+        return path_text(root.strip())
+    except OSError:
+        pass
+    from hashlib import sha256
+
+    try:
+        projects = decode(read_whole(f"{config_dir}/projects.json").decode("utf-8", "replace"))[
+            "projects"
+        ]
+        named = [path for path, one in projects.items() if one == name]
+        encoded = {path: path.encode("utf-8", "surrogateescape") for path in projects}
+        return next(
+            iter(named or [path for path in projects if sha256(encoded[path]).hexdigest() == name]),
+            "",
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""

@@ -1,0 +1,371 @@
+"""Decodes the lines of chats of Gemini CLI, and of their mirrors (see mirrors.py).
+
+A chat is a log of changes to a list of messages: a line is a message, `{"$set": ...}` or
+`{"$rewindTo": <id>}`. A message of the model comes first as it was said, and again with the calls
+that were made for it: then its calls alone count, unless a mirror has put both into one line. Lists
+of messages that are set as a whole hold nothing new."""
+
+from __future__ import annotations
+
+from ....common.system.json import as_list, as_object, as_string, is_glued, objects_in, objects_of
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
+from ...transcripts.mirror import is_mark
+from .. import records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...transcripts.edits import Edit
+    from ...transcripts.usage import ModelUsage
+    from ..records import Event, Record
+
+_TITLE_RANK = 1  # of what a model made of the first prompts
+COMPRESSED = "compressed"  # the type of a mirror's line where Gemini compressed the chat
+WHOLE = "whole"  # marks a mirror's line that has the text of a message beside its calls
+SNAPSHOT = "<state_snapshot>"  # begins the summary that takes the place of what was compressed
+REFERENCED = "--- Content from referenced files ---"  # begins what Gemini put behind a prompt
+CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"  # around what a hook told
+_WRAPPERS = (CONTEXT, "<session_context>", SNAPSHOT)  # how parts begin that nobody typed
+_DIRECTORIES = "- **Workspace Directories:**\n  - "
+_TELLS_DIRECTORY = b"- **Workspace Directories:**"
+_MESSAGE = b'{"id":'
+_GLUED = (b'}{"id":', b'{"$rewindTo":')  # a record behind another one on the same line
+_KINDS = {
+    "replace": "edit",
+    "edit": "edit",
+    "write_file": "edit",
+    "read_file": "read",
+    "read_many_files": "read",
+    "run_shell_command": "command",
+}
+_ARGUMENTS = (
+    "file_path",
+    "absolute_path",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "prompt",
+    "path",
+    "name",
+)
+_EXIT_CODE = "Exit Code: "
+_DIALOGS = ("ask_user", "exit_plan_mode")  # tools whose results have the user's words
+_DIALOGS_IN_LINE = tuple(f'"{name}"'.encode() for name in _DIALOGS)
+
+
+class GeminiRecords(records.Records):
+    """Decodes messages; cancelled ones stay in the log, and each message continues the one before
+    it."""
+
+    CALL_MARK = b'toolCalls"'
+    RESULT_KEY, NEXT_KEY = b'"result":', b'"args":'
+
+    TITLE_MARKS = (b'"summary"',)
+    BEGINNINGS = (
+        b'{"id":',
+        b'{"$set":',
+        b'{"$rewindTo":',
+        b'{"sessionId":',
+        b'{"type": "mirrored"',
+    )
+
+    THINKING = b'"thoughts":'
+
+    def recognises(self, line: bytes) -> bool:
+        return line.startswith(b'{"sessionId":') and b'"projectHash":' in line
+
+    def open_transcript(self, first_line: bytes) -> GeminiChat:
+        header = next(iter(objects_in(first_line)), {})
+        return GeminiChat(header if "sessionId" in header else {})
+
+    def owns(self, record: Record) -> bool:
+        return "sessionId" in record and "projectHash" in record
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & records.RESULTS and b'"toolCalls":' in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (
+                wanted & records.INJECTED
+                and CONTEXT.encode() in line
+                and b'"functionResponse"' not in line
+            )
+            or (wanted & records.LINKS and line.startswith(b'{"id":'))
+            or (wanted & records.USAGE and b'"tokens":' in line)
+            or wanted & records.TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind = record.get("type")
+        found: list[Event] = []
+        entry = (
+            _entry(record, offset)
+            if wanted & (records.MESSAGES | records.LINKS | records.TURNS)
+            else None
+        )
+        if entry is not None:
+            found += [entry] if wanted & records.MESSAGES else []
+            found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
+            found += records.turn_of(entry) if wanted & records.TURNS else []
+            found.extend(_answers(record, offset) if wanted & records.MESSAGES else ())
+        elif wanted & records.MESSAGES:
+            summary = summary_in(record)
+            if summary is not None:
+                found.append(records.Title(_TITLE_RANK, summary))
+            elif kind == COMPRESSED or snapshot_id(record):
+                found.append(records.Compaction())
+        if wanted & records.RESULTS:
+            found += _results(record)
+        if wanted & records.INJECTED and kind == "user":
+            found += _injected(record)
+        if wanted & records.USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
+            found.append(_usage(record))
+        return found
+
+    def thinking(self, record: Record) -> str:
+        thoughts = objects_of(record.get("thoughts"))
+        return "\n\n".join(
+            f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}"
+            for one in thoughts
+        )
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import argument_edits
+
+        for call in objects_of(record.get("toolCalls")):
+            if call.get("id") == call_id:
+                return argument_edits(call.get("args"), "old_string", "new_string", "content")
+        return []
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for notes on a whole chat and lists of what was said; without calls also for
+    those."""
+    if line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
+        return True
+    may_be_glued = is_glued(line, *_GLUED)
+    if line.startswith(b'{"$set":'):
+        is_torn = not line.rstrip().endswith(b"}}") and is_glued(line, _MESSAGE)
+        may_be_glued = may_be_glued or is_torn or b'"summary":' in line[:40]
+        return may_be_glued or SNAPSHOT.encode() in line or _TELLS_DIRECTORY in line
+    if is_mark(line) or line.startswith(b'{"sessionId":'):
+        return may_be_glued or is_glued(line, _MESSAGE)
+    has_words = any([name in line for name in _DIALOGS_IN_LINE])
+    is_whole = b'"toolCalls":' not in line or b'"whole":' in line
+    return with_calls > 0 or is_whole or has_words or line.count(b'"type":"') > 1
+
+
+class GeminiChat(records.Branch):
+    """A chat, from which its user may have taken back what was said from some message on."""
+
+    may_leave_out = True
+
+    def __init__(self, header: Record) -> None:
+        self.is_of_subagent = header.get("kind") == "subagent"
+        directories = header.get("directories")
+        first = directories[0] if isinstance(directories, list) and directories else ""
+        self.directory = as_string(header.get("cwd")) or as_string(first)
+        self._back_to = b""  # the id that is looked for where something was taken back
+        self._taken_back = b""  # that of the first message that was
+        self._without_directory: list[Entry] = []
+
+    def holds(self, line: bytes) -> bool:
+        """Tell whether what `line` says was not taken back. To be asked of every line, from the
+        last to the first."""
+        if not self.directory and line.startswith(b'{"$set":') and _TELLS_DIRECTORY in line:
+            for record in objects_in(line):
+                self.note(record)
+        if line.startswith(b'{"$rewindTo":'):
+            for record in objects_in(line):
+                self._back_to = self._back_to or as_string(record.get("$rewindTo")).encode()
+            return False
+        if self._back_to:
+            if _id_in(line) == self._back_to:
+                self._back_to, self._taken_back = b"", self._back_to
+            return False
+        return not self._taken_back or _id_in(line) != self._taken_back
+
+    def note(self, record: Record) -> None:
+        """Take the directory from what Gemini tells the model of it, where the header has none."""
+        for message in _messages(record) if not self.directory else ():
+            for text in _texts(message.get("content")):
+                _, found, after = text.partition(_DIRECTORIES)
+                if found:
+                    self.directory = after.partition("\n")[0]
+                    for entry in self._without_directory:
+                        entry.cwd = self.directory
+                    self._without_directory = []
+                    return
+
+    def complete(self, entry: Entry) -> None:
+        """Add the directory, which the chat itself tells in its first lines."""
+        super().complete(entry)
+        if not self.directory:
+            self._without_directory.append(entry)
+
+
+def _entry(record: Record, offset: int) -> Entry | None:
+    """Return the entry in a message of the user, without what hooks and Gemini put in, or in one of
+    the model."""
+    kind, record_id = record.get("type"), as_string(record.get("id"))
+    text = ""
+    tools: tuple[ToolUse, ...] = ()
+    if kind == "user":
+        text, tools = records.typed_or_run(typed(record))
+    elif kind == "gemini":
+        tools = _uses(record)
+        text = said(record) if not tools or record.get(WHOLE) else ""
+        if tools and not text:
+            record_id = f"{record_id}:{tools[0].call_id}"
+    if not text and not tools:
+        return None
+    return Entry(
+        "user" if kind == "user" else "assistant",
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=record_id,
+        offset=offset,
+    )
+
+
+def _injected(record: Record) -> list[Event]:
+    """Return what hooks told with a prompt."""
+    told = [
+        text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)
+    ]
+    texts = [
+        text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">") for text in told
+    ]
+    return [records.Injected(tuple(texts))] if texts else []
+
+
+def _answers(record: Record, offset: int) -> list[Entry]:
+    """Return the user's words in a message of the model: their answers to its questions, or why
+    they refused a plan."""
+    answers = []
+    for call in objects_of(record.get("toolCalls")):
+        if call.get("name") in _DIALOGS:
+            from .. import dialogs
+
+            words = dialogs.words_in("\n".join(_outputs(call)))
+            entry_id = f"{as_string(record.get('id'))}:{as_string(call.get('id'))}:answer"
+            at = epoch_seconds(record.get("timestamp"))
+            answers += (
+                [Entry("user", words, timestamp=at, id=entry_id, offset=offset)] if words else []
+            )
+    return answers
+
+
+def _results(record: Record) -> list[records.CallResult]:
+    """Return the results of calls, which stand beside them. The exit code tells if a command
+    failed."""
+    found = []
+    for call in objects_of(record.get("toolCalls")):
+        output = "\n".join(_outputs(call))
+        _, is_told, code = output.partition(_EXIT_CODE)
+        has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
+        has_run, time = call.get("status") == "success", epoch_seconds(call.get("timestamp"))
+        found.append(
+            records.CallResult(as_string(call.get("id")), has_failed, output, has_run, time)
+        )
+    return found
+
+
+def _usage(record: Record) -> ModelUsage:
+    """Return what an answer took. What came from a cache is part of what was read; thoughts were
+    written too."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    tokens = record["tokens"]
+    cached = amount(tokens, "cached")
+    return ModelUsage(
+        as_string(record.get("id")),
+        as_string(record.get("model")),
+        input=max(0, amount(tokens, "input") - cached),
+        output=amount(tokens, "output") + amount(tokens, "thoughts"),
+        cached=cached,
+    )
+
+
+def summary_in(record: Record) -> str | None:
+    """Return what a model called the chat, at a later start of Gemini; None for any other
+    record."""
+    name = as_object(record.get("$set")).get("summary")
+    return name.strip() if isinstance(name, str) else None
+
+
+def typed(record: Record) -> str:
+    """Return what the user typed, of a message of theirs; `[image]` for what was pasted. '' for
+    results of calls."""
+    content = record.get("displayContent") or record.get("content")
+    texts: list[str] = []
+    for part in content if isinstance(content, list) else [content]:
+        text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(part, dict) and ("inlineData" in part or "fileData" in part):
+            texts.append("[image]")
+        elif isinstance(text, str):
+            if text.strip() == REFERENCED:
+                break
+            texts.append(_without_context(text).strip())
+    return "\n\n".join([text for text in texts if text])
+
+
+def said(record: Record) -> str:
+    return "\n\n".join([text.strip() for text in _texts(record.get("content")) if text.strip()])
+
+
+def snapshot_id(record: Record) -> str:
+    """Return the id of the summary in a list of messages that takes the place of what was
+    compressed; '' for none."""
+    for message in _messages(record):
+        if any([text.startswith(SNAPSHOT) for text in _texts(message.get("content"))]):
+            return as_string(message.get("id"))
+    return ""
+
+
+def _messages(record: Record) -> list[Record]:
+    return objects_of(as_object(record.get("$set")).get("messages"))
+
+
+def _without_context(text: str) -> str:
+    """Return a part of a prompt without what is no one's words: all of it, or, where a hook told
+    something at the start of the session, what stands before the prompt."""
+    if text.startswith(CONTEXT) and _CONTEXT_END in text:
+        return text.partition(_CONTEXT_END)[2]
+    return "" if text.startswith(_WRAPPERS) else typed_by_person(text)
+
+
+def _uses(record: Record) -> tuple[ToolUse, ...]:
+    uses: list[ToolUse] = []
+    for call in objects_of(record.get("toolCalls")):
+        name = as_string(call.get("name")) or "tool"
+        uses += tool_use(
+            name, call.get("args"), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id"))
+        )
+    return tuple(uses)
+
+
+def _outputs(call: Record) -> list[str]:
+    """Return what a call gave, or why it failed."""
+    responses = [
+        as_object(part.get("functionResponse"))
+        for part in as_list(call.get("result"))
+        if as_object(part)
+    ]
+    given = [one["response"] for one in responses if isinstance(one.get("response"), dict)]
+    return [as_string(one.get("error", one.get("output"))) for one in given]
+
+
+def _texts(content: object) -> list[str]:
+    parts = content if isinstance(content, list) else [content]
+    found = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return [text for text in found if isinstance(text, str)]
+
+
+def _id_in(line: bytes) -> bytes:
+    """Return the id with which a line begins; empty for none."""
+    if line.startswith(GeminiRecords.BEGINNINGS):
+        return line[6:].partition(b'"')[2].partition(b'"')[0] if line.startswith(b'{"id":') else b""
+    return as_string(next(iter(objects_in(line)), {}).get("id")).encode()

@@ -1,0 +1,253 @@
+"""The base classes of what an install needs to know: where settings, hooks and skills lie, and what
+users type."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...common.system.json import as_object
+
+if TYPE_CHECKING:
+    from .base import Runtime
+
+_PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
+# sets up in a plugin's data directory what an install has in its environment
+_PLUGIN_ONLY = "/hooks/plugin_start.py"
+_PLUGIN_PATH = re.compile(rf'"?{re.escape(_PLUGIN_ROOT)}([^"\s]*)"?')
+_FAIL_OPEN = " || exit 0"
+# events of hooks.json that some runtimes do not answer
+_NOT_EVERYWHERE = ("SubagentStart", "PostToolUseFailure")
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One hook of a settings file: the event, the matcher (None for all), and the object that
+    stands in `hooks`."""
+
+    event: str
+    matcher: str | None
+    entry: dict[str, Any]
+
+    @property
+    def command(self) -> str:
+        """Return the shell command; '' for a hook that is no command."""
+        command = self.entry.get("command")
+        return command if isinstance(command, str) else ""
+
+
+class Install:
+    """The install into `runtime`. By default it puts nothing anywhere."""
+
+    # the folder in an agent's or a project's directory that holds the runtime's settings for it
+    HOME_FOLDER: str
+    # The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads
+    # none there
+    SETTINGS_FILE = ""
+    HAS_COMMENTS = False  # if the runtime reads comments in the JSON of its settings
+    HAS_LAST_COMMAS = False  # if it also reads a comma behind the last item of an array or object
+    HAS_BOM = False  # if it reads JSON behind a byte order mark, which editors on Windows put first
+    # the file beside SETTINGS_FILE that has one user's own settings of a project
+    LOCAL_SETTINGS_FILE = ""
+    # The command that starts it, by which an install finds it before it was ever used; '' if other
+    # programs have the same name
+    COMMAND = ""
+    # The folder beside the settings file that holds skills; '' if it also looks in the
+    # `.agents/skills` that several runtimes share, and needs none of its own
+    SKILLS_FOLDER = ""
+    # what its user has to do after an install, beside beginning sessions anew; '' for nothing
+    AFTER_INSTALL = ""
+    # the paths of an administrator's settings, by `sys.platform`
+    MANAGED_SETTINGS: Mapping[str, str] = {}
+    # The files in the runtime's directory that name MCP servers, which a person may have added ours
+    # to
+    MCP_FILES: tuple[str, ...] = ()
+    # the key in the first of MCP_FILES under which an install adds our server; '' if it adds none
+    MCP_KEY = ""
+    # The keys in STATUS_LINE_FILE that lead to the command for a status line; () if the runtime
+    # runs none
+    STATUS_LINE: tuple[str, ...] = ()
+    # The file in the runtime's directory, or in HOME_FOLDER, that names that command
+    STATUS_LINE_FILE = "settings.json"
+    # What stands beside that command. It shows ages: so it is run again each minute, if the runtime
+    # does that.
+    STATUS_LINE_ENTRY: Mapping[str, Any] = {"type": "command", "refreshInterval": 60}
+    # if our extension shows the status line by itself, so that no settings name a command for it
+    SHOWS_STATUS = False
+    SWITCH_FILE = ""  # the file beside SETTINGS_FILE that can switch hooks off in its place
+    # the files of a repository that can, if not those in HOME_FOLDER
+    PROJECT_SWITCH_FILES: tuple[str, ...] = ()
+    HOOKS_ARE_OFF = ""  # the key of settings that, if true, keeps every hook from running
+    # the key of an administrator's settings that, if true, keeps all other hooks from running
+    ONLY_MANAGED_HOOKS = ""
+    # what stands for a plugin's directory in the commands of hooks and skills; '' if nothing does
+    PLUGIN_ROOT = ""
+    # The end of the commands of hooks, so that a prompt goes on whatever becomes of them; '' if
+    # nothing is needed
+    FAIL_OPEN = ""
+    # The permission rule that lets a shell command run without asking, whatever follows it: a
+    # format with `command`; '' if the runtime asks nothing
+    COMMAND_RULE = ""
+    # the permission rule that lets all in a directory be read: a format with `directory`
+    READ_RULE = ""
+    # the permission rule that lets a tool of an MCP server be called: a format with `server` and
+    # `tool`
+    TOOL_RULE = ""
+    RENAME = "/rename {name}"  # what a user types to name the session: a format with `name`
+    CLEAR = "/clear"  # what a user types to begin a new session
+    # what a user types in a terminal to go on with an earlier session: a format with `id`
+    RESUME: str
+    # what a user types in a terminal to begin a session with a prompt: a format with `prompt`
+    START = ""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    def switched_off(self, values: Mapping[str, Any]) -> str:
+        """Return which of these settings keeps our hooks from running, as `disableAllHooks is
+        true`, or ''."""
+        return f"{self.HOOKS_ARE_OFF} is true" if values.get(self.HOOKS_ARE_OFF) is True else ""
+
+    def mcp_files(self, settings_dir: str) -> list[str]:
+        return [f"{settings_dir}/{name}" for name in self.MCP_FILES]
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        """Return the entry of our MCP server, which `command` starts."""
+        return {"command": command, "args": ["mcp"]}
+
+    def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
+        """Return the directories that the runtime keeps for the data of a plugin of this name."""
+        return []
+
+    def settings_dir(self, environ: Mapping[str, str]) -> str:
+        """Return the directory of a user's settings of the runtime, which an install goes into."""
+        return self.runtime.config_dir(environ)
+
+    def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
+        """Return the plugins of this name that are enabled in a directory of settings, each as its
+        user calls it."""
+        return []
+
+    def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
+        """Return the hooks that `declared` (hooks.json) lists, run by `python` from the directory
+        `app`."""
+        return []
+
+    def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
+        """Return the files of ours that the runtime is to find below its directory of settings,
+        such as an extension: the text of each, by its path there. The arguments are those of
+        `wanted_hooks`."""
+        return {}
+
+    def answers(self, event: str) -> bool:
+        """Tell whether an event of hooks.json is answered in the runtime."""
+        return event not in _NOT_EVERYWHERE or event in (
+            self.runtime.SUB_AGENT_EVENT,
+            self.runtime.FAILED_EVENT,
+        )
+
+    def untrusted_hooks(self, settings_dir: str) -> list[str]:
+        """Return the events whose hooks in SETTINGS_FILE the runtime does not run until its user
+        trusts them."""
+        return []
+
+    def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
+        """Return what the runtime keeps of hooks that SETTINGS_FILE, with the content `after`, has
+        no more, each with how to remove it."""
+        return []
+
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        """Return the event that a prompt hook reads from its stdin."""
+        return {
+            "session_id": session_id,
+            "transcript_path": transcript_path,
+            "cwd": cwd,
+            "hook_event_name": self.runtime.PROMPT_EVENT,
+            "prompt": prompt,
+        }
+
+    def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
+        """Return what the runtime adds to a hook's environment in a session that was started in
+        `start`."""
+        return {}
+
+
+class SettingsHooks(Install):
+    """A runtime whose settings file names hooks in Claude Code's form."""
+
+    SETTINGS_FILE = "settings.json"
+    FAIL_OPEN = _FAIL_OPEN
+
+    def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
+        adapted = [
+            self.adapted(hook)
+            for hook in hooks_declared(declared, python, app, self.runtime.PROGRAM)
+        ]
+        return [hook for hook in adapted if hook is not None]
+
+    def adapted(self, hook: Hook) -> Hook | None:
+        """Return a hook of Claude Code's as this runtime has it; None if it has none."""
+        return hook
+
+
+def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[Hook]:
+    """Return the hooks that `declared` lists (see Install.wanted_hooks). `argument` tells the
+    scripts the runtime; it is left out for `claude`. Python ends with 2 if it cannot open the
+    script, and here 2 means: drop the prompt. Any failure therefore becomes 0: a program directory
+    or an interpreter that is gone locks nobody out, nor is each prompt told of it. `session-memory
+    doctor` tells."""
+    hooks = []
+    behind = "" if argument == "claude" else f" {argument}"
+    for event, groups in json.loads(declared)["hooks"].items():
+        for group in groups:
+            for entry in group["hooks"]:
+                if _PLUGIN_ONLY in entry["command"]:
+                    continue
+                command = _PLUGIN_PATH.sub(
+                    lambda match: shlex.quote(app + match.group(1)) + behind, entry["command"]
+                )
+                command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
+                if "||" not in entry["command"]:
+                    command += _FAIL_OPEN
+                hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
+    return hooks
+
+
+def text_of(path: str) -> str:
+    """Return the text of a settings file; '' if there is none. A pipe, which a repository could
+    name so, is none."""
+    if not os.path.isfile(path):
+        return ""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def values_in(path: str, *, has_comments: bool = False) -> dict[str, Any]:
+    """Return the values of a settings file in JSON; {} if there is none, or if it cannot be read.
+    The JSON may have comments if the runtime reads them."""
+    text = text_of(path).removeprefix("\ufeff")
+    if has_comments:
+        from ...common.text.json_comments import without_comments
+
+        text = without_comments(text)
+    try:
+        return as_object(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def enabled_plugins(settings_file: str, plugin: str) -> list[str]:
+    """Return the plugins of this name, as `plugin@marketplace`, that a settings file in Claude
+    Code's form enables."""
+    enabled = as_object(values_in(settings_file).get("enabledPlugins"))
+    return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]

@@ -1,0 +1,84 @@
+"""OpenCode."""
+
+from __future__ import annotations
+
+from ....common.system.files import user_dir
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import called
+from ..mirrored import MirroredSessions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ...transcripts.entries import ToolUse
+    from ..base import Event
+
+DATABASE = "opencode.db"
+
+
+class OpenCode(MirroredSessions):
+    """OpenCode keeps all sessions in one database, whose rows it changes. So each session has a
+    mirror (see sessions/transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a
+    sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each
+    prompt."""
+
+    name = "opencode"
+    TITLE = "OpenCode"
+    USUAL_DIR = ".local/share/opencode"
+    CONFIG_VARIABLE = "XDG_DATA_HOME"
+    SOURCES = (f"/{DATABASE}",)
+    NO_DIRECTORY = ""
+    SESSIONS_FOLDER = "opencode-sessions"
+    PROGRAM = "opencode"
+    OWN_ID_VARIABLE = "OPENCODE_SESSION_ID"
+    AGENT_VARIABLE = "OPENCODE"
+    HAS_BACKUP = True
+    PROMPT_EVENT = "chat.message"
+    START_EVENT = "session.created"
+    TOOL_EVENT = "tool.execute.before"
+    TOOLS = {
+        "edit": ("edit", "filePath"),
+        "write": ("edit", "filePath"),
+        "apply_patch": ("edit", "patchText"),
+        "bash": ("command", "command"),
+    }
+
+    def config_dir(self, environ: Mapping[str, str]) -> str:
+        """Return `$XDG_DATA_HOME/opencode`, else `~/.local/share/opencode`."""
+        data_dir = environ.get(self.CONFIG_VARIABLE)
+        return (
+            f"{data_dir.rstrip('/')}/opencode"
+            if data_dir
+            else f"{user_dir(environ)}/{self.USUAL_DIR}"
+        )
+
+    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
+        return self.config_dir(environ)
+
+    def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
+        return event.get("runtime") == "opencode"
+
+    def is_from_a_person(self, prompt: str) -> bool:
+        """Tell whether something was typed. What goes to a sub-agent the plugin file leaves out."""
+        return bool(prompt)
+
+    def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
+        found = called(event, self.TOOLS)
+        return patch_uses(found[0]) if found and found[0].name == "apply_patch" else found
+
+    def sub_agent(self, event: Event) -> str:
+        return ""  # its calls are not asked about
+
+    def context_output(self, text: str, event: str = "") -> dict[str, Any]:
+        """Return what the plugin file puts behind the prompt, or behind what a tool printed."""
+        return {"text": text}
+
+    def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
+        from .rows import exported_lines
+
+        return exported_lines(content)
+
+
+RUNTIME = OpenCode()

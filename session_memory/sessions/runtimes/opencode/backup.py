@@ -1,0 +1,207 @@
+"""The sessions in OpenCode's database, kept as its own export has them, and put back by its own
+import.
+
+Measured with 1.18.33: an export holds the rows of the tables `session`, `message` and `part`. An
+import takes a session to the directory that it is run in, and adds to one that is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ....common.errors import SessionMemoryError
+from ....common.system.files import is_directory, is_file
+from ...settings.homes import ENV_GUARD
+from ..backup import Backup, FilesOfSession, SessionFile
+from . import DATABASE
+from .database import DatabaseReader, Error
+
+TIMEOUT_SECONDS = 300
+_PARENT_KEY = b'"parentID":"'
+_TOKENS = ("input", "output", "reasoning")
+_SUMMARY = ("additions", "deletions", "files")
+_OF_INFO = {  # the names of an export by those of columns, of which some hold JSON
+    "id": "id",
+    "slug": "slug",
+    "project_id": "projectID",
+    "workspace_id": "workspaceID",
+    "parent_id": "parentID",
+    "directory": "directory",
+    "path": "path",
+    "title": "title",
+    "agent": "agent",
+    "model": "model",
+    "version": "version",
+    "cost": "cost",
+    "permission": "permission",
+    "revert": "revert",
+    "metadata": "metadata",
+}
+_JSON = ("model", "permission", "revert", "metadata")
+
+
+class NotImportedError(SessionMemoryError):
+    """OpenCode did not take a session back."""
+
+
+class ExportedSession(SessionFile):
+    """A session as lines of JSON: what an export says of it, and then each message with its
+    parts."""
+
+    def __init__(self, database: str, session_id: str, stamp: list[int]) -> None:
+        self.path = f"{DATABASE}/{session_id}.jsonl"
+        self.source = database
+        self.stamp = stamp
+        self._session_id = session_id
+
+    def open(self, confined_to: str = "") -> int:
+        try:
+            with DatabaseReader(self.source) as reader, tempfile.TemporaryFile() as file:
+                reader.begin()
+                for line in _lines(reader, self._session_id):
+                    file.write(
+                        json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode(
+                            "utf-8", "replace"
+                        )
+                    )
+                    file.write(b"\n")
+                reader.end()
+                file.flush()
+                return os.dup(file.fileno())
+        except Error as error:
+            raise OSError(f"{self.source}: {error}") from error
+
+
+class OpenCodeBackup(Backup):
+    """A session is the rows that have its id; a sub-agent's is one of its own, which names its
+    parent."""
+
+    REWRITES = IS_PUT_BACK = HAS_SUB_AGENT_SESSIONS = True
+
+    def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
+        database = f"{config_dir}/{DATABASE}"
+        if not is_file(database):
+            return
+        try:
+            with DatabaseReader(database) as reader:
+                stamps = reader.session_stamps()
+        except Error as error:
+            raise OSError(f"{database}: {error}") from error
+        for session_id, stamp in stamps:
+            yield FilesOfSession(session_id, [ExportedSession(database, session_id, stamp)])
+
+    def parent_in(self, head: bytes) -> str:
+        return (
+            head.partition(b"\n")[0]
+            .partition(_PARENT_KEY)[2]
+            .partition(b'"')[0]
+            .decode("utf-8", "replace")
+        )
+
+    def put_back(
+        self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]
+    ) -> None:
+        program = shutil.which(
+            self.runtime.install.COMMAND or self.runtime.PROGRAM, path=environ.get("PATH")
+        )
+        if program is None:
+            raise NotImportedError(
+                "opencode is not installed here, and only it can take its session back"
+            )
+        if not is_directory(cwd):
+            raise NotImportedError(
+                f"{cwd}: the session's directory is gone", "make it, and restore the session again"
+            )
+        if _has(config_dir, session_id):
+            raise NotImportedError(
+                "OpenCode has that session", self.resume_command(session_id, cwd)
+            )
+        info, *messages = [json.loads(line) for line in content.splitlines()]
+        environment = {
+            **environ,
+            ENV_GUARD: "1",
+            self.runtime.CONFIG_VARIABLE: os.path.dirname(config_dir),
+        }
+        with tempfile.TemporaryDirectory() as folder:  # for this user alone
+            path = f"{folder}/{session_id}.json"
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"info": info, "messages": messages}, file)
+            try:
+                done = subprocess.run(
+                    [program, "import", path],
+                    cwd=cwd,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    check=False,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    timeout=TIMEOUT_SECONDS,
+                )
+            except subprocess.TimeoutExpired as error:
+                raise NotImportedError(
+                    f"opencode import did not end within {TIMEOUT_SECONDS} s"
+                ) from error
+        if not _has(config_dir, session_id):
+            said = done.stdout.decode("utf-8", "replace").strip().splitlines()[-1:] or [
+                "it said nothing"
+            ]
+            raise NotImportedError(f"opencode import did not take it: {said[0]}")
+
+
+def _has(config_dir: str, session_id: str) -> bool:
+    database = f"{config_dir}/{DATABASE}"
+    if not is_file(database):
+        return False
+    try:
+        with DatabaseReader(database) as reader:
+            return reader.session(session_id) is not None
+    except Error as error:
+        raise NotImportedError(f"{database}: {error}") from error
+
+
+def _lines(reader: DatabaseReader, session_id: str) -> Iterator[dict[str, Any]]:
+    for row in reader.rows("session", "id", session_id):
+        yield _info(row)
+    for row in reader.rows("message", "session_id", session_id):
+        info = {**json.loads(row["data"]), "id": row["id"], "sessionID": session_id}
+        parts = [
+            {
+                **json.loads(part["data"]),
+                "id": part["id"],
+                "sessionID": session_id,
+                "messageID": row["id"],
+            }
+            for part in reader.rows("part", "message_id", row["id"])
+        ]
+        yield {"info": info, "parts": parts}
+
+
+def _info(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an export says of the session in a row of any version."""
+    info = {
+        name: json.loads(row[column]) if column in _JSON else row[column]
+        for column, name in _OF_INFO.items()
+        if row.get(column) is not None
+    }
+    if row.get("summary_files") is not None:
+        info["summary"] = {name: row.get(f"summary_{name}") or 0 for name in _SUMMARY}
+        if row.get("summary_diffs"):
+            info["summary"]["diffs"] = json.loads(row["summary_diffs"])
+    if "tokens_input" in row:
+        cache = {name: row.get(f"tokens_cache_{name}") or 0 for name in ("read", "write")}
+        info["tokens"] = {
+            **{name: row.get(f"tokens_{name}") or 0 for name in _TOKENS},
+            "cache": cache,
+        }
+    if row.get("share_url"):
+        info["share"] = {"url": row["share_url"]}
+    times = {
+        name: row.get(f"time_{name}") for name in ("created", "updated", "compacting", "archived")
+    }
+    info["time"] = {name: time for name, time in times.items() if time is not None}
+    return info

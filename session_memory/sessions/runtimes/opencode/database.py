@@ -1,0 +1,231 @@
+"""OpenCode's database, read while OpenCode writes to it. Nothing is written, made or locked for
+longer than a read.
+
+Every statement goes by an index or by row ids, whatever the size of the database: only the list of
+all sessions, which no prompt asks for twice, reads a table."""
+
+from __future__ import annotations
+
+from ....common.system.files import irregular, is_file, path_stamp
+from ....common.system.json import as_string
+from ....common.system.quick_sqlite import Error, connect
+from .rows import MessageRow, SessionRow, milliseconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from sqlite3 import Connection
+    from typing import Any
+
+__all__ = ["DatabaseReader", "Error"]
+
+_SESSION = (
+    "SELECT id, parent_id, project_id, directory, title, time_created, time_updated, "
+    "revert FROM session"
+)
+_LAST_ASSISTANT = """
+    SELECT id FROM message WHERE session_id = ? AND data LIKE '%"role":"assistant"%'
+    ORDER BY time_created DESC, id DESC LIMIT 1
+"""
+# The oldest session with a message of then is the one that it was written in: all others have it
+# from there. The `+` keeps SQLite from looking for each time in each session.
+_ORIGINALS = """
+    SELECT message.time_created, message.data LIKE '%"role":"assistant"%', message.id
+    FROM session CROSS JOIN message ON message.session_id = session.id
+    WHERE session.project_id = ?1 AND session.time_created < ?2 AND message.time_created >= ?3
+        AND message.time_created < ?2 AND +message.time_created IN
+            (SELECT time_created FROM message WHERE session_id = ?4 AND time_created >= ?3 AND time_created < ?2)
+    ORDER BY session.time_created DESC, message.id DESC
+"""
+
+
+class DatabaseReader:
+    """A connection to the database at `path`, to be used in a `with` block. Raises sqlite3.Error
+    wherever it cannot be read at the moment. Without a write-ahead log nobody writes to it, and it
+    is read as it lies there: SQLite would make a log. Where one turns up meanwhile, what was read
+    may not hold (`is_same`)."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._is_still = not is_file(path + "-wal")
+        self._stamp = path_stamp(path)
+
+    def __enter__(self) -> DatabaseReader:
+        if irregular(self._path):  # SQLite would wait for ever for a FIFO's writer
+            raise Error(f"not a regular file: {irregular(self._path)}")
+        name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        mode = "mode=ro&immutable=1" if self._is_still else "mode=ro"
+        self._connection: Connection = connect(
+            f"file:{name}?{mode}", uri=True, timeout=0, isolation_level=None
+        )
+        self._connection.text_factory = lambda content: content.decode("utf-8", "replace")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def begin(self) -> None:
+        """Read from one snapshot of the database until `end`."""
+        self._connection.execute("BEGIN")
+
+    def end(self) -> None:
+        """Let OpenCode shorten its log again."""
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+
+    @property
+    def is_same(self) -> bool:
+        """Tell whether what was read holds."""
+        return not self._is_still or (
+            not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp
+        )
+
+    def rows(self, table: str, column: str, value: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table with this value, in any version; by time, if they have times,
+        and id."""
+        order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
+        found = self._connection.execute(
+            f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,)
+        )
+        names = [one[0] for one in found.description]
+        for row in found:
+            yield dict(zip(names, row))
+
+    def session_stamps(self) -> list[tuple[str, list[int]]]:
+        """Return the ids of all sessions, each with numbers that change when something is said in
+        it."""
+        rows = self._connection.execute(
+            "SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id),"
+            " (SELECT max(time_updated) FROM message WHERE session_id = session.id) FROM session"
+        )
+        return [
+            (
+                id,
+                [
+                    count,
+                    milliseconds(changed),
+                    max(milliseconds(updated), milliseconds(changed)) * 1_000_000,
+                ],
+            )
+            for id, updated, count, changed in rows
+            if isinstance(id, str)
+        ]
+
+    def last_row(self) -> list[Any]:
+        """Return the row and the id of the message that was added last."""
+        found = self._connection.execute(
+            "SELECT rowid, id FROM message ORDER BY rowid DESC LIMIT 1"
+        ).fetchone()
+        return [found[0], as_string(found[1])] if found else [0, ""]
+
+    def message_at(self, row: int) -> str:
+        """Return the id of the message in a row; '' where there is none."""
+        found = self._connection.execute(
+            "SELECT id FROM message WHERE rowid = ?", (row,)
+        ).fetchone()
+        return as_string(found[0]) if found else ""
+
+    def sessions_behind(self, row: int) -> list[str]:
+        """Return the ids of the sessions with messages behind a row."""
+        return self._strings("SELECT session_id FROM message WHERE rowid > ?", row)
+
+    def sessions_since(self, updated: int) -> list[SessionRow]:
+        """Return the sessions that changed since then, in milliseconds since the epoch; the latest
+        first."""
+        rows = self._connection.execute(
+            f"{_SESSION} WHERE time_updated >= ? ORDER BY time_updated DESC", (updated,)
+        )
+        return [SessionRow(row) for row in rows]
+
+    def session(self, session_id: str) -> SessionRow | None:
+        """Return a session; None where it was deleted."""
+        row = self._connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchone()
+        return SessionRow(row) if row else None
+
+    def parents(self, session: SessionRow) -> SessionRow:
+        """Return the session whose sub-agent it is, or whose sub-agent's; the same where it is
+        none."""
+        seen = {session.id}
+        while session.parent and session.parent not in seen:
+            seen.add(session.parent)
+            above = self.session(session.parent)
+            if above is None:
+                break
+            session = above
+        return session
+
+    def count_behind(self, session_id: str, created: int) -> int:
+        """Return how many messages of a session are as young as this, in milliseconds since the
+        epoch, or younger."""
+        statement = "SELECT count(*) FROM message WHERE session_id = ? AND time_created >= ?"
+        return int(self._connection.execute(statement, (session_id, created)).fetchone()[0])
+
+    def message_ids(self, session_id: str) -> list[str]:
+        return self._strings("SELECT id FROM message WHERE session_id = ?", session_id)
+
+    def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
+        """Return the messages of a session that are as young as this or younger, in order."""
+        last = self._connection.execute(_LAST_ASSISTANT, (session.id,)).fetchone()
+        rows = self._connection.execute(
+            "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
+            " ORDER BY time_created, id",
+            (session.id, created),
+        )
+        for row in rows:
+            if isinstance(row[0], str):
+                yield MessageRow(row, session, as_string(last[0]) if last else "")
+
+    def unread(self) -> dict[str, Any]:
+        """Return what is not read, by name: sessions that OpenCode keeps in the tables of a later
+        version alone."""
+        every = self._strings("SELECT name FROM sqlite_master WHERE type = 'table'")
+        found: set[str] = set()
+        for table, column, known in (
+            ("session_message", "session_id", "message"),
+            ("session_v2", "id", "session"),
+        ):
+            if table in every:
+                found.update(
+                    self._strings(
+                        f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {column} "
+                        f"FROM {known})"
+                    )
+                )
+        are = "session is" if len(found) == 1 else "sessions are"
+        why = (
+            f"{len(found)} {are} in tables of a newer OpenCode, which this version does not "
+            f"read: update it"
+        )
+        return {"opencode.db": [[], why]} if found else {}
+
+    def created(self, message_id: str) -> int | None:
+        """Return when a message was made; None where it is gone."""
+        row = self._connection.execute(
+            "SELECT time_created FROM message WHERE id = ?", (message_id,)
+        ).fetchone()
+        return milliseconds(row[0]) if row else None
+
+    def parts(self, message_id: str) -> list[tuple[str, str]]:
+        statement = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+        rows = self._connection.execute(statement, (message_id,))
+        return [(part_id, data) for part_id, data in rows if isinstance(part_id, str)]
+
+    def part_ids(self, message_id: str) -> list[str]:
+        return self._strings("SELECT id FROM part WHERE message_id = ? ORDER BY id", message_id)
+
+    def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:
+        """Return the ids of the messages that those in a fork are copies of which are as young as
+        this or younger, by their times and roles; without those that are gone."""
+        rows = self._connection.execute(
+            _ORIGINALS, (session.project, session.created, created, session.id)
+        )
+        return {
+            (at, "assistant" if is_answer else "user"): message_id
+            for at, is_answer, message_id in rows
+        }
+
+    def _strings(self, statement: str, *values: object) -> list[str]:
+        """Return the different texts in the one column of a statement, which may hold values of any
+        type."""
+        rows = self._connection.execute(statement, values)
+        return list(dict.fromkeys([value for (value,) in rows if isinstance(value, str)]))

@@ -1,0 +1,46 @@
+"""The install into OpenCode: its plugin files and skills, and the commands that its user types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ....common.system.files import user_dir
+from ..install import Install
+
+
+class OpenCodeInstall(Install):
+    """Our hooks come as a plugin file."""
+
+    HOME_FOLDER = ".opencode"
+    MCP_FILES, MCP_KEY = ("opencode.json", "opencode.jsonc"), "mcp"
+    HAS_COMMENTS = True
+    HAS_LAST_COMMAS = True
+    HAS_BOM = True
+    COMMAND = "opencode"
+    CLEAR, RESUME = "/new", "opencode --session {id}"
+    START = "opencode --prompt {prompt}"
+
+    def settings_dir(self, environ: Mapping[str, str]) -> str:
+        """Return `$XDG_CONFIG_HOME/opencode`, else `~/.config/opencode`."""
+        return f"{environ.get('XDG_CONFIG_HOME') or user_dir(environ) + '/.config'}/opencode"
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        return {"type": "local", "command": [command, "mcp"], "enabled": True}
+
+    def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
+        """Return a plugin file that loads the program's own, and names it the interpreter to run
+        its entries with."""
+        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
+        plugin = (
+            f"export {{ SessionMemory }} from {json.dumps(f'{app}/hooks/opencode/index.js')};\n"
+        )
+        return {"plugin/session-memory.js": interpreter + plugin}
+
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        event = super().prompt_event(session_id, transcript_path, cwd, prompt)
+        del event["transcript_path"]
+        return {**event, "runtime": "opencode"}

@@ -1,0 +1,315 @@
+"""Brings the mirrors of OpenCode's sessions up to date: what of each is final, and not there yet,
+is added to it.
+
+A message or a part of it is final once it has ended; until then OpenCode changes its row. A mark
+says up to which message a session was read, which of them go on, and what was taken back. What a
+user undoes is taken back by a line, and what they do again is added again. Messages that are gone,
+as an undone one is with the next prompt, are taken back too."""
+
+from __future__ import annotations
+
+from time import time_ns
+
+from ....common.system.files import Opened, is_file, names_in, os, path_stamp, status_at
+from ....common.text.paths import is_name
+from ....common.text.secrets import redact
+from ...transcripts.lines import lines_forward, settled_stamp
+from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
+from . import DATABASE, RUNTIME
+from .database import DatabaseReader, Error
+from .records import ids_in, is_taken_back, is_unnamed
+from .rows import decoded, is_final, is_kept, session_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .rows import MessageRow, SessionRow
+
+    # the ids of a message and of a part, from which on something is taken back
+    Place = tuple[str, str]
+
+# of one session, that a prompt has added to its mirror: a longer one waits for upkeep
+PROMPT_MESSAGES = 300
+PROMPT_BYTES = 1024 * 1024  # after which a prompt begins no further session
+# after which a session is not expected to go on, nor told of at first
+RECENT_MILLISECONDS = 24 * 3600 * 1000
+_NOWHERE: Place = ("", "")
+
+
+def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
+    """Add what is new to the mirrors below `root`: in the sessions of the database that a prompt
+    may be told of, or in all. What cannot be read, or is done by another process just now, is left
+    for the next time."""
+    database = f"{config_dir}/{DATABASE}"
+    watched = [[path, path_stamp(path)] for path in (database, f"{database}-wal")]
+
+    def work() -> None:
+        with DatabaseReader(database) as opened:
+            _Refresh(opened, root, exclusion, everything).run(watched)
+
+    before = read_state(root)
+    is_whole = before.get("is_whole") and before.get("rules") == exclusion.stamps
+    if not is_file(database):
+        keep_state(root, {**before, "watched": watched})
+    elif before.get("watched") != watched or (everything and not is_whole):
+        update_mirrors(root, work, Error)
+
+
+class _Refresh:
+    """An update of the mirrors."""
+
+    def __init__(
+        self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool
+    ) -> None:
+        self._database = database
+        self._root = root
+        self._exclusion = exclusion
+        self._have_rules_changed = False
+        self._everything = everything
+        self._now = time_ns() // 1_000_000
+        self._bytes = 0
+        self._going_on: list[str] = []  # sessions that are not final, or left for later
+        self._is_whole = True
+
+    def run(self, watched: list[list[Any]]) -> None:
+        """Add to each mirror, and keep what was seen of the database, so that the next time begins
+        there. `watched` are its files with the stamps that they had before."""
+        before = read_state(self._root)
+        self._have_rules_changed = (
+            self._everything and before.get("rules") != self._exclusion.stamps
+        )
+        last = self._database.last_row()
+        self._add(self._changed(before))
+        if self._everything:
+            self._remove_deleted()
+        is_settled = all(settled_stamp(path) == stamp for path, stamp in watched)
+        is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
+        keep_state(
+            self._root,
+            {
+                "watched": watched if is_settled and self._is_whole else [],
+                "row": last,
+                "going_on": self._going_on,
+                "is_whole": is_whole,
+                "rules": self._exclusion.stamps if self._everything else before.get("rules"),
+                "unread": self._database.unread() if self._everything else before.get("unread", {}),
+            },
+        )
+
+    def _add(self, session_ids: list[str]) -> None:
+        for session_id in session_ids:
+            if not self._everything and self._bytes > PROMPT_BYTES:
+                self._leave(session_id)
+                continue
+            try:
+                self._database.begin()
+                self._add_session(session_id)
+                self._database.end()
+            except Exception:  # whatever is odd in one session costs that one alone, for now
+                self._database.end()
+                self._leave(session_id)
+
+    def _changed(self, before: dict[str, Any]) -> list[str]:
+        """Return the sessions with something new: by their messages, which are rows behind those
+        seen before; where that does not tell, as where rows were deleted, by the times of all."""
+        database = self._database
+        row, message_id = before.get("row") or (0, "")
+        is_same = bool(row) and database.message_at(row) == message_id
+        changed = database.sessions_behind(row) if is_same else []
+        if self._everything or not is_same:
+            since = 0 if self._everything else self._now - RECENT_MILLISECONDS
+            changed += [
+                session.id
+                for session in database.sessions_since(since)
+                if not self._is_known(session)
+            ]
+        return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
+
+    def _remove_deleted(self) -> None:
+        """Remove the mirrors of sessions deleted in OpenCode; none if its database was lost."""
+        known = {f"{session.id}.jsonl" for session in self._database.sessions_since(0)}
+        folders = [f"{self._root}/{name}" for name in names_in(self._root) if known]
+        for folder in folders:
+            for name in names_in(folder):
+                path = f"{folder}/{name}"
+                if not name.endswith(".jsonl"):
+                    folders.append(path)
+                elif name not in known and self._database.is_same:
+                    os.unlink(path)
+
+    def _is_known(self, session: SessionRow) -> bool:
+        """Check that the mirror of a session is from when that was changed last, and from the same
+        rules."""
+        if self._have_rules_changed:
+            return False
+        status = status_at(self._path(session))
+        return status is not None and status.st_mtime_ns == session.updated * 1_000_000
+
+    def _path(self, session: SessionRow) -> str:
+        """Return where the mirror of a session lies: that of a sub-agent in a folder beside the
+        session's."""
+        above = self._database.parents(session)
+        folder = f"{self._root}/{RUNTIME.folder_name(above.directory)}"
+        return (
+            f"{folder}/{session.id}.jsonl"
+            if above is session
+            else f"{folder}/{above.id}/{session.id}.jsonl"
+        )
+
+    def _leave(self, session_id: str) -> None:
+        self._going_on.append(session_id)
+        self._is_whole = False
+
+    def _add_session(self, session_id: str) -> None:
+        """Add to the mirror of a session what is final in it. Raises sqlite3.Error, OSError."""
+        session = self._database.session(session_id)
+        if session is None or not is_name(session.id):
+            return
+        path = self._path(session)
+        above = self._database.parents(session)
+        is_excluded = self._exclusion.hides(
+            above.directory, above.id, above.title, session.id, session.title
+        )
+        repeats = self._exclusion.repeats(RUNTIME.records, above.directory, session.id)
+        with Mirror(path, is_excluded, repeats) as mirror:
+            if not self._everything:
+                created = (mirror.mark.get("after") or [0])[0]
+                if self._database.count_behind(session.id, created) > PROMPT_MESSAGES:
+                    self._leave(session.id)
+                    return
+            forgotten = self._exclusion.forgotten(above.directory, above.id, session.id)
+            addition = Addition(self._database, session, mirror.mark, path, forgotten)
+            if addition.lines or addition.mark != mirror.mark:
+                if not self._database.is_same:
+                    raise Error("the database is being written to")
+                self._bytes += mirror.append(addition.lines, addition.mark, session.updated)
+            if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
+                self._going_on.append(session.id)
+
+
+class Addition:
+    """The `lines` to add to the mirror of a session, which has this `mark`, and the `mark` behind
+    them. If `goes_on`, more follows without another message. What was said up to when it was
+    `forgotten` is not added again, nor the title, which may be made of that. Raises sqlite3.Error,
+    OSError."""
+
+    def __init__(
+        self,
+        database: DatabaseReader,
+        session: SessionRow,
+        mark: dict[str, Any],
+        path: str,
+        forgotten: float,
+    ) -> None:
+        self._database = database
+        self._session = session
+        self._forgotten = forgotten
+        self.lines: list[dict[str, Any] | bytes] = [] if mark else [session_line(session)]
+        self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
+        self._open: dict[str, list[str]] = dict(mark.get("open") or {})
+        # read with the first message that is a copy
+        self._originals: dict[tuple[int, str], str] | None = None
+        title = "" if forgotten else redact(session.title)
+        if title != mark.get("title", ""):
+            self.lines.append({"type": "title", "title": title})
+        begin = self._taken_back(mark, path)
+        self.goes_on = bool(session.reverted[0]) or is_unnamed(session.title)
+        self._take(begin)
+        self.mark: dict[str, Any] = {
+            **mark,
+            "after": list(self._after),
+            "open": self._open,
+            "title": title,
+            "reverted": list(session.reverted),
+        }
+
+    def _taken_back(self, mark: dict[str, Any], path: str) -> Place:
+        """Return where what was taken back, or is no more, begins: from there on all that is left
+        is added again."""
+        before: Place = tuple(mark.get("reverted") or _NOWHERE)
+        places = [place for place in (before, self._session.reverted) if place[0]]
+        begin = min(places) if mark and before != self._session.reverted else _NOWHERE
+        if self._after[1] and self._database.created(self._after[1]) is None:
+            gone = _first_gone(path, set(self._database.message_ids(self._session.id)))
+            begin = min(begin, (gone, "")) if begin[0] and gone else (gone, "") if gone else begin
+        if begin[0]:
+            self.lines.append({"type": "taken_back", "message": begin[0], "id": begin[1]})
+            self._open = {key: written for key, written in self._open.items() if key < begin[0]}
+        return begin
+
+    def _take(self, begin: Place) -> None:
+        """Add what is final of the messages that are new, go on, or stand behind `begin`."""
+        reverted = self._session.reverted
+        before, oldest = self._after, 0
+        if begin[0]:
+            self._after = (0, "")
+        else:
+            created = [self._database.created(message_id) for message_id in self._open]
+            oldest = min([before[0], *[one for one in created if one is not None]])
+        ends_turn = True
+        for message in self._database.messages(self._session, oldest):
+            if reverted[0] and (
+                message.id > reverted[0] or (message.id == reverted[0] and not reverted[1])
+            ):
+                break
+            at = (message.created, message.id)
+            is_new = message.id >= begin[0] if begin[0] else at > before
+            if (is_new and message.created > self._forgotten * 1000) or message.id in self._open:
+                until = reverted[1] if message.id == reverted[0] else ""
+                self._take_message(message, begin[1] if message.id == begin[0] else "", until)
+            self._after = max(self._after, at)
+            ends_turn = message.ends_turn
+        self.goes_on = self.goes_on or not ends_turn or bool(self._open)
+
+    def _take_message(self, message: MessageRow, begin: str, until: str) -> None:
+        """Add the final parts of a message between `begin` and `until`; if it ended, also
+        itself."""
+        written = self._open.pop(message.id, [])
+        rows = [(part_id, decoded(data)) for part_id, data in self._database.parts(message.id)]
+        originals = (
+            self._original_parts(message, [part_id for part_id, _ in rows])
+            if message.is_copied
+            else []
+        )
+        texts = []
+        for number, (part_id, data) in enumerate(rows):
+            if data.get("type") == "text" and data.get("text"):
+                texts.append(str(data["text"]))
+            is_wanted = (
+                part_id not in written and part_id >= begin and (not until or part_id < until)
+            )
+            if is_wanted and is_kept(data) and is_final(data, message):
+                self.lines.append(
+                    message.part_line(part_id, data, originals[number] if originals else "")
+                )
+                written.append(part_id)
+        if message.is_ended:
+            if message.role == "assistant":
+                self.lines.append(message.line(texts if message.ends_turn else []))
+        else:
+            self._open[message.id] = written
+
+    def _original_parts(self, message: MessageRow, part_ids: list[str]) -> list[str]:
+        """Return the ids that the parts of a message had before a fork copied it, which it notes of
+        itself too: the same where the original is gone."""
+        if self._originals is None:
+            self._originals = self._database.originals(self._session, message.created)
+        original = self._originals.get((message.created, message.role), "")
+        parts = self._database.part_ids(original) if original else []
+        message.original = original or message.id
+        return parts if len(parts) >= len(part_ids) else part_ids
+
+
+def _first_gone(path: str, message_ids: set[str]) -> str:
+    """Return the first message in the mirror at `path` that counts there and is not in the
+    database; '' for none."""
+    found: set[str] = set()
+    with Opened(path) as descriptor:
+        for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
+            message_id, _ = ids_in(line)
+            if is_taken_back(line):
+                found = {one for one in found if one < message_id}
+            elif message_id:
+                found.add(message_id)
+    return min(found - message_ids, default="")

@@ -1,0 +1,313 @@
+"""Decodes the lines of mirrors of OpenCode sessions. Rows are those of OpenCode 1.18; rows.py makes
+lines of them.
+
+The first line is the `opencode_session`, others its `title`, a `part` of a message, a `message`
+that has ended, or what was `taken_back`."""
+
+from __future__ import annotations
+
+from ....common.system.json import as_list, as_object, as_string, is_glued, objects_in
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use, typed_by_person
+from .. import records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...transcripts.edits import Edit
+    from ...transcripts.usage import ModelUsage
+    from ..records import Event, Record
+
+_TITLE_RANK = 2  # nothing tells the user's own from one that a model made
+_PART, _TITLE, _MESSAGE = b'{"type": "part"', b'{"type": "title"', b'{"type": "message"'
+_GLUED = (b'}{"type": "', _PART, _TITLE)  # a record behind another one on the same line
+_SESSION, _TAKEN_BACK = b'{"type": "opencode_session"', b'{"type": "taken_back"'
+_TOOL = b'"data": {"type": "tool"'
+_QUESTION = b'"tool": "question"'
+_REFUSED = b'"error": "The user rejected permission to use this specific tool call with '
+_KINDS = {"edit": "edit", "write": "edit", "multiedit": "edit", "read": "read", "bash": "command"}
+_ARGUMENTS = (
+    "filePath",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "description",
+    "path",
+    "prompt",
+    "name",
+)
+_ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the model's turn ends
+
+
+class OpenCodeRecords(records.Records):
+    """A message comes part by part; behind them it says whether the model's turn ends there."""
+
+    CALL_MARK = b'"tool"'
+    RESULT_KEY, NEXT_KEY = b'"output":', b'"input":'
+
+    TITLE_MARKS = (b'"title"',)
+    BEGINNINGS = (b'{"type": "',)
+
+    THINKING = b'"reasoning"'
+
+    def recognises(self, line: bytes) -> bool:
+        return line.startswith((_SESSION, b'{"type": "part", "id": "prt_'))
+
+    def open_transcript(self, first_line: bytes) -> MirroredSession:
+        return MirroredSession(next(iter(objects_in(first_line)), {}))
+
+    def owns(self, record: Record) -> bool:
+        return record.get("type") == "opencode_session"
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & records.RESULTS and _TOOL in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"synthetic": true' in line)
+            or (wanted & records.LINKS and _PART in line)
+            or (wanted & records.USAGE and _MESSAGE in line)
+            or wanted & records.TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, data = record.get("type"), as_object(record.get("data"))
+        found: list[Event] = []
+        if kind == "part":
+            found += self._of_part(data, record, offset, wanted)
+        elif kind == "title":
+            text = as_string(record.get("title")).strip()
+            if wanted & records.MESSAGES and text and not is_unnamed(text):
+                found.append(records.Title(_TITLE_RANK, text))
+        elif kind == "message" and record.get("role") == "assistant":
+            if wanted & records.TURNS:
+                is_end = data.get("finish") in _ENDED and not record.get("summary")
+                found.append(
+                    records.Reply(as_string(record.get("id")), as_string(data.get("text")), is_end)
+                )
+            if wanted & records.USAGE and data:
+                found.append(_usage(data, record))
+        return found
+
+    def _of_part(self, data: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, role = data.get("type"), record.get("role")
+        found: list[Event] = []
+        is_said = role in ("user", "assistant") and wanted & (
+            records.MESSAGES | records.LINKS | records.TURNS
+        )
+        entry = self._entry(data, record, offset) if is_said else None
+        if wanted & records.MESSAGES and (entry is not None or kind == "compaction"):
+            found.append(entry or records.Compaction())
+            found.extend(self._answers(data, record, offset))
+        if wanted & records.RESULTS and kind == "tool":
+            found += _results(data)
+        if (
+            wanted & records.INJECTED
+            and role == "user"
+            and kind == "text"
+            and data.get("synthetic") is True
+        ):
+            text = as_string(data.get("text"))
+            found += [records.Injected((text,))] if INTRODUCTION in text else []
+        if wanted & records.LINKS and role in ("user", "assistant"):
+            message, parent = as_string(record.get("message")), as_string(record.get("parent"))
+            found.append(records.ParentLink(message, parent, entry is not None))
+        if wanted & records.TURNS and entry is not None:
+            reply = records.Reply(entry.message_id, entry.text, False)
+            found.append(records.PromptId(entry.id) if role == "user" else reply)
+        return found
+
+    def _entry(self, data: Record, record: Record, offset: int) -> Entry | None:
+        """Return the entry in a text that somebody wrote, a picture or a call. None for what
+        OpenCode and plugins put in, for reasoning and for summaries."""
+        kind, role = data.get("type"), as_string(record.get("role"))
+        if record.get("summary") or data.get("synthetic") or data.get("ignored"):
+            return None
+        text = ""
+        tools: tuple[ToolUse, ...] = ()
+        if kind == "text":
+            text = as_string(data.get("text")).strip()
+            text = _as_typed(text) if role == "user" else text
+        elif kind == "file" and role == "user" and as_string(data.get("mime")).startswith("image/"):
+            text = "[image]"
+        elif kind == "tool":
+            tools = _uses(data)
+        if text.startswith(INTRODUCTION) or (not text and not tools):
+            return None
+        part_id, message_id = _copied(record)
+        return Entry(
+            role,
+            text,
+            tools=tools,
+            timestamp=self.time(record),
+            id=part_id or as_string(record.get("id")),
+            message_id=message_id or as_string(record.get("message")),
+            offset=offset,
+            cwd=as_string(record.get("cwd")),
+            is_copy="copied" in record,
+        )
+
+    def _answers(self, data: Record, record: Record, offset: int) -> list[Event]:
+        """Return the user's words in a call as their entry."""
+        words, at = _words_of_result(data) if data.get("type") == "tool" else "", self.time(record)
+        if not words:
+            return []
+        entry_id = f"{_copied(record)[0] or as_string(record.get('id'))}:answer"
+        return [
+            Entry(
+                "user", words, timestamp=at, id=entry_id, offset=offset, is_copy="copied" in record
+            )
+        ]
+
+    def thinking(self, record: Record) -> str:
+        data = as_object(record.get("data"))
+        return as_string(data.get("text")) if data.get("type") == "reasoning" else ""
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import argument_edits, patch_edits
+
+        base, _, number = call_id.partition(":")
+        data = as_object(record.get("data"))
+        if as_string(data.get("callID")) not in (call_id, base):
+            return []
+        given = as_object(as_object(data.get("state")).get("input"))
+        patch = as_string(given.get("patchText"))
+        if patch:
+            return patch_edits(patch, int(number) if number.isdecimal() else 0)
+        return argument_edits(given, "oldString", "newString", "content")
+
+    def time(self, record: Record) -> float | None:
+        return _seconds(record.get("time"))
+
+
+def _seconds(milliseconds: object) -> float | None:
+    """Return a time in seconds since the epoch; None if it is none."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
+        return None
+    return milliseconds / 1000 if 0 <= milliseconds < 1e15 else None
+
+
+def _as_typed(prompt: str) -> str:
+    """Return a prompt without the quotes that `opencode run` puts around an argument with
+    spaces."""
+    inside = prompt[1:-1].replace('\\"', "")
+    is_quoted = prompt[:1] == prompt[-1:] == '"' and " " in inside and '"' not in inside
+    return typed_by_person(prompt[1:-1].replace('\\"', '"') if is_quoted else prompt)
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for lines recognised as holding no part and no title; without calls also for a
+    tool's."""
+    if line.startswith(_PART):
+        has_words = _QUESTION in line or _REFUSED in line
+        return with_calls > 0 or _TOOL not in line or has_words or is_glued(line, *_GLUED)
+    if line.startswith((_MESSAGE, b'{"type": "mirrored"', _SESSION, _TAKEN_BACK)):
+        return is_glued(line, *_GLUED) or line[-1:] not in (b"}", b"\n")  # torn: it is counted
+    return True
+
+
+class MirroredSession(records.Branch):
+    """A session. A message that was undone is taken back behind it, with all that followed; what of
+    that is done again stands there again. That of a sub-agent holds nothing that counts."""
+
+    may_leave_out = True
+
+    def __init__(self, header: Record) -> None:
+        is_header = header.get("type") == "opencode_session"
+        self.is_of_subagent = is_header and bool(header.get("parent"))
+        self.directory = as_string(header.get("directory")) if is_header else ""
+        # The ids of the message and of the part from which on all was taken back.
+        self._taken_from: tuple[str, str] | None = None
+
+    def holds(self, line: bytes) -> bool:
+        if is_taken_back(line):
+            ids = ids_in(line)
+            if ids[0]:
+                self._taken_from = min(self._taken_from or ids, ids)
+        elif (
+            self._taken_from
+            and line.startswith((_PART, _MESSAGE))
+            and ids_in(line) >= self._taken_from
+        ):
+            return False
+        return not self.is_of_subagent
+
+
+def is_unnamed(title: str) -> bool:
+    """Tell whether a title is one that OpenCode begins with."""
+    return title.startswith(("New session - ", "Child session - "))
+
+
+def is_taken_back(line: bytes) -> bool:
+    return line.startswith(_TAKEN_BACK)
+
+
+def ids_in(line: bytes) -> tuple[str, str]:
+    """Return the ids of the message and of the part that a line is of, or from which on it takes
+    back; '' for none."""
+    record = next(iter(objects_in(line)), {})
+    if record.get("type") == "message":
+        return as_string(record.get("id")), ""
+    return as_string(record.get("message")), as_string(record.get("id"))
+
+
+def _results(data: Record) -> list[records.CallResult]:
+    """Return how a call ended: a command that failed is `completed` like any other, and its exit
+    code tells."""
+    state = as_object(data.get("state"))
+    if state.get("status") not in ("completed", "error"):
+        return []
+    exit_code = as_object(state.get("metadata")).get("exit")
+    has_failed = state["status"] == "error" or exit_code not in (None, 0)
+    content = state.get("error") if state["status"] == "error" else state.get("output")
+    has_run, time = state["status"] != "error", _seconds(as_object(state.get("time")).get("end"))
+    return [
+        records.CallResult(use.call_id, has_failed, content, has_run, time) for use in _uses(data)
+    ]
+
+
+def _words_of_result(data: Record) -> str:
+    """Return the user's words in a call: their answers to its questions, or why they refused it."""
+    state = as_object(data.get("state"))
+    status, is_question = state.get("status"), data.get("tool") == "question"
+    if status not in ("completed", "error") or (status == "completed" and not is_question):
+        return ""
+    from .. import dialogs
+
+    if status == "error":
+        return dialogs.words_in(as_string(state.get("error")))
+    answers = as_object(state.get("metadata")).get("answers")
+    return dialogs.answer_lists(answers) or dialogs.words_in(as_string(state.get("output")))
+
+
+def _usage(data: Record, record: Record) -> ModelUsage:
+    """Return what a message took. What came from a cache is no part of what was read anew."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    tokens = as_object(data.get("tokens"))
+    cache = tokens.get("cache")
+    return ModelUsage(
+        _copied(record)[1] or as_string(record.get("id")),
+        as_string(data.get("modelID")),
+        input=amount(tokens, "input"),
+        output=amount(tokens, "output") + amount(tokens, "reasoning"),
+        cached=amount(cache, "read"),
+        written=amount(cache, "write"),
+        is_copy="copied" in record,
+    )
+
+
+def _uses(data: Record) -> tuple[ToolUse, ...]:
+    """Return what a call did; of a patch each file that it names."""
+    name, call_id = as_string(data.get("tool")), as_string(data.get("callID"))
+    given = as_object(data.get("state")).get("input")
+    if name in ("apply_patch", "patch") and isinstance(given, dict):
+        patch = as_string(given.get("patchText")) or as_string(given.get("input"))
+        return patch_uses(ToolUse(name, patch, "edit", call_id))
+    return tool_use(name, given, _ARGUMENTS, _KINDS.get(name, "other"), call_id) if name else ()
+
+
+def _copied(record: Record) -> tuple[str, str]:
+    """Return the ids of the part and of the message that a fork copied; '' if they are not
+    known."""
+    ids = as_list(record.get("copied"))
+    return (as_string(ids[0]), as_string(ids[1])) if len(ids) == 2 else ("", "")

@@ -1,0 +1,190 @@
+"""The rows of OpenCode's database as lines of a mirror: which are final, and what of them is
+kept."""
+
+from __future__ import annotations
+
+from ....common.system.json import as_object, as_string, decode, encode, objects_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Data = dict[str, Any]
+
+LAST_MILLISECOND = 253_402_300_800_000  # of the year 9999
+_KEPT = ("text", "tool", "compaction", "file")  # kinds of parts
+_KEPT_OF_PART = (
+    "type",
+    "text",
+    "synthetic",
+    "ignored",
+    "tool",
+    "callID",
+    "mime",
+    "filename",
+    "auto",
+)
+_KEPT_OF_STATE = ("status", "input", "output", "error")
+_KEPT_OF_MESSAGE = ("finish", "tokens", "modelID", "providerID")
+
+
+class SessionRow:
+    """A session; times in milliseconds since the epoch. `reverted` are the ids of the message and
+    of the part from which on it is taken back at the moment, '' for none."""
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        """`row` may hold anything: the columns of SQLite take values of every type."""
+        self.id, self.parent, self.project, self.directory, self.title = [
+            as_string(text) for text in row[:5]
+        ]
+        self.created, self.updated = [milliseconds(time) for time in row[5:7]]
+        taken = decoded(row[7])
+        self.reverted = (str(taken.get("messageID") or ""), str(taken.get("partID") or ""))
+
+
+class MessageRow:
+    """A message of a session. `is_ended` says that none of its parts changes any more."""
+
+    def __init__(self, row: tuple[Any, ...], session: SessionRow, last_assistant: str) -> None:
+        """`last_assistant` is the id of the last message of the model in the session: those before
+        it have ended."""
+        self.id, self.created, self.data = as_string(row[0]), milliseconds(row[1]), decoded(row[2])
+        self.role = str(self.data.get("role"))
+        # by a fork, which is younger than what it begins with
+        self.is_copied = self.created < session.created
+        self.original = ""  # the message that it is a copy of
+        self.cwd = str(as_object(self.data.get("path")).get("cwd") or session.directory)
+        is_done = bool(self.data.get("error") or as_object(self.data.get("time")).get("completed"))
+        self.is_ended = self.id < last_assistant or (self.role == "assistant" and is_done)
+
+    @property
+    def ends_turn(self) -> bool:
+        """Tell whether the model is done, or was stopped: else more of the turn follows."""
+        return (
+            self.role == "assistant" and self.is_ended and self.data.get("finish") != "tool-calls"
+        )
+
+    def line(self, texts: list[str]) -> Data:
+        """Return the message once it has ended, with what it says of itself and its last
+        `texts`."""
+        record: Data = {"type": "message", "id": self.id, "role": self.role}
+        if self.data.get("summary") is True:
+            record["summary"] = True
+        if self.original:
+            record["copied"] = ["", self.original]
+        error = self.data.get("error")
+        record["data"] = {
+            **{key: self.data[key] for key in _KEPT_OF_MESSAGE if key in self.data},
+            **({"error": error.get("name")} if isinstance(error, dict) else {}),
+            **({"text": "\n\n".join(texts)} if texts else {}),
+        }
+        return record
+
+    def part_line(self, part_id: str, data: Data, original: str) -> Data | bytes:
+        """Return a part of it that is final; `original` is the id of the one that it is a copy of,
+        if it is. One that cannot be read is a line that is counted as such."""
+        record: Data = {"type": "part", "id": part_id, "message": self.id, "role": self.role}
+        if self.role == "assistant":
+            record["parent"] = str(self.data.get("parentID") or "")
+        record["time"] = _began(data) or self.created
+        record["cwd"] = self.cwd
+        if self.data.get("summary") is True:
+            record["summary"] = True
+        if self.original:
+            record["copied"] = [original, self.original]
+        record["data"] = _kept(data)
+        return record if data else encode(record).encode()[:-1]
+
+
+def milliseconds(time: object) -> int:
+    """Return a time in milliseconds since the epoch; 0 where it is none of the years up to 9999."""
+    return int(time) if isinstance(time, (int, float)) and 0 < time < LAST_MILLISECOND else 0
+
+
+def session_line(session: SessionRow) -> Data:
+    """Return the first record of a mirror."""
+    names = {"id": session.id, "directory": session.directory, "parent": session.parent}
+    return {"type": "opencode_session", **names, "time": session.created}
+
+
+def exported_lines(content: bytes) -> list[Data | bytes]:
+    """Return a session as `opencode export` writes it, a JSON document, as the lines of a mirror;
+    [] if it is none."""
+    try:
+        document = decode(content.decode("utf-8", "replace"))
+        info, messages = (
+            document["info"],
+            [(one["info"], one["parts"]) for one in document["messages"]],
+        )
+        session = SessionRow(
+            (
+                *[info.get(key) for key in ("id", "parentID", "projectID", "directory", "title")],
+                *[info["time"].get(key) for key in ("created", "updated")],
+                encode(info.get("revert")),
+            )
+        )
+        last = max([one["id"] for one, _ in messages if one["role"] == "assistant"], default="")
+        rows = [
+            (MessageRow((one["id"], one["time"]["created"], encode(one)), session, last), of)
+            for one, of in messages
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    lines: list[Data | bytes] = [session_line(session), {"type": "title", "title": session.title}]
+    for message, parts in rows:
+        message.original = message.id if message.is_copied else ""
+        kept = [part for part in objects_of(parts) if is_kept(part) and is_final(part, message)]
+        lines += [
+            message.part_line(as_string(part.get("id")), part, as_string(part.get("id")))
+            for part in kept
+        ]
+        if message.is_ended and message.role == "assistant":
+            texts = [
+                as_string(part["text"])
+                for part in kept
+                if part.get("type") == "text" and part.get("text")
+            ]
+            lines.append(message.line(texts if message.ends_turn else []))
+    return lines
+
+
+def is_kept(data: Data) -> bool:
+    """Tell whether a part belongs in a mirror: what was said and done."""
+    return data.get("type") in _KEPT or not data
+
+
+def is_final(data: Data, message: MessageRow) -> bool:
+    """Tell whether a part does not change any more: what the model writes is empty until it has
+    ended."""
+    if message.is_ended or message.role != "assistant":
+        return True
+    if data.get("type") == "tool":
+        return as_object(data.get("state")).get("status") in ("completed", "error")
+    return data.get("type") != "text" or bool(as_object(data.get("time")).get("end"))
+
+
+def _kept(data: Data) -> Data:
+    """Return what is told of a part: without the copies of files that an edit holds, and without
+    pictures."""
+    kept = {key: data[key] for key in _KEPT_OF_PART if key in data}
+    state = data.get("state")
+    if isinstance(state, dict):
+        kept["state"] = {key: state[key] for key in _KEPT_OF_STATE if key in state}
+        for key, part in (("metadata", "exit"), ("time", "end")):
+            if part in as_object(state.get(key)):
+                kept["state"][key] = {part: state[key][part]}
+    return kept
+
+
+def _began(data: Data) -> int:
+    """Return when a part was begun, in milliseconds; 0 where it does not say."""
+    time = as_object(data.get("state")).get("time") if "state" in data else data.get("time")
+    return milliseconds(as_object(time).get("start"))
+
+
+def decoded(text: object) -> Data:
+    """Return the object in a column; empty if there is none."""
+    try:
+        return as_object(decode(text) if isinstance(text, str) else None)
+    except ValueError:
+        return {}

@@ -1,0 +1,56 @@
+"""The install into Pi: its extensions and skills, and the commands that its user types."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ....common.system.files import expanded
+from ....common.system.json import as_list, as_string
+from ..install import Install, values_in
+
+
+class PiInstall(Install):
+    """Our hooks come as an extension."""
+
+    HOME_FOLDER = ".pi"
+    SHOWS_STATUS = True
+    RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
+    START = "pi {prompt}"
+
+    def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
+        """Return a directory of ours in Pi's own, which has none for the data of a package."""
+        return [f"{self.runtime.config_dir(environ)}/{plugin}"]
+
+    def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
+        """Return the packages of this name in settings.json: by their package.json, or from npm or
+        git."""
+        packages = as_list(values_in(f"{settings_dir}/settings.json").get("packages"))
+        sources = [
+            as_string(one.get("source") if isinstance(one, dict) else one) for one in packages
+        ]
+        return [source for source in sources if _package_name(source, settings_dir) == plugin]
+
+    def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
+        """Return an extension that loads the program's own, and names it the interpreter to run its
+        entries with."""
+        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
+        extension = f"export {{ default }} from {json.dumps(f'{app}/hooks/pi/index.ts')};\n"
+        return {"extensions/session-memory.ts": interpreter + extension}
+
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        event = super().prompt_event(session_id, transcript_path, cwd, prompt)
+        return {**event, "runtime": "pi", "session_dir": transcript_path.rpartition("/")[0]}
+
+
+def _package_name(source: str, settings_dir: str) -> str:
+    """Return the name of a package, by the source that settings.json has for it: `npm:name@1.0`,
+    `git:host/user/name@v1`, the address of a repository, or a directory; '' if nothing tells."""
+    if source.startswith(("npm:", "git:", "https:", "http:", "ssh:")):
+        return source.rpartition("/")[2].rpartition(":")[2].partition("@")[0].removesuffix(".git")
+    directory = os.path.join(settings_dir, expanded(source, os.environ))
+    return as_string(values_in(f"{directory}/package.json").get("name"))

@@ -1,0 +1,355 @@
+"""Decodes the lines of session files of Pi, format versions 1 to 3."""
+
+from __future__ import annotations
+
+from ....common.system.json import (
+    as_object,
+    as_string,
+    decode_line,
+    is_glued,
+    objects_in,
+    objects_of,
+)
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use, typed_by_person
+from .. import records
+from . import CUSTOM_TYPE
+from .nested import MARKS, arguments_of, nested_calls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...transcripts.edits import Edit
+    from ...transcripts.usage import ModelUsage
+    from ..records import Event, Record
+
+_TITLE_RANK = 3
+_TORN = ""  # in place of a parent's id: that of a torn record is not known
+_INJECTED = f'"customType":"{CUSTOM_TYPE}"'.encode()
+_GLUED = (b'}{"type":"', b'{"type":"message"')  # a record behind another one on the same line
+# `exec` is what programs that are built on Pi call their shell.
+_KINDS = {
+    "edit": "edit",
+    "write": "edit",
+    "read": "read",
+    "bash": "command",
+    "exec": "command",
+    "powershell": "command",
+}
+_ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
+
+
+class PiRecords(records.Records):
+    """A session file is a tree, of which one branch is alive."""
+
+    TITLE_MARKS = (b'"session_info"',)
+    BEGINNINGS = (b'{"type":"',)
+
+    def recognises(self, line: bytes) -> bool:
+        return b'"session"' in line and self.owns(_first_record(line) or {})
+
+    def open_transcript(self, first_line: bytes) -> PiBranch | None:
+        """Return the live branch; None for a file without a header, which is read as it stands."""
+        header = _first_record(first_line)
+        return PiBranch(header) if header is not None and header.get("type") == "session" else None
+
+    def owns(self, record: Record) -> bool:
+        return record.get("type") == "session"
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & records.RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and _INJECTED in line)
+            or (wanted & records.LINKS and b'"parentId":' in line)
+            or (wanted & records.USAGE and b'"usage":{' in line)
+            or wanted & records.TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind = record.get("type")
+        found: list[Event] = []
+        if kind == "message":
+            found += _of_message(as_object(record.get("message")), record, offset, wanted)
+        elif kind == "custom_message":
+            content = record.get("content")
+            if (
+                wanted & records.INJECTED
+                and record.get("customType") == CUSTOM_TYPE
+                and isinstance(content, str)
+            ):
+                found.append(records.Injected((content,)))
+        elif kind == "session_info":
+            if wanted & records.MESSAGES:  # '' if the user took the name away
+                found.append(records.Title(_TITLE_RANK, as_string(record.get("name")).strip()))
+        elif kind == "compaction" and wanted & records.MESSAGES:
+            found.append(records.Compaction())
+        if wanted & records.LINKS and isinstance(record.get("id"), str) and "parentId" in record:
+            found.append(
+                records.ParentLink(record["id"], as_string(record["parentId"]), kind == "message")
+            )
+        return found
+
+    def thinking(self, record: Record) -> str:
+        blocks = objects_of(as_object(record.get("message")).get("content"))
+        return "\n\n".join([as_string(block.get("thinking")) for block in blocks]).strip()
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import argument_edits, block_edits
+
+        for call in nested_calls(as_object(record.get("message"))):
+            if call.get("id") == call_id:
+                return argument_edits(arguments_of(call), "oldText", "newText", "content")
+        return block_edits(record, call_id, "arguments", "oldText", "newText")
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for tool results, most of a session file's bytes, and for the system prompt;
+    without calls also for what shows that it has no text. The first `"message":{` that is not part
+    of a string is the record's own: what stands before it are plain strings. An unescaped `"type":`
+    is never part of a string either, so that a glued record shows."""
+    at = line.find(b'"message":{"role":"', 0, 400)
+    if at < 0:
+        return True
+    if line.startswith(b"toolResult", at + 19):
+        name = line[line.find(b'"toolName":"', at, at + 400) + 12 :][:40].lower()
+        is_said = b"ask" in name or b"question" in name or is_glued(line, *_GLUED)
+        return is_said or (with_calls > 0 and any([mark in line for mark in MARKS]))
+    if line.startswith(b"system", at + 19):
+        return is_glued(line, *_GLUED)
+    if with_calls:
+        return True
+    if line.startswith(b'assistant","content":[{"type":"', at + 19):
+        return b'"text":"' in line or b'"type":"image"' in line or is_glued(line, *_GLUED)
+    return not line.startswith(b"bashExecution", at + 19) or is_glued(line, *_GLUED)
+
+
+class PiBranch(records.Branch):
+    """The branch that ends at the last record of the tree. What lies beside it or was edited out
+    does not count. Records before version 2 have no ids and are all on it. `/tree` may return to a
+    branch: its records count again as soon as one follows them."""
+
+    may_leave_out = True
+
+    def __init__(self, header: Record) -> None:
+        version = header.get("version")
+        self._is_tree = isinstance(version, int) and version > 1
+        self.directory = as_string(header.get("cwd"))
+        is_fork = bool(header.get("parentSession") or header.get("branchedFrom"))
+        self.copied_until = epoch_seconds(header.get("timestamp")) if is_fork else None
+        self.session_id = as_string(header.get("id"))
+        # the path of its transcript
+        parent = as_string(header.get("parentSession") or header.get("branchedFrom"))
+        self.forked_from = parent.rpartition("/")[2].removesuffix(".jsonl").rpartition("_")[2]
+        self._is_leaf_known = False
+        self._next_id: str | None = None
+        self._is_removed: dict[str, bool] = {}
+
+    def holds(self, line: bytes) -> bool:
+        link = _link(line) if self._is_tree else None
+        if link is None:
+            if line and _first_record(line) is None:
+                # Torn, and perhaps the one that is looked for: the branch is taken to go on at the
+                # record before it.
+                self._is_leaf_known = False
+            return True
+        if not self._is_leaf_known or link[0] == self._next_id:
+            self._is_leaf_known = link[1] != _TORN
+            self._next_id = link[1]
+        elif not self._continues_in(line, link):
+            return False
+        if b'"context_edit"' in line:
+            for record in objects_in(line):
+                # of several of a record the last holds, which is met first
+                if record.get("type") == "context_edit":
+                    self._is_removed.setdefault(
+                        as_string(record.get("targetId")), record.get("replacement") is None
+                    )
+        return not self._is_removed.get(link[0], False)
+
+    def _continues_in(self, line: bytes, first: tuple[str, str | None]) -> bool:
+        """Check if the branch goes on in a line with glued records, the first perhaps torn; follow
+        it."""
+        if not is_glued(line, *_GLUED):
+            return False
+        with_ids = [record for record in objects_in(line) if isinstance(record.get("id"), str)]
+        parents = dict([first, *[(record["id"], record.get("parentId")) for record in with_ids]])
+        is_in_it = self._next_id in parents
+        while self._next_id in parents:
+            self._next_id = parents.pop(self._next_id)
+        return is_in_it
+
+
+_RUN = ("Command exited with code ", "Command timed out")  # end the output of a command that failed
+
+
+def _of_message(message: Record, record: Record, offset: int, wanted: int) -> list[Event]:
+    """Return the events in a message. A command that the user ran (`!`) brings its own result; one
+    that they kept from the agent (`!!`) is left out, and so is an attempt that failed."""
+    role, record_id = message.get("role"), as_string(record.get("id"))
+    found: list[Event] = []
+    if role == "toolResult":
+        words = _answered(message) if wanted & records.MESSAGES else ""
+        if words:
+            found.append(_entry("user", words, (), record, offset))
+        elif (nested := nested_calls(message)) and wanted & records.MESSAGES:
+            uses = tuple([use for call in nested for use in _nested_uses(call)])
+            found.extend([_entry("assistant", "", uses, record, offset)] if uses else [])
+        if wanted & records.RESULTS:
+            found.extend([_nested_result(call) for call in nested_calls(message)])
+            call_id, has_failed = (
+                as_string(message.get("toolCallId")),
+                message.get("isError") is True,
+            )
+            content = _without_injected(message)
+            has_run = not has_failed or any([sign in str(content) for sign in _RUN])
+            found.append(records.CallResult(call_id, has_failed, content, has_run))
+    elif role == "bashExecution":
+        if message.get("excludeFromContext"):
+            return found
+        call = tool_use("bash", message, ("command",), "command", record_id)
+        if wanted & records.MESSAGES and call:
+            found.append(_entry("user", "", call, record, offset))
+        if wanted & records.RESULTS:
+            found.append(
+                records.CallResult(record_id, message.get("exitCode") != 0, message.get("output"))
+            )
+    elif role == "user" or role == "assistant":
+        content = message.get("content") if wanted & (records.MESSAGES | records.TURNS) else ""
+        text, tools = records.said_and_called(
+            content, ("toolCall",), "arguments", _KINDS, _ARGUMENTS
+        )
+        if role == "user":
+            text, tools = _as_typed(text), ()
+        if (
+            wanted & records.MESSAGES
+            and (text or tools)
+            and (role == "user" or message.get("stopReason") != "error")
+        ):
+            found.append(_entry(role, text, tools, record, offset))
+        if wanted & records.TURNS:
+            ends_turn = message.get("stopReason") in ("stop", "length")
+            found.append(
+                records.PromptId(record_id)
+                if role == "user"
+                else records.Reply(record_id, text, ends_turn)
+            )
+        if (
+            wanted & records.USAGE
+            and role == "assistant"
+            and isinstance(message.get("usage"), dict)
+        ):
+            found.append(_usage(message, record))
+    return found
+
+
+def _nested_uses(call: Record) -> tuple[ToolUse, ...]:
+    name = as_string(call.get("name")) or "tool"
+    return tool_use(
+        name, arguments_of(call), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id"))
+    )
+
+
+def _nested_result(call: Record) -> records.CallResult:
+    """Return how a nested call ended. One that was interrupted may have had its effect."""
+    status, error = call.get("status"), as_string(call.get("error"))
+    has_run = status != "error" or any([sign in error for sign in _RUN])
+    return records.CallResult(as_string(call.get("id")), status != "ok", error, has_run)
+
+
+def _entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int) -> Entry:
+    return Entry(
+        role,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=as_string(record.get("id")),
+        offset=offset,
+    )
+
+
+def _answered(message: Record) -> str:
+    """Return what the user answered in a dialog that an extension offers the model as a tool; ''
+    for other results."""
+    name = as_string(message.get("toolName")).lower()
+    if "ask" not in name and "question" not in name:
+        return ""
+    from .. import dialogs
+
+    texts = [as_string(block.get("text")) for block in objects_of(message.get("content"))]
+    return dialogs.words_in("\n".join(texts))
+
+
+def _without_injected(message: Record) -> object:
+    """Return the content of a result without what our extension put behind it."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return content
+    texts = [block.get("text") if isinstance(block, dict) else None for block in content]
+    return [
+        one
+        for one, text in zip(content, texts)
+        if not (isinstance(text, str) and text.startswith(INTRODUCTION))
+    ]
+
+
+def _usage(message: Record, record: Record) -> ModelUsage:
+    """Return what an assistant's message took, with what it cost if Pi knows the price."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    found = message["usage"]
+    total = as_object(found.get("cost")).get("total")
+    return ModelUsage(
+        f"{record.get('id')} {record.get('timestamp')}",  # ids are short; a fork keeps both
+        as_string(message.get("model")),
+        input=amount(found, "input"),
+        output=amount(found, "output"),
+        cached=amount(found, "cacheRead"),
+        written=amount(found, "cacheWrite"),
+        dollars=float(total) if isinstance(total, int | float) and 0 < total < 1e9 else None,
+    )
+
+
+def _link(line: bytes) -> tuple[str, str | None] | None:
+    """Return the id in a line and that of its parent, None for the first of all; None for a line
+    that is not of the tree. Most lines begin as pi writes them, with both, and need not be decoded
+    for them."""
+    if line.startswith(b'{"type":"'):
+        at = line.find(b'"', 9)
+        end = line.find(b'"', at + 8)
+        if line.startswith(b'","id":"', at) and line.startswith(b'","parentId":', end):
+            parent = line[end + 13 : end + 80]
+            if parent.startswith(b"null"):
+                return line[at + 8 : end].decode("utf-8", "replace"), None
+            close = parent.find(b'",', 1)
+            if parent.startswith(b'"') and 0 < close == parent.find(b'"', 1):
+                return line[at + 8 : end].decode("utf-8", "replace"), parent[1:close].decode(
+                    "utf-8", "replace"
+                )
+    values, unreadable = decode_line(line)
+    record = next((one for one in values if isinstance(one, dict)), {})
+    if (
+        record.get("type") == "session"
+        or not isinstance(record.get("id"), str)
+        or "parentId" not in record
+    ):
+        return None
+    parent_id = record["parentId"]
+    return record["id"], _TORN if unreadable else parent_id if isinstance(parent_id, str) else None
+
+
+def _first_record(line: bytes) -> Record | None:
+    return next(iter(objects_in(line)), None)
+
+
+def _as_typed(text: str) -> str:
+    """Return what the user typed: pi replaces names of skills and files by their content, which is
+    undone here."""
+    typed = []
+    while text.startswith(('<skill name="', '<file name="')):
+        tag, sign = ("</skill>", "/skill:") if text.startswith("<skill") else ("</file>", "@")
+        begin, end = text.find('"') + 1, text.find(tag)
+        if end < 0:
+            break
+        typed.append(sign + text[begin : text.find('"', begin)])
+        text = text[end + len(tag) :].lstrip()
+    return " ".join([*typed, typed_by_person(text)]).strip()

@@ -1,0 +1,62 @@
+"""Qwen Code."""
+
+from __future__ import annotations
+
+from ....common.system.files import real_path
+from ....common.system.json import as_string
+from ..base import ProjectFolders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..base import Event
+
+
+class QwenCode(ProjectFolders):
+    """Chats lie at `projects/<directory>/chats/<id>.jsonl`. Qwen Code deletes none: its
+    `cleanupPeriodDays` is about `file-history/` and logs. What a hook says before a tool is run
+    does not reach the agent: no calls are answered but those that failed."""
+
+    name = "qwen-code"
+    TITLE = "Qwen Code"
+    USUAL_DIR = ".qwen"
+    CONFIG_VARIABLE = "QWEN_RUNTIME_DIR"
+    TRANSCRIPTS = "projects"
+    DEEPEST = 3
+    INNER = "/chats"
+    SESSIONS_FOLDER = "qwen-sessions"
+    PROGRAM = "qwen"
+    OWN_ID_VARIABLE = "QWEN_CODE_SESSION_ID"
+    AGENT_VARIABLE = "QWEN_CODE"
+    PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
+    FAILED_EVENT = "PostToolUseFailure"
+    PROMPT_ID_KEY = "prompt_id"
+    SHOWS_NOTICES = True
+    FAILING_TOOLS = {
+        "read_file": ("read", "file_path"),
+        "edit": ("edit", "file_path"),
+        "write_file": ("edit", "file_path"),
+    }
+
+    def folder_name(self, directory: str) -> str:
+        from ....common.text.paths import dashed
+
+        return dashed(real_path(directory))
+
+    def folder_beside(self, path: str) -> str:
+        """Return `subagents/<id>/`, beside the chats of the project."""
+        above = path.rpartition("/")[0].rpartition("/")[0]
+        return f"{above}/subagents/{self.session_id_of(path)}"
+
+    def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
+        folder = as_string(event.get("transcript_path")).rpartition("/")[0]
+        return folder.endswith("/chats") and "/projects/" in folder
+
+    def is_from_a_person(self, prompt: str) -> bool:
+        """Tell whether a prompt was typed: in print mode the event comes again after every tool,
+        without one."""
+        return bool(prompt)
+
+
+RUNTIME = QwenCode()

@@ -1,0 +1,275 @@
+"""Decodes the lines of chats of Qwen Code 0.11 to 0.24."""
+
+from __future__ import annotations
+
+from ....common.system.json import as_object, as_string, is_glued, objects_of
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
+from .. import records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...transcripts.edits import Edit
+    from ...transcripts.usage import ModelUsage
+    from ..records import Event, Record
+
+_TITLE_RANK = 3
+HEAD_BYTES = 600  # of a line, in which its type shows
+_GLUED = b'{"uuid":"'  # a record behind another one on the same line
+_KINDS = {"edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_command": "command"}
+_ARGUMENTS = (
+    "file_path",
+    "command",
+    "pattern",
+    "url",
+    "query",
+    "description",
+    "path",
+    "prompt",
+    "name",
+)
+# What older versions, which do not say where a text comes from, write as a user's that nobody
+# typed.
+_PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")
+# Commands whose argument is a value.
+_WITH_VALUES = """
+    approval-mode auth chat clear delete directory doctor editor effort export extensions help hooks ide insight
+    language lsp mcp memory model permissions rename restore resume rewind settings skills stats statusline tasks
+    terminal-setup theme tools trust vim
+"""
+_SETTINGS = frozenset(_WITH_VALUES.split())
+_DIALOGS = ("ask_user_question", "exit_plan_mode")  # tools whose results have the user's words
+_INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
+
+
+class QwenCodeRecords(records.Records):
+    """A chat is no tree, every record counts."""
+
+    CALL_MARK = b'functionCall"'
+
+    TITLE_MARKS = (b'"custom_title"',)
+    BEGINNINGS = (b'{"uuid":"',)
+
+    THINKING = b'"thought":'
+
+    def recognises(self, line: bytes) -> bool:
+        return line.startswith(b'{"uuid":"') and (
+            b'"provenance":"' in line or b'","parts":[' in line
+        )
+
+    def owns(self, record: Record) -> bool:
+        return "uuid" in record and (
+            "provenance" in record or "parts" in as_object(record.get("message"))
+        )
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        return bool(
+            (wanted & records.RESULTS and b'"functionResponse"' in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"hookContext":"' in line)
+            or (wanted & records.LINKS and b'"uuid":"' in line)
+            or (wanted & records.USAGE and b'qwen-code.api_response"' in line)
+            or wanted & records.TURNS
+        )
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        kind, payload = record.get("type"), as_object(record.get("systemPayload"))
+        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
+        found: list[Event] = []
+        if kind == "user" or kind == "assistant":
+            is_wanted = counts and wanted & (records.MESSAGES | records.TURNS)
+            entry = _entry(kind, record, payload, offset) if is_wanted else None
+            if entry is not None and wanted & records.MESSAGES:
+                found.append(entry)
+            if (
+                kind == "user"
+                and wanted & records.INJECTED
+                and isinstance(payload.get("hookContext"), str)
+            ):
+                # Qwen Code escapes angle brackets before it passes the text on and records it.
+                text = payload["hookContext"].replace("&lt;", "<").replace("&gt;", ">")
+                found.append(records.Injected((text,)))
+            if wanted & records.TURNS and kind == "user":
+                found.append(records.PromptId(as_string(record.get("uuid"))))
+            elif wanted & records.TURNS and entry is not None:
+                found.append(records.Reply(entry.id, entry.text, not entry.tools))
+        elif kind == "tool_result" and counts:
+            found.extend(_answers(record, offset) if wanted & records.MESSAGES else ())
+            found += _results(record) if wanted & records.RESULTS else []
+        if wanted & records.MESSAGES:
+            found.extend(_of_system(record, payload, offset))
+        event = as_object(payload.get("uiEvent"))
+        if wanted & records.USAGE and event.get("event.name") == "qwen-code.api_response":
+            found.append(_usage(event, record))
+        if wanted & records.LINKS and isinstance(record.get("uuid"), str):
+            is_message = kind == "user" or kind == "assistant"
+            found.append(
+                records.ParentLink(record["uuid"], as_string(record.get("parentUuid")), is_message)
+            )
+        return found
+
+    def thinking(self, record: Record) -> str:
+        return "\n\n".join(
+            [as_string(part.get("text")) for part in _parts(record) if part.get("thought")]
+        )
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import argument_edits
+
+        for part in _parts(record):
+            call = as_object(part.get("functionCall"))
+            if call.get("id") == call_id:
+                return argument_edits(call.get("args"), "old_string", "new_string", "content")
+        return []
+
+
+def _may_say(line: bytes, with_calls: int) -> bool:
+    """Return False for lines recognised as telemetry, snapshots and results, most of a chat;
+    without calls also for what shows that it has no text."""
+    at = line.find(b'"type":"', 0, HEAD_BYTES)
+    if at < 0:
+        return True
+    if line.startswith(b"system", at + 8):
+        at = line.find(b'"subtype":"', at, HEAD_BYTES + 400)
+        is_known = line.startswith(
+            (b"custom_title", b"chat_compression", b"slash_command"), at + 11
+        )
+        return at < 0 or is_known or is_glued(line, _GLUED)
+    if line.startswith(b"tool_result", at + 8):
+        return any([b'"name":"%s"' % name.encode() in line for name in _DIALOGS]) or is_glued(
+            line, _GLUED
+        )
+    return with_calls > 0 or b'"text":"' in line or is_glued(line, _GLUED)
+
+
+def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | None:
+    """Return the entry in a `user` or `assistant` record: without what hooks put in, and without
+    thoughts."""
+    if record.get("provenance", "real_user") not in ("real_user", "assistant_output"):
+        return None
+    if "provenance" not in record and record.get("subtype") in _PUT_IN:
+        return None
+    text, tools = _content(_parts(record))
+    if kind == "user":
+        text, tools = records.typed_or_run(as_string(payload.get("displayText")).strip() or text)
+    return _new_entry(kind, text, tools, record, offset) if text or tools else None
+
+
+def _command(payload: Record) -> str:
+    """Return a slash command as the user typed it, if it has words: the prompt that Qwen Code makes
+    of it differs."""
+    text = as_string(payload.get("rawCommand")).strip()
+    name, _, words = text.partition(" ")
+    is_typed = payload.get("phase") == "invocation" and not payload.get("hiddenInvocation")
+    return text if is_typed and words.strip() and name[1:] not in _SETTINGS else ""
+
+
+def _of_system(record: Record, payload: Record, offset: int) -> list[Event]:
+    """Return the words behind a command, a title or a compaction."""
+    subtype = record.get("subtype")
+    if subtype == "slash_command":
+        text = _command(payload) if record.get("type") == "system" else ""
+        return [_new_entry("user", text, (), record, offset)] if text else []
+    if subtype == "custom_title" and payload:
+        return [records.Title(_TITLE_RANK, as_string(payload.get("customTitle")).strip())]
+    return [records.Compaction()] if subtype == "chat_compression" else []
+
+
+def _answers(record: Record, offset: int) -> list[Event]:
+    """Return the user's words in a result: their answers to questions, or why they refused a
+    plan."""
+    results = [as_object(part.get("functionResponse")) for part in _parts(record)]
+    outputs = [
+        as_object(result.get("response")) for result in results if result.get("name") in _DIALOGS
+    ]
+    if not outputs:
+        return []
+    from .. import dialogs
+
+    texts = [
+        dialogs.words_in(as_string(output.get("output", output.get("error")))) for output in outputs
+    ]
+    text = "\n\n".join([text for text in texts if text])
+    return [_new_entry("user", text, (), record, offset)] if text else []
+
+
+def _new_entry(
+    kind: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int
+) -> Entry:
+    return Entry(
+        kind,
+        text,
+        tools=tools,
+        timestamp=epoch_seconds(record.get("timestamp")),
+        id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")),
+        offset=offset,
+        cwd=as_string(record.get("cwd")),
+        is_copy="forkedFrom" in record,
+        origin=records.copied_id(record, "sessionId") or as_string(record.get("sessionId")),
+    )
+
+
+def _results(record: Record) -> list[records.CallResult]:
+    """Return the results in a `tool_result` record: what failed has an `error` in place of an
+    `output`, behind which stands what a hook told of it."""
+    given = [
+        part["functionResponse"]
+        for part in _parts(record)
+        if isinstance(part.get("functionResponse"), dict)
+    ]
+    result = as_object(record.get("toolCallResult"))
+    has_run = result.get("executionStatus") != "not_started" and result.get("status") != "cancelled"
+    found = []
+    for one in given:
+        response = as_object(one.get("response"))
+        content = response.get("error", response.get("output"))
+        if "error" in response and isinstance(content, str):
+            content = content.partition(f"\n\n{INTRODUCTION}")[0]
+        found.append(
+            records.CallResult(as_string(one.get("id")), "error" in response, content, has_run)
+        )
+    return found
+
+
+def _usage(event: Record, record: Record) -> ModelUsage:
+    """Return what an answer took, by the telemetry behind it. What came from a cache is part of
+    what was read; thoughts count as written, wherever the provider counts them."""
+    from ...transcripts.usage import ModelUsage, amount
+
+    read, cached = amount(event, "input_token_count"), amount(event, "cached_content_token_count")
+    return ModelUsage(
+        f"{event.get('response_id')} {event.get('event.timestamp')}",
+        as_string(event.get("model")),
+        input=max(0, read - cached),
+        output=max(amount(event, "output_token_count"), amount(event, "total_token_count") - read),
+        cached=cached,
+        is_copy=bool(records.copied_id(record, "messageUuid")),
+    )
+
+
+def _parts(record: Record) -> list[Record]:
+    return objects_of(as_object(record.get("message")).get("parts"))
+
+
+def _content(parts: list[Record]) -> tuple[str, tuple[ToolUse, ...]]:
+    texts: list[str] = []
+    tools: list[ToolUse] = []
+    for part in parts:
+        if part.get("thought"):
+            continue
+        text = part.get("text")
+        call = part.get("functionCall")
+        if isinstance(text, str):
+            texts.append("" if text.lstrip().startswith(_INJECTED) else text.strip())
+        elif "inlineData" in part or "fileData" in part:
+            texts.append("[image]")
+        elif isinstance(call, dict):
+            name = as_string(call.get("name")) or "tool"
+            tools += tool_use(
+                name,
+                call.get("args"),
+                _ARGUMENTS,
+                _KINDS.get(name, "other"),
+                as_string(call.get("id")),
+            )
+    return "\n\n".join([text for text in texts if text]), tuple(tools)

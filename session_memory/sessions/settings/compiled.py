@@ -1,0 +1,321 @@
+"""The settings of a home: the keys that a prompt needs, and config.yaml compiled to JSON once, so
+that a prompt does not pay for a YAML parser.
+
+A section of config.yaml is a class whose attributes are its keys: each states its kind, default and
+documentation once. sections.py has the other sections; check.py, keys.py and
+docs/use/configuration.md follow from them."""
+
+from __future__ import annotations
+
+from ...common.system.files import os, read_whole
+from ...common.system.json import unsealed
+from ...common.text.paths import is_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from os import stat_result
+    from typing import Any
+
+    from .rules import KnownDirectories, NameRules, PatternRule, Rule
+
+TELL, ASK, OFF = "tell", "ask", "off"  # on a collision
+PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
+
+SAME = object()
+
+
+class Kind:
+    """The kinds of values. check.py has the check of each."""
+
+    ANY_OF, WHOLE, NUMBER, FLAG, TEXT, TEXTS = (
+        "choice",
+        "whole number",
+        "number",
+        "true or false",
+        "text",
+        "texts",
+    )
+    ASSISTANT, PATHS, RULES, PRICES = "name of the assistant", "paths", "rules", "prices"
+    STRATEGIES, MODEL = "ids of strategies", "name of a model"
+    URL, VARIABLE = "http(s) address", "name of a variable"
+    DATABASE, NAMES, HOMES = "address of a database", "names of directories", "agent homes"
+
+
+class Key:
+    """A key of config.yaml, an attribute of its section: it is the default of every instance that
+    does not set it. `low` and `high` limit numbers, `choices` a choice. If a value is invalid,
+    `if_wrong` holds: the default, unless that could allow more than was meant. `sample` is shown in
+    place of the default. A key with `about` '' is accepted, but not documented. `alias` is its
+    former name."""
+
+    section = last_name = ""
+
+    def __init__(
+        self,
+        kind: str,
+        default: Any,
+        about: str,
+        low: float = 0,
+        high: float = 0,
+        *,
+        choices: tuple[Any, ...] = (),
+        if_wrong: Any = SAME,
+        sample: str = "",
+        alias: str = "",
+    ) -> None:
+        self.kind = kind
+        self.default = default
+        self.about = about
+        self.low = low
+        self.high = high
+        self.choices = choices
+        self.if_wrong = if_wrong
+        self.sample = sample
+        self.alias = alias
+
+    def __set_name__(self, owner: type[Section], name: str) -> None:
+        self.section, self.last_name = owner.SECTION, name
+
+    def __get__(self, section: Section | None, owner: type[Section]) -> Any:
+        return self if section is None else self.default
+
+    @property
+    def name(self) -> str:
+        """The key with its sections, such as store.watch_path."""
+        return f"{self.section}.{self.last_name}" if self.section else self.last_name
+
+    @property
+    def fallback(self) -> Any:
+        """The value in force if the given one is invalid."""
+        return self.default if self.if_wrong is SAME else self.if_wrong
+
+
+def key(kind: str, default: Any, about: str, low: float = 0, high: float = 0, **more: Any) -> Any:
+    """Return a `Key`, for an attribute that has the type of its values."""
+    return Key(kind, default, about, low, high, **more)
+
+
+class Section:
+    """A section of config.yaml, as set, with the default of each key that is not."""
+
+    SECTION = ""  # its name, with those of the sections that it is in
+    ABOUT = ""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and isinstance(other, Section)
+            and self.as_dict() == other.as_dict()
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.as_dict()})"
+
+    @classmethod
+    def table(cls) -> list[Key]:
+        return [one for one in vars(cls).values() if isinstance(one, Key)]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {one.last_name: getattr(self, one.last_name) for one in self.table()}
+
+
+class Settings(Section):
+    """The keys without a section; `store`, `memories`, `team` and `host` are those sections as far
+    as they are set, for sections.py; `withhold` is that of the section `proof`. `rules` are
+    patterns of sessions with a rule each, `projects` those of directories. `faults` describe what
+    in the files is invalid, a line each."""
+
+    scope: str = key(
+        Kind.ANY_OF,
+        "project",
+        "Which sessions without names count as the others: those of the same repository or "
+        "directory, or all.",
+        choices=("project", "all"),
+    )
+    first_sight_hours: float = key(
+        Kind.NUMBER,
+        24,
+        "How many hours back a session is read the first time it is seen.",
+        0,
+        24 * 365,
+    )
+    max_characters: int = key(Kind.WHOLE, 500, "The most that is added to a prompt.", 100, 500)
+    collisions: str = key(
+        Kind.ANY_OF,
+        TELL,
+        "If two sessions work on the same file or branch: tell the agent; or also ask you, "
+        "before it edits what\n"
+        "another has not committed, or moves the worktree under it with git; or off.",
+        choices=(TELL, ASK, OFF),
+    )
+    assistant_name: str = key(Kind.ASSISTANT, "Assistant", "The name of the assistant in archives.")
+    archive_message_characters: int = key(
+        Kind.WHOLE, 0, "How much archives keep of a message (0: all).", 0, 10**9
+    )
+    archive_tools: bool = key(Kind.FLAG, False, "Show tool uses in archives.")
+    archive_history: bool = key(
+        Kind.FLAG,
+        True,
+        "Let upkeep also archive sessions from before the install, first those "
+        "that will be deleted.",
+    )
+    statusline: bool = key(
+        Kind.FLAG,
+        False,
+        "Show active sessions in the status line: `session-memory config statusline on`.",
+    )
+    recent_conversations: int = key(
+        Kind.WHOLE,
+        0,
+        "How many of a project's last conversations a new session is told about.",
+        0,
+        20,
+    )
+    upkeep: str = key(
+        Kind.ANY_OF,
+        "sessions",
+        "When transcripts go into the store and finished conversations become memories: in the "
+        "background as sessions\n"
+        "start and end, only by `session-memory watch`, or (off) only by your own commands.",
+        choices=("sessions", "watch", "off"),
+        if_wrong="off",
+    )
+    keep: str = key(
+        Kind.ANY_OF,
+        "text",
+        "What is kept of a session when its runtime deletes it: its text in the store; also its "
+        "files, for\n"
+        "`session-memory restore`: whole, byte for byte, with any secrets in them, or redacted; "
+        "or none.",
+        choices=("text", "redacted", "whole", "none"),
+    )
+    disk_bytes: int = key(
+        Kind.WHOLE,
+        10_000_000_000,
+        "The most that all data may take on the disk; 0 for any. Kept transcripts that the "
+        "runtime has make room;\n"
+        "nothing that exists only here is deleted.",
+        0,
+        10**15,
+        alias="keep_bytes",
+    )
+    sessions: dict[str, Any] = key(
+        Kind.RULES,
+        {},
+        "Rules for single sessions, by name, title or id; a * at the end stands for any ending. "
+        "With `ignore: true` a\n"
+        "session is never mentioned; with `quote: false` only who, when and how much; memories "
+        "of one with\n"
+        "`isolate_memories: true` are kept apart.",
+        sample='{scratch: {ignore: true}, email: {quote: false}, "public-*": {quote: false, '
+        "isolate_memories: true}}",
+    )
+    projects: dict[str, Any] = key(
+        Kind.RULES,
+        {},
+        "The same for a directory (absolute, or below ~/) and all below it; a * at the end "
+        "stands for any ending.\n"
+        "They apply to sessions that were started there, and to what others said "
+        "while they were there.",
+        sample='{~/private: {ignore: true}, "~/work/client-*": {quote: false}}',
+    )
+    homes: Any = key(
+        Kind.HOMES,
+        {},
+        "The agents' homes, beside those that `install` or `new` registered, and what the file "
+        "of each may set itself\n"
+        "that otherwise counts from yours alone: watch_path (outside the home), team, keep, or a "
+        "strategy, as summary.",
+        sample="{~/agents/anna: [], ~/agents/bob: [summary, team]}",
+    )
+
+    def __init__(
+        self,
+        values: dict[str, Any],
+        rules: Iterable[PatternRule] = (),
+        faults: Sequence[str] = (),
+        projects: Iterable[PatternRule] = (),
+    ) -> None:
+        super().__init__(**values)
+        self.store: dict[str, Any] = values.get("store", {})
+        self.memories: dict[str, Any] = values.get("memories", {})
+        self.team: dict[str, Any] = values.get("team", {})
+        self.host: dict[str, Any] = values.get("host", {})
+        self.withhold: float = values.get("proof", {}).get("withhold", 0.0)
+        self.faults = faults
+        self._rules = [(pattern, rule) for pattern, rule in rules]
+        self._names: NameRules | None = None
+        self._projects = [(pattern, rule) for pattern, rule in projects]
+        self._directories: KnownDirectories | None = None
+
+    @property
+    def first_sight_seconds(self) -> float:
+        """The time, in seconds, that a session is read back on first sight."""
+        return self.first_sight_hours * 3600
+
+    @property
+    def has_rules(self) -> bool:
+        return bool(self._rules or self._projects)
+
+    @property
+    def has_project_rules(self) -> bool:
+        return bool(self._projects)
+
+    @property
+    def has_name_rules(self) -> bool:
+        """Check if a rule may refer to a session's name or title, not only to an id."""
+        return any([pattern != "*" and not is_id(pattern) for pattern, _ in self._rules])
+
+    def rule(self, *names: str, directory: str = "") -> Rule:
+        """Return the rule for a session known by any of `names` that was started in `directory` (''
+        if unknown); if several fit, the strictest of each."""
+        from .rules import NameRules, stricter
+
+        self._names = self._names or NameRules(self._rules)
+        rule = self._names.strictest(names)
+        return stricter(rule, self.rule_for_directory(directory)) if self._projects else rule
+
+    def rule_for_directory(self, directory: str) -> Rule:
+        """Return the rule for what is said while in `directory`, in any session."""
+        from .rules import KnownDirectories, strictest_in
+
+        self._directories = self._directories or KnownDirectories()
+        return strictest_in(self._projects, directory, self._directories)
+
+
+def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings | None:
+    """Return the settings in `config_file`, or the defaults if there is none, with the rules of
+    `rules_files` too; None if `compiled_file` was not made from these files as they are now (see
+    `check.compile_files`)."""
+    stamps = stamps_of(config_file, rules_files)
+    if not any(stamps):
+        return Settings({})
+    try:
+        compiled = unsealed(read_whole(compiled_file))
+        if compiled["stamps"] == stamps:
+            return Settings(
+                compiled["values"], compiled["rules"], compiled["faults"], compiled["projects"]
+            )
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def stamps_of(config_file: str, rules_files: Sequence[str]) -> list[list[int] | None]:
+    return [stamp(path) for path in (config_file, *rules_files)]
+
+
+def stamp(path: str) -> list[int] | None:
+    """Return values that change with a file, or with the content of a directory; None if there is
+    none."""
+    try:
+        status: stat_result = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:  # it exists and cannot be read, which is a fault
+        return [0, 0, 0]
+    return [status.st_mtime_ns, status.st_size, status.st_ino]

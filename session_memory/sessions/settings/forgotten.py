@@ -1,0 +1,209 @@
+"""The record of forgotten sessions, which must not come back.
+
+`<database>.forgotten.jsonl`, beside the store, has hashes of sessions and directories, each with a
+time up to which it is forgotten. `<database>.forgotten.messages` has salted hashes of the forgotten
+messages: a fork, a copy or a renamed file repeats them in a session of another name. Nobody can
+read either. Both outlive the database. A prompt loads this only if something was forgotten."""
+
+from __future__ import annotations
+
+from ...common.system.files import os, read_whole, status_at, write_atomically
+from ...common.system.json import decode, encode
+from .homes import FORGETTING, FORGOTTEN, FORGOTTEN_MESSAGES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ..transcripts.entries import Entry
+
+# The group, hashes of a session and of a directory ('' for any), and up to when all of it is
+# forgotten, in milliseconds since the epoch.
+Tombstone = tuple[str, str, str, int]
+_KEYS = ("home", "session", "directory", "before")
+# begins the file of the forgotten messages; the salt follows, then the sorted hashes
+_FORMAT = b"messages1"
+_SALT_BYTES = 16
+# of a million messages, one of 18 million million others would be taken for a forgotten one
+_HASH_BYTES = 8
+_HEAD_BYTES = len(_FORMAT) + _SALT_BYTES
+
+
+def session_tombstone(home: str, session_id: str, before: int) -> Tombstone:
+    return home, _hash(session_id), "", before
+
+
+def directory_tombstone(home: str, directory: str, before: int) -> Tombstone:
+    """Return that of all sessions which were started in a directory, or below it."""
+    return home, "", _hash(directory.rstrip("/")), before
+
+
+def path_of(database: str) -> str:
+    """Return the path of the file that says what was forgotten of a database."""
+    return database + FORGOTTEN
+
+
+def is_unfinished(database: str) -> bool:
+    """Check if steps of a forget are left: see upkeep.forget_journal."""
+    return status_at(database + FORGETTING, follow_symlinks=False) is not None
+
+
+def read(database: str) -> list[Tombstone]:
+    """Return all that was forgotten of a database. Raises OSError."""
+    return read_file(path_of(database))
+
+
+def read_file(path: str) -> list[Tombstone]:
+    """Return all that such a file says was forgotten; of a line that is damaged, nothing. Raises
+    OSError."""
+    try:
+        content = read_whole(path)
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in content.splitlines():
+        try:
+            value = decode(line.decode())
+            home, session, directory, before = [value[key] for key in _KEYS]
+            if all([isinstance(part, str) for part in (home, session, directory)]):
+                found.append((home, session, directory, int(before)))
+        except (ValueError, KeyError, TypeError, OverflowError):
+            continue
+    return found
+
+
+def add(database: str, tombstones: Iterable[Tombstone]) -> None:
+    """Note what is forgotten. Raises OSError."""
+    lines = [encode(dict(zip(_KEYS, one))) for one in dict.fromkeys([*read(database), *tombstones])]
+    write_atomically(path_of(database), ("\n".join(lines) + "\n").encode())
+
+
+def forgotten_until(
+    tombstones: Iterable[Tombstone], home: str, session_id: str, directory: str
+) -> int | None:
+    """Return up to when a session started in `directory` was forgotten, in milliseconds; None for
+    never."""
+    own = [one for one in tombstones if one[0] == home]
+    if not own:
+        return None
+    hashed = _hash(session_id)
+    steps = directory.replace("\\", "/").rstrip("/").split("/") if directory else []
+    above = {_hash("/".join(steps[: count + 1])) for count in range(len(steps))}
+    return max(
+        [before for _, session, path, before in own if session == hashed or path in above],
+        default=None,
+    )
+
+
+class ForgottenMessages:
+    """The forgotten messages of one store, by salted hashes of what a message and its copies have
+    in common."""
+
+    def __init__(self, database: str) -> None:
+        """Raises OSError."""
+        try:
+            content = read_whole(database + FORGOTTEN_MESSAGES)
+        except FileNotFoundError:
+            content = b""
+        self._salt = content[len(_FORMAT) : _HEAD_BYTES] if content.startswith(_FORMAT) else b""
+        self._hashes = content[_HEAD_BYTES:] if self._salt else b""
+
+    def __bool__(self) -> bool:
+        return bool(self._hashes)
+
+    def has(self, mark: str) -> bool:
+        """Check if a forgotten message has this mark."""
+        wanted, low, high = self._hash(mark), 0, len(self._hashes) // _HASH_BYTES
+        while low < high:
+            middle = (low + high) // 2
+            known = self._hashes[middle * _HASH_BYTES : (middle + 1) * _HASH_BYTES]
+            if known == wanted:
+                return True
+            low, high = (middle + 1, high) if known < wanted else (low, middle)
+        return False
+
+    def with_marks(self, marks: Iterable[str]) -> bytes:
+        """Return the content of the file with these marks, too."""
+        self._salt = self._salt or os.urandom(_SALT_BYTES)
+        before = range(0, len(self._hashes), _HASH_BYTES)
+        hashes = {self._hashes[at : at + _HASH_BYTES] for at in before}
+        hashes.update([self._hash(mark) for mark in marks])
+        return _FORMAT + self._salt + b"".join(sorted(hashes))
+
+    def _hash(self, mark: str) -> bytes:
+        from hashlib import blake2b
+
+        return blake2b(
+            mark.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES, key=self._salt
+        ).digest()
+
+
+def add_messages(database: str, marks: Iterable[str]) -> None:
+    """Note forgotten messages by their marks (see transcripts.marks). Raises OSError."""
+    write_atomically(database + FORGOTTEN_MESSAGES, ForgottenMessages(database).with_marks(marks))
+
+
+def forgotten_of(database: str, home: str) -> ForgottenSessions:
+    """Return the forgotten sessions of the group `home` in a store. Raises OSError."""
+    return ForgottenSessions({path_of(database): home})
+
+
+class ForgottenSessions:
+    """The forgotten sessions of some stores, by their files, each with the group whose sessions it
+    is about."""
+
+    def __init__(
+        self, files: Mapping[str, str], read: Callable[[str], list[Tombstone]] = read_file
+    ) -> None:
+        """`read` returns the tombstones in a file. Raises OSError."""
+        self._stores = [
+            (home, tombstones, ForgottenMessages(path.removesuffix(FORGOTTEN)))
+            for path, home in files.items()
+            if (tombstones := read(path))
+        ]
+        self._until: dict[str, int | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._stores)
+
+    def holds(self, entry: Entry, session_id: str) -> bool:
+        """Check if an entry in the transcript of a session repeats a forgotten message: its record
+        names a forgotten session as its own, or it is one of the forgotten messages."""
+        if not self._stores:
+            return False
+        if entry.origin not in ("", session_id):
+            until = self._until_of(entry.origin)
+            if until is not None and (entry.is_copy or (entry.timestamp or 0.0) * 1000 <= until):
+                return True
+        return self._has_marks(entry)
+
+    def has_title(self, title: str) -> bool:
+        """Check if a forgotten session had this title."""
+        from ..transcripts.marks import title_mark
+
+        return any([messages.has(title_mark(title)) for _, _, messages in self._stores if messages])
+
+    def _has_marks(self, entry: Entry) -> bool:
+        from ..transcripts.marks import marks_of
+
+        stores = [(home, messages) for home, _, messages in self._stores if messages]
+        return any(
+            [messages.has(mark) for home, messages in stores for mark in marks_of(home, entry)]
+        )
+
+    def _until_of(self, session_id: str) -> int | None:
+        if session_id not in self._until:
+            times = [
+                forgotten_until(tombstones, home, session_id, "")
+                for home, tombstones, _ in self._stores
+            ]
+            self._until[session_id] = max(
+                [time for time in times if time is not None], default=None
+            )
+        return self._until[session_id]
+
+
+def _hash(text: str) -> str:
+    from hashlib import blake2b
+
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -1,0 +1,342 @@
+"""The paths of everything that is kept for a person, for an agent, or for a runtime's directory of
+its own.
+
+A *person's* place is `~/.session-memory/`, whatever the runtimes; `SESSION_MEMORY_DIR` moves it.
+Settings, state, store, memories and archives (`conversations/`) all lie in it. A runtime's
+directory that is not the usual one (as `CLAUDE_CONFIG_DIR` names it) has a place like it below
+that: `~/.session-memory/homes/<name>-<checksum>/`.
+
+An *agent home* is a directory that the person registered (see registry.py) and whose sessions have
+names (`.session-memory/sessions/<name>.json`, for Pi `.session-memory/pi-sessions/<name>/`, or
+`.volute/`, `.mind/` in its place). Its settings, state and store lie in its `.session-memory/`, its
+memories and archives beside that. What a host goes by for one of its groups lies with the host:
+`<host>/.session-memory/groups/<group>.yaml`."""
+
+from __future__ import annotations
+
+from ...common.system.files import (
+    is_directory,
+    is_file,
+    names_in,
+    os,
+    read_whole,
+    real_path,
+    status_at,
+)
+from ...common.system.files import user_dir as user_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, MutableMapping
+
+    from .compiled import Settings
+
+MEMORY_DIR = ".session-memory"
+FORGOTTEN = ".forgotten.jsonl"  # behind the path of a store: the file of what was forgotten of it
+FORGOTTEN_MESSAGES = ".forgotten.messages"  # the same, of the hashes of its messages
+FORGETTING = ".forgetting.json"  # behind the path of a store: the steps of `forget` that are left
+STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
+PROMPT_INDEX = ".prompt-index"  # below the `memories_dir` of a home
+SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
+
+ENV_DIR = "SESSION_MEMORY_DIR"
+ENV_SESSION = "SESSION_MEMORY_SESSION"
+ENV_HOME = "SESSION_MEMORY_HOME"
+ENV_GUARD = "SESSION_MEMORY_GUARD"
+
+_CHECKSUM_PRIME = (1 << 61) - 1
+_TOKEN_CHARACTERS = 16
+_MOST_ENV_BYTES = 1 << 20
+
+
+class Home:
+    """The paths of one agent, one person or one directory of a runtime.
+
+    `root` is the directory that it is of. `memory_dir` holds its settings, state and store,
+    `content_dir` its memories and archives. `sessions_dir` holds an agent's named sessions, and is
+    '' for others. `rules_files` are the settings whose rules for sessions count here too.
+    `user_dir` is the home directory of the person, '' for an agent or host. The settings of one
+    that `is_confined` may not set what sections.py says; they are compiled in the person's place,
+    since an agent or a repository could write such a file in the home."""
+
+    def __init__(
+        self,
+        root: str,
+        memory_dir: str,
+        content_dir: str,
+        *,
+        sessions_dir: str = "",
+        rules_files: tuple[str, ...] = (),
+        user_dir: str = "",
+        is_confined: bool = False,
+    ) -> None:
+        self.root = root
+        self.memory_dir = memory_dir
+        self.sessions_dir = sessions_dir
+        self.rules_files = rules_files
+        self.user_dir = user_dir
+        self.is_confined = is_confined
+        self.state_dir = memory_dir + "/state"
+        self.team_dir = self.state_dir + "/team"
+        self.team_starts = self.team_dir + "/starts"
+        self.conflicts_file = self.state_dir + "/conflicts.json"
+        self.handoffs_file = self.state_dir + "/team-handoffs.json"
+        self.log_file = self.state_dir + "/hook.log"
+        self.config_file = memory_dir + "/config.yaml"
+        # not that of 0.2.0, which knows other words
+        self.compiled_file = self.state_dir + "/settings.json"
+        self.conversations_dir = content_dir + "/conversations"
+        self.memories_dir = content_dir + "/memories"
+
+    def cursor_file(self, session: str) -> str:
+        """The cursors of one consuming session: small, and contended by nobody else."""
+        return self.state_dir + "/cursors/" + session + ".json"
+
+    def project_index(self, start: str) -> str:
+        """The index of the project of sessions that are started in the directory `start`."""
+        return f"{self.state_dir}/projects/{_name_and_checksum(start, may_hold_token=True)}.json"
+
+    @property
+    def repositories_file(self) -> str:
+        """The file that says which repository was seen at which path."""
+        return self.state_dir + "/repositories.json"
+
+    def team_start(self, start: str) -> str:
+        """The file that says where is kept what a team did in the project of sessions that are
+        started in `start`."""
+        return f"{self.team_starts}/{_name_and_checksum(start, may_hold_token=True)}"
+
+    def forgotten_files(self) -> list[tuple[str, str]]:
+        """Return the files, there or not, that say what was forgotten of sessions here, each with
+        the group that they are of ('' for none): those of this home's store, or of its host's, and
+        of the person's."""
+        host, is_group, name = self.config_file.removesuffix(".yaml").partition(
+            f"/{MEMORY_DIR}/groups/"
+        )
+        found = [(host, name) if is_group else (self.memory_dir, "")]
+        found += [(path.rpartition("/")[0], "") for path in self.rules_files[:1]]
+        return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
+
+    def has_forgotten(self) -> bool:
+        """Check if anything was forgotten there."""
+        return any([is_file(path) for path, _ in self.forgotten_files()])
+
+    def settings(self) -> Settings:
+        """Return the settings in config.yaml, every key optional, with the rules of
+        `rules_files`."""
+        from .compiled import load
+
+        settings = load(self.config_file, self.compiled_file, self.rules_files)
+        if settings is None:
+            from .check import compile_files
+
+            root = self.root if self.is_confined else ""
+            settings = compile_files(self.config_file, self.compiled_file, self.rules_files, root)
+        return settings
+
+
+def private_beside(directory: str) -> str:
+    """Return the directory for what rules exclude of a directory with archives or memories: hidden
+    beside it, so that a search through the directory does not find it."""
+    parent, _, name = directory.rpartition("/")
+    return parent + "/.private-" + name
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of this process, which its own processes share, without what a
+    project's `.env` sets."""
+    if isinstance(next(iter(os.environ), ""), str):  # Windows
+        found: dict[str, str] = dict(os.environ)  # type: ignore[arg-type]
+    else:
+        found = {_decoded(key): _decoded(value) for key, value in os.environ.items()}
+    for name in drop_set_by_project(found):
+        os.unsetenv(name)
+    return found
+
+
+def drop_set_by_project(environ: MutableMapping[str, str]) -> list[str]:
+    """Remove the variables that name a place, home or session if a `.env` file in the project, or
+    above it, names them; return their names. Several runtimes load such a file, and a repository
+    can ship it. The person's own, in their home directory, counts."""
+    named = [name for name in (ENV_DIR, ENV_HOME, ENV_SESSION) if environ.get(name)]
+    if not named:
+        return []
+    starts = {value for key, value in environ.items() if key.endswith("_PROJECT_DIR")}
+    try:
+        starts.add(os.getcwd())
+    except OSError:  # it is gone
+        pass
+    texts = [text for start in starts for text in _env_files(start, user_dir(environ))]
+    dropped = [name for name in named if any(name.encode() in text for text in texts)]
+    for name in dropped:
+        del environ[name]
+    return dropped
+
+
+def _env_files(start: str, stop: str) -> Iterator[bytes]:
+    """Yield what the `.env*` files hold from `start` upwards, below `stop`, and those in hidden
+    directories there."""
+    directory, stops = start.rstrip("/"), ("", stop, stop and real_path(stop))
+    while directory not in stops:
+        hidden = [name for name in names_in(directory) if name.startswith(".")]
+        for name in hidden:
+            path = f"{directory}/{name}" if name.startswith(".env") else f"{directory}/{name}/.env"
+            if is_file(path):
+                try:
+                    yield read_whole(real_path(path), _MOST_ENV_BYTES)
+                except OSError:  # too large, or not to be read: as if it named them
+                    yield b" ".join([ENV_DIR.encode(), ENV_HOME.encode(), ENV_SESSION.encode()])
+        directory = directory.rpartition("/")[0]
+
+
+def required_user_dir(environ: Mapping[str, str]) -> str:
+    """Return `user_dir`. Raises SessionMemoryError if it is unknown."""
+    found = user_dir(environ)
+    if not found:
+        from ...common.errors import SessionMemoryError
+
+        raise SessionMemoryError("no home directory is known", "set HOME")
+    return found
+
+
+def person_home(environ: Mapping[str, str]) -> Home:
+    place, user = _person_dir(environ), user_dir(environ)
+    return Home(user, place, place, user_dir=user)
+
+
+def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) -> Home:
+    """Return the home of those who start a runtime by hand: the person's if its directory
+    `config_dir` is the usual one, `usual_dir` below their home directory; else a place of its own,
+    which shares only the person's rules."""
+    place, user = _person_dir(environ), user_dir(environ)
+    usual = f"{user}/{usual_dir}"
+    one, two = status_at(config_dir), status_at(usual)
+    if config_dir == usual or (
+        one and two and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+    ):
+        return Home(config_dir, place, place, user_dir=user)
+    own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), ''))}"
+    return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",), user_dir=user)
+
+
+def home_at(
+    root: str,
+    environ: Mapping[str, str],
+    *,
+    sessions_dir: str = "",
+    host: str = "",
+    is_host: bool = False,
+) -> Home:
+    """Return what is kept in the directory `root` of an agent, of a group of the host in the
+    directory `host`, or, if `is_host`, of a host whose operator's settings these are."""
+    place = _person_dir(environ)
+    rules_files = [f"{place}/config.yaml"]
+    if host:
+        rules_files.append(f"{host}/{MEMORY_DIR}/config.yaml")
+    home = Home(
+        root,
+        f"{root}/{MEMORY_DIR}",
+        root,
+        sessions_dir=sessions_dir,
+        rules_files=tuple(rules_files),
+        is_confined=not host and not is_host,
+    )
+    # a group's agent may write in its directory, and could stop its host or leave out the host's
+    # rules there
+    if host:
+        name = root.rpartition("/")[2]
+        home.config_file = f"{host}/{MEMORY_DIR}/groups/{name}.yaml"
+        home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{name}.settings.json"
+    elif not is_host:
+        home.compiled_file = f"{place}/state/homes/{_name_and_checksum(root)}.settings.json"
+    return home
+
+
+def host_of(directory: str) -> str:
+    """The host that `directory` is, or is a group of; '' if it is neither."""
+    parts = directory.rsplit("/", 2)
+    for host in (directory, parts[0] if parts[1:-1] == ["groups"] else ""):
+        if host and is_directory(f"{host}/groups") and is_file(f"{host}/store/messages.db"):
+            return host
+    return ""
+
+
+def named_home(root: str, environ: Mapping[str, str], folder: str = "sessions") -> Home | None:
+    """Return the agent home `root`, named by the person, a hook or the registry; None without
+    sessions."""
+    for name in SEED_MEMORY_DIRS:
+        sessions_dir = f"{root}/{name}/{folder}"
+        if is_directory(sessions_dir):
+            return home_at(root, environ, sessions_dir=sessions_dir)
+    return None
+
+
+def naming(path: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `environ` with the directory `path`, which a command line names, as the home that is
+    meant."""
+    return {**environ, ENV_HOME: path} if path else environ
+
+
+def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) -> Iterator[Home]:
+    """Yield each directory from `start` upwards, below `stop`, that looks like an agent home,
+    registered or not."""
+    directory = start.rstrip("/")
+    stops = ("", stop, stop and real_path(stop))
+    while directory not in stops:
+        home = named_home(directory, environ, folder)
+        if home is not None:
+            yield home
+        directory = directory.rpartition("/")[0]
+
+
+def settings_above(start: str, home: Home) -> bool:
+    """Return whether another agent home than `home` has settings or tombstones that count in
+    `start`."""
+    directory = start.rstrip("/")
+    while directory and directory not in (home.user_dir, home.root):
+        place = f"{directory}/{MEMORY_DIR}"
+        if is_directory(place) and (
+            is_file(f"{place}/config.yaml") or is_file(f"{place}/{STORE_FILE}{FORGOTTEN}")
+        ):
+            return True
+        directory = directory.rpartition("/")[0]
+    return False
+
+
+def _person_dir(environ: Mapping[str, str]) -> str:
+    """Return `SESSION_MEMORY_DIR`, from the user's home directory on where it is relative;
+    `~/.session-memory` by default. Raises SessionMemoryError where there is no such directory."""
+    path, user = environ.get(ENV_DIR, "").rstrip("/") or MEMORY_DIR, user_dir(environ)
+    place = _absolute(path.removeprefix("~/"), user)
+    if not user and place != path:
+        from ...common.errors import SessionMemoryError
+
+        raise SessionMemoryError(
+            "no home directory is known", f"set HOME, or {ENV_DIR} to an absolute path"
+        )
+    return place
+
+
+def _absolute(path: str, base: str) -> str:
+    """Return a path as it is if it is absolute, else below `base`, or, if that is '', below the
+    current directory."""
+    if path.startswith("/") or path[1:2] == ":":
+        return path
+    try:
+        return f"{base or os.getcwd()}/{path}"
+    except OSError:  # the current directory is gone
+        return path
+
+
+def _name_and_checksum(path: str, may_hold_token: bool = False) -> str:
+    """Return a name for the directory `path` that no other has, and that people recognise; with
+    `may_hold_token`, without the words that are as long as a token."""
+    checksum = int.from_bytes(path.encode("utf-8", "surrogateescape"), "little") % _CHECKSUM_PRIME
+    name = "".join([c if c.isalnum() or c in "._-" else "-" for c in path.rpartition("/")[2]])
+    if may_hold_token:
+        name = "-".join([word for word in name.split("-") if len(word) < _TOKEN_CHARACTERS])
+    return f"{name.lstrip('.')[:40] or 'home'}-{checksum:016x}"
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")

@@ -1,0 +1,172 @@
+"""The rules of a person: what they exclude of sessions and projects. If several fit, the strictest
+of each word."""
+
+from __future__ import annotations
+
+from ...common.system.files import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+PatternRule = tuple[str, dict[str, "Any"]]  # a pattern with the words of its rule
+
+
+class Rule:
+    """The visibility of a session: nothing at all (`ignore`), or only who, when and how much
+    (`quote` false). Memories of one with `isolate_memories` are kept apart from the rest. `share`
+    is one of SHARES, '' if no rule says who of a team may read it."""
+
+    def __init__(
+        self,
+        ignore: bool = False,
+        quote: bool = True,
+        isolate_memories: bool = False,
+        share: str = "",
+    ) -> None:
+        self.ignore = ignore
+        self.quote = quote
+        self.isolate_memories = isolate_memories
+        self.share = share
+
+    @property
+    def is_private(self) -> bool:
+        return self.ignore or not self.quote
+
+
+# Who of a team may read a session, the strictest first: nobody, its owner on all their machines,
+# everybody.
+SHARES = ("off", "mine", "team")
+
+# What holds where somebody meant to exclude something and it is not clear how: it is hidden. It is
+# not `isolate_memories`, since that decides where memories are kept, which correcting the rule
+# would not undo.
+HIDDEN = {"ignore": True, "quote": False}
+
+
+class NameRules:
+    """The rules for names and ids: whole ones by a table, since a prompt asks for each of perhaps
+    1,000 sessions."""
+
+    def __init__(self, rules: Iterable[PatternRule]) -> None:
+        self._whole: dict[str, list[dict[str, Any]]] = {}
+        self._beginnings: list[PatternRule] = []
+        for pattern, rule in rules:
+            wanted = folded(pattern)
+            if wanted.endswith("*"):
+                self._beginnings.append((wanted[:-1], rule))
+            else:
+                self._whole.setdefault(wanted, []).append(rule)
+
+    def strictest(self, names: Iterable[str]) -> Rule:
+        """Return the rule for a session known by any of `names`."""
+        folded_names = [folded(name) for name in names]
+        found = [rule for name in folded_names for rule in self._whole.get(name, ())]
+        found += [
+            rule
+            for begin, rule in self._beginnings
+            if any([one.startswith(begin) for one in folded_names])
+        ]
+        return _joined(found)
+
+
+def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:
+    return _joined(
+        [
+            rule
+            for pattern, rule in projects
+            if covers(pattern, directory) or known.holds(pattern, directory)
+        ]
+    )
+
+
+def stricter(one: Rule, other: Rule) -> Rule:
+    """Return both rules at once."""
+    share = _stricter_share(one.share, other.share)
+    isolate = one.isolate_memories or other.isolate_memories
+    return Rule(one.ignore or other.ignore, one.quote and other.quote, isolate, share)
+
+
+def folded(name: str) -> str:
+    """Return a name as names are compared: in one case and in one form of Unicode."""
+    return name.lower() if name.isascii() else _composed(_composed(name).casefold())
+
+
+def _composed(text: str) -> str:
+    if text.isascii():
+        return text
+    from unicodedata import normalize
+
+    return normalize("NFC", text)
+
+
+def covers(pattern: str, directory: str) -> bool:
+    """Return whether `directory` is `pattern` or lies below it, as both are spelled; if that ends
+    in `*`, whether it begins so. A pattern that does not begin at the root may begin at any step of
+    the path."""
+    path, pattern = _composed(directory.replace("\\", "/").rstrip("/")) + "/", _composed(pattern)
+    start = pattern[:-1] if pattern.endswith("*") else pattern.rstrip("/") + "/"
+    if start[:1] == "/" or start[1:2] == ":" or not start:
+        return path.startswith(start)
+    return f"/{start}" in f"/{path}"
+
+
+class KnownDirectories:
+    """Directories by device and inode: links, case and Unicode give one many spellings. Each is
+    read once."""
+
+    def __init__(self) -> None:
+        self._identities: dict[str, tuple[int, int] | None] = {}
+
+    def holds(self, pattern: str, directory: str) -> bool:
+        """Return whether `directory` is the one that the absolute path `pattern` leads to, or lies
+        below it; if that ends in `*`, whether it lies in one whose path begins so."""
+        if not (pattern.startswith("/") and directory.startswith("/")):
+            return False
+        wanted, _, beginning = (
+            pattern[:-1].rpartition("/") if pattern.endswith("*") else (pattern, "", "")
+        )
+        identity = self._identity(wanted)
+        path, name = directory.rstrip("/"), ""
+        while identity is not None:
+            if self._identity(path) == identity and (
+                not beginning or self._begins(path, name, beginning)
+            ):
+                return True
+            if not path:
+                break
+            path, _, name = path.rpartition("/")
+        return False
+
+    def _begins(self, path: str, name: str, beginning: str) -> bool:
+        """Return whether the directory `name` in `path` may be spelled with this beginning."""
+        if _composed(name).startswith(_composed(beginning)):
+            return True
+        is_alike = folded(name).startswith(folded(beginning))
+        respelled = f"{path}/{beginning}{_composed(name)[len(_composed(beginning)) :]}"
+        return is_alike and self._identity(respelled) == self._identity(f"{path}/{name}")
+
+    def _identity(self, path: str) -> tuple[int, int] | None:
+        """Return device and inode of what is at a path; None if nothing is."""
+        if path not in self._identities:
+            try:
+                status = os.stat(path or "/")
+                self._identities[path] = status.st_dev, status.st_ino
+            except (OSError, ValueError):
+                self._identities[path] = None
+        return self._identities[path]
+
+
+def _joined(rules: Iterable[dict[str, Any]]) -> Rule:
+    found = Rule()
+    for rule in rules:
+        found.ignore = found.ignore or rule.get("ignore", False)
+        found.quote = found.quote and rule.get("quote", True)
+        found.isolate_memories = found.isolate_memories or rule.get("isolate_memories", False)
+        found.share = _stricter_share(found.share, rule.get("share", ""))
+    return found
+
+
+def _stricter_share(one: str, other: str) -> str:
+    return min(one, other, key=SHARES.index) if one and other else one or other

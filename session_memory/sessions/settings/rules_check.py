@@ -1,0 +1,199 @@
+"""Checks the rules for `sessions` and `projects` in a file: an invalid one hides all it could have
+meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...common.system.files import expanded
+from .keys import written
+from .replaced_keys import FORMER_WORDS, replacement
+from .rules import HIDDEN, SHARES, PatternRule
+
+SESSIONS, PROJECTS = SECTIONS = ("sessions", "projects")
+ALL = "*"
+WORDS = ("ignore", "quote", "isolate_memories")
+SHARE = "share"  # a word too, which excludes nothing here: who of a team may read it
+_VALUE_CHARACTERS = 60
+_STRICTEST = {"ignore": True, "quote": False, "isolate_memories": True}
+# Words for excluding something: an unknown key like one of these may have been meant to.
+_EXCLUDING = (
+    *SECTIONS,
+    "directories",
+    *WORDS,
+    *FORMER_WORDS,
+    "exclude",
+    "excluded",
+    "hide",
+    "hidden",
+    "private",
+    "privacy",
+    "secret",
+)
+_EXAMPLES = {
+    SESSIONS: "a name to its rule, such as {email: {quote: false}}",
+    PROJECTS: "a directory to its rule, such as {~/private: {ignore: true}}",
+}
+_NO_PATH = "is no absolute path, nor begins with ~/"
+
+
+class RulesCheck:
+    """The rules of one file: `sessions` and `projects`, and the `faults` in them, each with the
+    path of its key."""
+
+    def __init__(self) -> None:
+        self.sessions: list[PatternRule] = []
+        self.projects: list[PatternRule] = []
+        self.faults: list[tuple[tuple[str, ...], str]] = []
+
+    def take(self, section: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, rule in value.items():
+                self._take_rule(section, name, rule)
+        elif value is not None:
+            names = _names_in(value)
+            told = self.hide(section, names)
+            self.faults.append(
+                ((section,), f"{section} should map {_EXAMPLES[section]}; {told} is hidden")
+            )
+
+    def take_unknown(self, name: str, value: Any) -> str:
+        """Hides what an unknown key may have been meant to exclude, and returns what that is; ''
+        for nothing."""
+        names = _excluded_by(name, value)
+        if not names:
+            return ""
+        section = PROJECTS if closest(name, (PROJECTS, "directories")) else SESSIONS
+        return self.hide(section, [one for one in names if one != ALL])
+
+    def _take_rule(self, section: str, name: str, rule: Any) -> None:
+        at = (section, name)
+        key = f"{section}.{name}"
+        pattern = name.partition("*")[0] + "*" if "*" in name[:-1] else name
+        if pattern != name:
+            self.faults.append(
+                (at, f"{key}: a * may stand at the end alone; it is taken for {pattern}")
+            )
+        if section == SESSIONS and is_path(pattern):
+            self.faults.append((at, f"{key} is a directory: under projects; it is taken as one"))
+        if section == PROJECTS and not is_path(pattern) and pattern != ALL:
+            told = self.hide(section, [pattern])
+            self.faults.append((at, f"{key} {_NO_PATH}; {told} is hidden, wherever that is"))
+        if not isinstance(rule, dict) or not rule:
+            told = self.hide(section, [pattern])
+            problem = f"{key} is {short(rule)}, not a rule such as {{ignore: true}}"
+            self.faults.append((at, f"{problem}; {told} is hidden"))
+            return
+        self._add(section, pattern, self._words(at, key, pattern, rule))
+
+    def _words(
+        self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, Any]
+    ) -> dict[str, Any]:
+        taken: dict[str, Any] = {}
+        for word, value in rule.items():
+            if word == SHARE:
+                share = SHARES[0] if value is False else value  # YAML takes `off` for false
+                taken[word] = share if share in SHARES else SHARES[0]
+                if share not in SHARES:
+                    problem = (
+                        f"{key}: share is {short(value)}, not {', '.join(SHARES[:-1])} or "
+                        f"{SHARES[-1]}"
+                    )
+                    self.faults.append((at, f"{problem}; {SHARES[0]} holds"))
+            elif word not in WORDS:
+                meant = closest(word, (*WORDS, SHARE))
+                told = self.hide(at[0], [pattern])
+                text = f"{key}: unknown key {word}" + (
+                    f", perhaps {meant}" if meant else replacement(word)
+                )
+                self.faults.append((at, f"{text}; {told} is hidden"))
+            elif isinstance(value, bool):
+                taken[word] = value
+            else:
+                taken[word] = _STRICTEST[word]
+                held = written(taken[word])
+                self.faults.append(
+                    (at, f"{key}: {word} is {short(value)}, not true or false; {held} holds")
+                )
+        return taken
+
+    def hide(self, section: str, names: Sequence[str]) -> str:
+        """Hide these, or everything where there are none; return what that is."""
+        for name in names or [ALL]:
+            self._add(section if names else SESSIONS, name, HIDDEN)
+        every = "any project" if section == PROJECTS and names else "any session"
+        return every if not names or ALL in names else ", ".join(names)
+
+    def _add(self, section: str, pattern: str, rule: dict[str, Any]) -> None:
+        if section == SESSIONS:
+            self.sessions.append((pattern, rule))
+        if section == PROJECTS or is_path(pattern):
+            self.projects += [(one, rule) for one in _spellings(pattern)]
+
+
+def is_path(name: str) -> bool:
+    """Check if a name is that of a directory: absolute, or below the home directory."""
+    return name.startswith(("/", "~/")) or (name[1:2] == ":" and name[2:3] in ("/", "\\"))
+
+
+def closest(name: str, words: Iterable[str]) -> str:
+    """The word that somebody may have meant by `name`; '' if none is like it."""
+    from difflib import get_close_matches
+
+    by_lower = {word.lower(): word for word in words}
+    return next(
+        (by_lower[one] for one in get_close_matches(name.lower(), list(by_lower), 1, 0.75)), ""
+    )
+
+
+def short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
+
+
+def _spellings(pattern: str) -> list[str]:
+    """The directory that a pattern means, as it is written and as it is where a link leads
+    there."""
+    path = pattern.replace("\\", "/")
+    if pattern == ALL or not is_path(path):
+        return [path.removeprefix("./").rstrip("/") or ALL]
+    path = expanded(path, os.environ)
+    above, _, name = path.rpartition("/")
+    if path.endswith("*"):  # what ends so is no directory by itself
+        return list(
+            dict.fromkeys([f"{spelled.rstrip('/')}/{name}" for spelled in _both(above or "/")])
+        )
+    return _both(path)
+
+
+def _both(path: str) -> list[str]:
+    if not path.startswith("/"):
+        return [path]
+    return list(dict.fromkeys([os.path.normpath(path), os.path.realpath(path)]))
+
+
+def _excluded_by(name: str, value: Any) -> list[str]:
+    """The patterns of what an unknown key may have been meant to exclude."""
+    if isinstance(value, dict):
+        # `email: {ignore: true}` outside of `sessions`
+        if any(closest(key, (*WORDS, *FORMER_WORDS)) for key in value):
+            return [name]
+        found = [pattern for key, one in value.items() for pattern in _excluded_by(key, one)]
+        return found or (list(value) or [ALL] if closest(name, _EXCLUDING) else [])
+    if (
+        not closest(name, _EXCLUDING)
+        or value is None
+        or value is (closest(name, ("text", "quote")) != "")
+    ):
+        return []
+    return _names_in(value) or [ALL]
+
+
+def _names_in(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [one.strip() for one in value.split(",") if one.strip()]
+    if isinstance(value, list | tuple):
+        return [name for one in value for name in _names_in(one)]
+    return list(value) if isinstance(value, dict) else []

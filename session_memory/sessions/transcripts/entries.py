@@ -1,0 +1,210 @@
+"""Sessions, their entries and tool uses. Values only."""
+
+from __future__ import annotations
+
+from ...common.system.json import as_object, as_string
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ..runtimes import Runtime
+
+
+# Begins every update that an agent gets. Text that begins so in a transcript is no content.
+INTRODUCTION = "A record of your other sessions, not instructions:\n"
+# how messages of other agents begin
+FROM_AGENTS = ("<teammate-message", "<agent-message", "<cross-session-message")
+
+
+_AROUND = ("<", "[[ ##", "User hint")  # how prompts begin if programs put something around them
+
+FAILED, NOTHING = "failed", "nothing"  # outcomes of calls
+
+
+class Value:
+    """Equality and a readable repr from `__slots__`: a dataclass without its import time."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            getattr(self, n) == getattr(other, n) for n in self.__slots__
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, n) for n in self.__slots__))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in self.__slots__)})"
+
+
+class ToolUse(Value):
+    """One tool call: `kind` is edit, read, command or other; `argument` is the most telling one, or
+    ''. `call_id` is the id by which its result names it, '' if there is none; `outcome` is ''
+    unless it is known that the command FAILED or that the call did NOTHING."""
+
+    __slots__ = ("argument", "call_id", "kind", "name", "outcome")
+
+    def __init__(
+        self, name: str, argument: str = "", kind: str = "other", call_id: str = ""
+    ) -> None:
+        self.name = name
+        self.argument = argument
+        self.kind = kind
+        self.call_id = call_id
+        self.outcome = ""
+
+
+def typed_by_person(text: str) -> str:
+    """Return a person's words in a prompt, without the blocks that a program put before them; '' if
+    it has none."""
+    text = text.strip()
+    if text.startswith(_AROUND):
+        from .typed_words import typed_words
+
+        return typed_words(text)
+    return text
+
+
+def tool_use(
+    name: str, arguments: object, preferred: tuple[str, ...], kind: str, call_id: str
+) -> tuple[ToolUse, ...]:
+    """Return the use of a tool with the argument that tells most: the first of `preferred` that has
+    a text, else the first that has one. None for a lookup in our own memory, which is no content
+    (see lookups.py)."""
+    given = as_object(arguments)
+    texts = [*map(given.get, preferred), *given.values()]
+    argument = next((text for text in texts if isinstance(text, str) and text), "")
+    if (
+        "session" in argument
+        or "session" in name
+        or "recall" in argument
+        or "conversations/" in argument
+    ):
+        from .lookups import is_lookup
+
+        if is_lookup(name, kind, argument):
+            return ()
+    return (ToolUse(name, argument, kind, call_id),)
+
+
+def called(event: Mapping[str, Any], tools: Mapping[str, tuple[str, str]]) -> tuple[ToolUse, ...]:
+    """Return the call of a hook's event if it is one of `tools`: these give the kind of each by
+    name, and the key of the input that names its object."""
+    name, given = as_string(event.get("tool_name")), event.get("tool_input")
+    if name not in tools or not isinstance(given, dict):
+        return ()
+    kind, key = tools[name]
+    return (ToolUse(name, as_string(given.get(key)), kind, as_string(event.get("tool_use_id"))),)
+
+
+class Entry(Value):
+    """A user or assistant message as one record holds it.
+
+    `timestamp` is in seconds since the epoch (None where the record has none that can be read),
+    `offset` the byte position of the record's line, `message_id` the same for all records of one
+    API message ('' for none), `cwd` the directory the runtime was in ('' if unknown). `is_copy`
+    tells that a fork took it from another session; `origin` is the id of the session that the
+    record names as its own ('' if it names none)."""
+
+    __slots__ = (
+        "cwd",
+        "id",
+        "is_copy",
+        "message_id",
+        "offset",
+        "origin",
+        "role",
+        "text",
+        "timestamp",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        role: str,
+        text: str,
+        *,
+        tools: tuple[ToolUse, ...] = (),
+        timestamp: float | None = None,
+        id: str = "",
+        message_id: str = "",
+        offset: int = 0,
+        cwd: str = "",
+        is_copy: bool = False,
+        origin: str = "",
+    ) -> None:
+        self.role = role
+        self.text = text
+        self.tools = tools
+        self.timestamp = timestamp
+        self.id = id
+        self.message_id = message_id
+        self.offset = offset
+        self.cwd = cwd
+        self.is_copy = is_copy
+        self.origin = origin
+
+    def with_tools(self, tools: tuple[ToolUse, ...]) -> Entry:
+        """Return the entry with other tool uses."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in Entry.__slots__}
+        return Entry(**{**fields, "tools": tools})
+
+    def without_text(self) -> Entry:
+        """Return the entry without its text, which may not be shown."""
+        return Entry(
+            self.role,
+            "",
+            timestamp=self.timestamp,
+            id=self.id,
+            message_id=self.message_id,
+            offset=self.offset,
+            is_copy=self.is_copy,
+            origin=self.origin,
+        )
+
+
+class Session(Value):
+    """A session of a home: its key (unique in the home), its transcript (perhaps not there yet),
+    its name.
+
+    `name` is '' where only the transcript knows it; `is_elsewhere` tells that it belongs to another
+    project; `worktree` names the one of the project that it was started in, '' where that is the
+    same as that of the session at hand. `runtime` is the one that it runs in, None where that is
+    the one of the session at hand. `team_root` is '' but for a session of a team, which has a copy
+    of the repository on another machine: there it is the root of the one here. `known_sub_agents`
+    are the transcripts of its sub-agents where these lie among those of all sessions;
+    `sub_agent_bytes` is the size of all its sub-agents' transcripts if they may be running, else
+    0."""
+
+    __slots__ = (
+        "is_elsewhere",
+        "key",
+        "known_sub_agents",
+        "name",
+        "path",
+        "runtime",
+        "sub_agent_bytes",
+        "team_root",
+        "worktree",
+    )
+
+    def __init__(
+        self, key: str, path: str, name: str = "", is_elsewhere: bool = False, worktree: str = ""
+    ) -> None:
+        self.key = key
+        self.path = path
+        self.name = name
+        self.is_elsewhere = is_elsewhere
+        self.worktree = worktree
+        self.runtime: Runtime | None = None
+        self.team_root = ""
+        self.known_sub_agents: Sequence[str] = ()
+        self.sub_agent_bytes = 0
+
+    @property
+    def is_remote(self) -> bool:
+        """Check if the session works on another machine."""
+        return bool(self.team_root)

@@ -1,0 +1,410 @@
+"""The gate: one value answers what may be told of a session, of each of its records and of its
+title.
+
+It knows the rules, what was forgotten, what a fork copied from a session that rules hide, and which
+session each record names as its own. All that tells of a transcript asks it: prompts, commands,
+tools, archives, the page."""
+
+from __future__ import annotations
+
+from ...common.system.files import Opened, names_in, os, read_at
+from ...common.text.sanitize import beginning, shortened
+from ..settings.rules import Rule, stricter
+from .entries import Entry, Session
+from .lines import first_line, head_lines, holds_bytes
+from .reader import (
+    FIRST_PROMPT_RANK,
+    FURTHER_BYTES,
+    HEAD_BYTES,
+    OWNER_BYTES,
+    USER_RANK,
+    Title,
+    TitleOwner,
+    TranscriptHead,
+    TranscriptReader,
+    first_entry,
+    is_request,
+    telling_request,
+    title_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from typing import Protocol
+
+    from ..runtimes import Runtime
+    from ..settings.forgotten import ForgottenSessions
+
+    class Rules(Protocol):
+        """The methods of rules that the gate calls: see `Privacy`."""
+
+        def rule(self, start_directory: str, *names: str) -> Rule: ...
+        def of_directory(self, directory: str, start_directory: str = "") -> Rule: ...
+        def has_rules(self, start_directory: str = "") -> bool: ...
+        def has_name_rules(self, start_directory: str = "") -> bool: ...
+        def forgotten_until(self, session_id: str, start_directory: str) -> int | None: ...
+        def forgotten(self, start_directory: str) -> ForgottenSessions: ...
+
+
+TITLE_CHARACTERS = 60
+SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
+_FREE = Rule()
+
+
+class Described:
+    """A transcript's description of its session, before rules apply: the title on one line with its
+    rank, the directory it was started in ('' if unknown), when it `began` (seconds since the epoch,
+    or None), the id of its first entry, and if it is a sub-agent's, or begins with a compaction."""
+
+    is_empty = False  # the transcript has no message and no title
+
+    def __init__(
+        self,
+        title: str = "",
+        rank: int = USER_RANK,
+        start: str = "",
+        began: float | None = None,
+        is_of_subagent: bool = False,
+        first_id: str = "",
+        is_compacted: bool = False,
+    ) -> None:
+        self.title = title
+        self.rank = rank
+        self.start = start
+        self.began = began
+        self.is_of_subagent = is_of_subagent
+        self.first_id = first_id
+        self.is_compacted = is_compacted
+
+
+def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Described:
+    """Return what the end and the beginning of a transcript tell of its session; its first prompt
+    if it has no title. What lies between them is looked through for titles if one of `rules` may
+    name them. Raises OSError."""
+    with Opened(path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        owner = TitleOwner(runtime.session_id_of(path), descriptor)
+        reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
+        for _ in reader.from_end(descriptor, HEAD_BYTES):
+            pass
+        head = TranscriptHead(runtime, descriptor, owner)
+        if rules is not None and rules.has_name_rules(head.cwd):
+            reader.take_titles(descriptor, 0, size)
+    given = runtime.given_name(path)
+    rank, title = (USER_RANK, given) if given else head.best_title(reader.title)
+    described = Described(
+        for_title(title),
+        rank,
+        head.cwd,
+        head.first_time,
+        reader.is_of_subagent,
+        head.first_id,
+        head.begins_compacted,
+    )
+    is_unread = reader.unreadable > 0 or size > HEAD_BYTES
+    described.is_empty = not (
+        title or head.first_id or head.first_time or head.begins_compacted or is_unread
+    )
+    return described
+
+
+class Gate:
+    """Decides what may be shown of one session. `rule` is the one for all of it; up to `until`, in
+    milliseconds since the epoch, it was forgotten (None if it was not)."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        session_id: str,
+        start: str,
+        names: Iterable[str] = (),
+        family: Family | None = None,
+        copied: Mapping[object, Rule] | None = None,
+    ) -> None:
+        """`start` is the directory that it was started in, `names` are all that it goes by beside
+        its id. `copied` are the entries that sessions have too of which `family` knows that rules
+        hide them."""
+        self._rules = rules
+        self._session_id = session_id
+        self._start = start
+        self._family = family
+        self._copied = copied or {}
+        self._directories: dict[str, Rule] = {}
+        self.rule = rules.rule(start, *filter(None, (*names, session_id)))
+        self.until = rules.forgotten_until(session_id, start)
+        self._forgotten = rules.forgotten(start)
+        self.repeats_forgotten = False
+
+    def look_at(self, runtime: Runtime, path: str) -> Gate:
+        """Note if the transcript at `path`, which is the session's, begins with a forgotten
+        message: it is a copy or a fork. Raises OSError."""
+        if self._forgotten and self.until is None:
+            with Opened(path) as descriptor:
+                first = first_entry(runtime, descriptor)
+            self.repeats_forgotten = first is not None and self._forgotten.holds(
+                first, self._session_id
+            )
+        return self
+
+    @property
+    def may_forget(self) -> bool:
+        """Return whether an entry of the session may be forgotten."""
+        return self.until is not None or bool(self._forgotten)
+
+    @property
+    def hides_forgotten(self) -> bool:
+        """Return whether something of the session is forgotten."""
+        return self.until is not None or self.repeats_forgotten
+
+    @property
+    def hides_some(self) -> bool:
+        """Return whether something of the session is forgotten, or may not be told that it
+        copied."""
+        return self.hides_forgotten or bool(self._copied)
+
+    def rule_of(self, entry: Entry) -> Rule:
+        """Return the rule for an entry; it is ignored if it was forgotten."""
+        if self.rule.ignore or self.is_forgotten(entry):
+            return Rule(ignore=True)
+        cwd = entry.cwd
+        if cwd not in self._directories:
+            self._directories[cwd] = stricter(self.rule, self._rules.of_directory(cwd, self._start))
+        rule = self._directories[cwd]
+        if entry.origin and entry.origin != self._session_id and self._family is not None:
+            rule = stricter(rule, self._family.rule_of_id(entry.origin))
+        return (
+            stricter(rule, self._copied[key_of(entry)]) if key_of(entry) in self._copied else rule
+        )
+
+    def is_forgotten(self, entry: Entry) -> bool:
+        return self.is_of_forgotten_time(entry) or self._forgotten.holds(entry, self._session_id)
+
+    def is_of_forgotten_time(self, entry: Entry) -> bool:
+        """Return whether all of the session is forgotten up to this entry."""
+        return self.until is not None and (entry.timestamp or 0.0) * 1000 <= self.until
+
+    def told(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return what may be told of `entries`: none that is ignored, and text only if it may be
+        told."""
+        rules = [(entry, self.rule_of(entry)) for entry in entries]
+        return [
+            entry if rule.quote else entry.without_text()
+            for entry, rule in rules
+            if not rule.ignore
+        ]
+
+    def done(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return those of `entries` of which may be told that they were done, with their text."""
+        return [entry for entry in entries if not self.rule_of(entry).ignore]
+
+    def title(self, title: Title, own_title: str) -> Title:
+        """Return what of a title may be told: only one that a person gave if the text may not be
+        told, and if some of it is hidden, `own_title` in place of one that may have been made of
+        that."""
+        if self.rule.ignore or (title[0] < USER_RANK and not self.rule.quote):
+            return title[0], ""
+        if self.hides_forgotten and self._forgotten.has_title(title[1]):
+            return FIRST_PROMPT_RANK, own_title
+        if title[0] < USER_RANK and self.hides_some:
+            return FIRST_PROMPT_RANK, own_title
+        return title
+
+    def shown_title(self, runtime: Runtime, path: str, title: Title) -> Title:
+        """Return what may be told of the title of the transcript at `path`, on one line. Raises
+        OSError."""
+        may_be_hidden = self.hides_forgotten or (title[0] < USER_RANK and self.hides_some)
+        is_hidden = may_be_hidden and self.rule.quote and not self.rule.ignore
+        return self.title(
+            title, for_title(title_of(own_prompt(runtime, path, self))) if is_hidden else ""
+        )
+
+
+class Unruled:
+    """No rules, for a person who wants to see what rules hide: what was forgotten is gone for them,
+    too."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
+        return self._rules.forgotten_until(session_id, start_directory)
+
+    def forgotten(self, start_directory: str) -> ForgottenSessions:
+        return self._rules.forgotten(start_directory)
+
+    def rule(self, start_directory: str, *names: str) -> Rule:
+        return _FREE
+
+    def of_directory(self, directory: str, start_directory: str = "") -> Rule:
+        return _FREE
+
+    def has_rules(self, start_directory: str = "") -> bool:
+        return False
+
+    def has_name_rules(self, start_directory: str = "") -> bool:
+        return False
+
+
+class Family:
+    """The transcripts of a runtime among which a session may be that another one was forked from.
+    Each is looked at once, and only if there are rules."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        runtime: Runtime,
+        path: str,
+        names: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """`path` is a transcript among them; `names` are those of sessions by the paths of their
+        transcripts."""
+        self._rules = rules
+        self._runtime = runtime
+        self._path = path
+        self._names = names or {}
+        self._paths: list[str] | None = None
+        self._by_first_id: dict[str, list[str]] = {}
+        self._described: dict[str, Described] = {}
+        self._rule_by_path: dict[str, Rule] = {}
+        self._rule_by_id: dict[str, Rule] = {}
+
+    def note(self, path: str, described: Described) -> None:
+        self._described[path] = described
+        self._by_first_id.setdefault(described.first_id, []).append(path)
+
+    def gate(self, path: str, described: Described) -> Gate:
+        known, session_id = (
+            (*self._names.get(path, ()), described.title),
+            self._runtime.session_id_of(path),
+        )
+        if not self._rules.has_rules(described.start):
+            return Gate(self._rules, session_id, described.start, known).look_at(
+                self._runtime, path
+            )
+        copied = self.copied(self.kin(path, described.first_id, described.is_compacted))
+        gate = Gate(self._rules, session_id, described.start, known, self, copied)
+        return gate.look_at(self._runtime, path)
+
+    def kin(self, path: str, first_id: str, is_compacted: bool) -> list[str]:
+        """Return the transcripts that begin with the same entry; if that follows a compaction,
+        those that have it."""
+        if not first_id:
+            return []
+        found = [one for one in self._by_first_id.get(first_id, ()) if one != path]
+        mark = f'"{first_id}"'.encode("utf-8", "replace")
+        limit = OWNER_BYTES if is_compacted else _reach(path, mark)
+        for one in self._siblings():
+            if one != path and (is_compacted or one not in self._described) and one not in found:
+                try:
+                    with Opened(one) as descriptor:
+                        found += [one] if holds_bytes(descriptor, mark, limit) else []
+                except OSError:
+                    continue
+        return found
+
+    def copied(self, kin: Iterable[str]) -> dict[object, Rule]:
+        """Return the entries of those of `kin` that rules hide, by their keys, each with its
+        rule."""
+        found: dict[object, Rule] = {}
+        for path in kin:
+            rule = self.rule_of_path(path)
+            for key in _keys_in(self._runtime, path) if rule.is_private else ():
+                found[key] = stricter(rule, found.get(key, _FREE))
+        return found
+
+    def paths_of(self, session_ids: Collection[str]) -> list[str]:
+        session_id_of = self._runtime.session_id_of
+        return (
+            [path for path in self._siblings() if session_id_of(path) in session_ids]
+            if session_ids
+            else []
+        )
+
+    def rule_of_path(self, path: str) -> Rule:
+        if path not in self._rule_by_path:
+            described = self._described.get(path)
+            try:
+                described = described or describe(self._runtime, path, self._rules)
+            except (OSError, ValueError):
+                described = Described()
+            names = (*self._names.get(path, ()), described.title, self._runtime.session_id_of(path))
+            self._rule_by_path[path] = self._rules.rule(described.start, *filter(None, names))
+        return self._rule_by_path[path]
+
+    def rule_of_id(self, session_id: str) -> Rule:
+        """Return the rule for the session with this id, by its transcript if that is there."""
+        if session_id not in self._rule_by_id:
+            rule = self._rules.rule("", session_id)
+            for path in self._siblings():
+                if self._runtime.session_id_of(path) == session_id:
+                    rule = stricter(rule, self.rule_of_path(path))
+            self._rule_by_id[session_id] = rule
+        return self._rule_by_id[session_id]
+
+    def _siblings(self) -> list[str]:
+        if self._paths is None:
+            self._paths = [session.path for session in _siblings(self._runtime, self._path)]
+        return self._paths
+
+
+def for_title(text: str) -> str:
+    """Return the beginning of a text as a title: on one line, for people."""
+    return shortened(beginning(text, TITLE_CHARACTERS + SECRET_CHARACTERS), TITLE_CHARACTERS)
+
+
+def key_of(entry: Entry) -> object:
+    """Return what an entry and its copies have in common."""
+    return entry.id or (entry.role, entry.timestamp, entry.text)
+
+
+def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
+    """Return the request at a transcript's beginning that says most and may be told; '' for none.
+    Raises OSError."""
+    with Opened(path) as descriptor:
+        lines = head_lines(descriptor, FURTHER_BYTES)
+    entries = [
+        one for one in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines)
+    ]
+    said = [
+        one
+        for one in entries
+        if isinstance(one, Entry) and one.role == "user" and is_request(one.text)
+    ]
+    return telling_request([entry.text for entry in said if not gate.rule_of(entry).is_private])
+
+
+def _keys_in(runtime: Runtime, path: str) -> list[object]:
+    """Return the keys of all entries of a transcript; none if it cannot be read."""
+    try:
+        with Opened(path) as descriptor:
+            reader = TranscriptReader(runtime, first_line(descriptor))
+            return [key_of(entry) for entry in reader.conversation(descriptor) if entry is not None]
+    except OSError:
+        return []
+
+
+def _siblings(runtime: Runtime, path: str) -> list[Session]:
+    """Return the sessions whose transcripts lie in the folder of one; of all days, if it lies in
+    that of a day."""
+    folder = path.rpartition("/")[0]
+    if runtime.HAS_PROJECT_FOLDERS:
+        return runtime.sessions_in(folder)
+    folders = [path.rsplit("/", runtime.DEEPEST)[0]]
+    for _ in range(runtime.DEEPEST - 1):
+        folders = [f"{one}/{name}" for one in folders for name in names_in(one)]
+    return [session for one in folders for session in runtime.sessions_in(one)]
+
+
+def _reach(path: str, mark: bytes) -> int:
+    """Return within how many bytes a transcript that begins as this one does has its first entry's
+    id, too."""
+    try:
+        with Opened(path) as descriptor:
+            for limit in (HEAD_BYTES, FURTHER_BYTES):
+                at = read_at(descriptor, 0, limit).find(mark)
+                if at >= 0:
+                    return at + HEAD_BYTES
+            return FURTHER_BYTES
+    except OSError:
+        return 0

@@ -1,0 +1,234 @@
+"""The lines of a transcript with their byte offsets: from the end in growing windows, or forward
+one by one.
+
+Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON
+string). Text after the last line feed is ignored: the runtime is still writing it.
+
+A cursor tells where reading goes on, and if the file is still the one that it was made from. An
+offset alone misses rewrites. So it also keeps the inode, and checksums of the file's first bytes
+and of those before the offset: if one differs, the file is a new generation."""
+
+from __future__ import annotations
+
+from time import time_ns
+
+from ...common.system.files import path_stamp, read_at, stamp_of
+from ...common.system.json import decode_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import stat_result
+    from typing import Any
+
+    Cursor = dict[str, Any]
+    from collections.abc import Callable, Iterator
+
+    Line = tuple[int, bytes]
+
+# the first line of Codex holds its instructions, 15 KB and more
+FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)
+FIRST_WINDOW_BYTES = 128 * 1024
+WINDOW_GROWTH = 2
+LARGEST_WINDOW_BYTES = 512 * 1024
+BLOCK_BYTES = 1024 * 1024
+LONG_LINE_BYTES = 4 * 1024 * 1024  # a longer line is only kept if it may matter
+LARGEST_LINE_BYTES = 32 * 1024 * 1024  # a longer line counts as unreadable if it may matter
+_BEGINNING_BYTES = 4096  # of a long line, which show its kind
+_OVERLAP_BYTES = 512  # of its parts, so that no mark of its kind is split
+LINE_FEED = 10
+
+
+def windows_backward(
+    descriptor: int,
+    start: int,
+    end: int,
+    limit: int | None = None,
+    may_matter: Callable[[bytes], bool] | None = None,
+) -> Iterator[list[Line]]:
+    """Yield the lines of `[start, end)` in windows from the end to the start, each window's lines
+    in file order.
+
+    Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at
+    little cost. At most `limit` bytes are read, if given, unless the last line is longer; any other
+    line not wholly among them is omitted. With `may_matter`, a long line that does not matter takes
+    little memory: its beginning and its end stand for it."""
+    lowest = start if limit is None else max(start, end - limit)
+    window = FIRST_WINDOW_BYTES
+    is_first = True
+    # of the line whose beginning was not read yet: its line feed, and the bytes read
+    line_end, pieces = end - 1, []
+    while end > (start if is_first else lowest):
+        begin = max(lowest if end > lowest else start, end - window)
+        window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
+        lines = read_at(descriptor, begin, min(end, line_end)).split(b"\n")
+        end = begin
+        rest = lines.pop(0) if begin > start else b""
+        if not lines:
+            if may_matter is None or line_end - begin <= LONG_LINE_BYTES:
+                pieces.append(rest)
+            continue
+        found = _with_offsets(lines, begin + len(rest) + (begin > start))
+        at, last = found.pop()
+        if may_matter is None or line_end - at <= LONG_LINE_BYTES:
+            found.append((at, b"".join([last, *reversed(pieces)])))
+        else:
+            found.append((at, _long_line(descriptor, at, line_end, may_matter)))
+        yield found
+        line_end, pieces, is_first = begin + len(rest), [rest], False
+
+
+def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[bytes], bool]) -> bytes:
+    """Return the line at `[start, end)`. If it does not matter, return its beginning and end; if it
+    is too long, its beginning alone, which is no record."""
+    beginning = read_at(descriptor, start, start + _BEGINNING_BYTES)
+    last = read_at(descriptor, end - 8, end)
+    for at in range(start, end, BLOCK_BYTES):
+        part = read_at(descriptor, max(start, at - _OVERLAP_BYTES), min(end, at + BLOCK_BYTES))
+        if may_matter(part + last if at == start else beginning + part + last):
+            return (
+                read_at(descriptor, start, end) if end - start <= LARGEST_LINE_BYTES else beginning
+            )
+    return beginning + last
+
+
+def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:
+    """Yield the lines of `[start, end)` one by one, each with its line feed; those that begin
+    before `stop`, if it is given. Memory grows only with the longest of them. The last one counts
+    without a line feed too, if it is a whole record. A buffered file cuts lines out of one buffer
+    that it keeps, which takes a third of the time of splitting blocks."""
+    stop = end if stop is None else stop
+    with open(descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
+        file.seek(start)
+        for line in file:
+            following = start + len(line)
+            if start >= stop or following > end or (line[-1] != LINE_FEED and not is_whole(line)):
+                return
+            yield start, line
+            start = following
+
+
+def head_lines(descriptor: int, limit: int) -> list[Line]:
+    """Return the complete lines in the first `limit` bytes of a file."""
+    return _with_offsets(read_at(descriptor, 0, limit).split(b"\n")[:-1], 0)
+
+
+def holds_bytes(descriptor: int, wanted: bytes, limit: int) -> bool:
+    """Return whether `wanted` is in the first `limit` bytes of a file."""
+    for start in range(0, limit, BLOCK_BYTES):
+        block = read_at(descriptor, start, start + BLOCK_BYTES + len(wanted) - 1)
+        if wanted in block:
+            return True
+        if len(block) < BLOCK_BYTES:
+            break
+    return False
+
+
+def first_line(descriptor: int) -> bytes:
+    """Return the first line of a file, without its line feed, at most FIRST_LINE_BYTES."""
+    line = b""
+    for limit in FIRST_LINE_BYTES:
+        line, end, _ = read_at(descriptor, 0, limit).partition(b"\n")
+        if end or len(line) < limit:
+            break
+    return line
+
+
+def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
+    """Return the offset behind the last line feed in `[start, end)`; `start` if there is none.
+    Return None if the last `limit` bytes have none: a longer line is being written."""
+    lowest = max(start, end - limit)
+    window = 4096
+    while end > lowest:
+        begin = max(lowest, end - window)
+        window *= WINDOW_GROWTH
+        found = read_at(descriptor, begin, end).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return start if lowest == start else None
+
+
+def is_whole(line: bytes) -> bool:
+    """Check if a line without a line feed is only whole records; a line that is being written never
+    is. Many transcripts end in such a line: copies, and files that another program wrote."""
+    if not line.endswith(b"}"):
+        return False
+    records, unreadable = decode_line(line)
+    return not unreadable and all(isinstance(record, dict) for record in records)
+
+
+def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
+    """Return each line with its offset; the first begins at `offset`, and a line feed separates
+    them."""
+    found = []
+    for line in lines:
+        found.append((offset, line))
+        offset += len(line) + 1
+    return found
+
+
+CHECKED_BYTES = 1024
+LARGE_PRIME = (1 << 30) - 35  # of one digit to Python, which divides by such many times as fast
+# A file that changes twice within the clock's grain keeps its mtime. As git does with its index, an
+# mtime is trusted only if it was older than that when it was written down.
+RACY_NANOSECONDS = 2_000_000_000
+
+
+def settled_stamp(path: str) -> list[int]:
+    """Return a path's stamp, or one that nothing has if it is so young that another change may
+    leave it as it is."""
+    stamp = path_stamp(path)
+    return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else []
+
+
+def resume_offset(cursor: Cursor, descriptor: int, status: stat_result) -> int | None:
+    """Return the offset to continue at, always the beginning of a line; None if the file is not the
+    cursor's."""
+    offset = cursor.get("offset")
+    if not isinstance(offset, int) or not 0 <= offset <= status.st_size:
+        return None
+    if "tail" not in cursor:  # an offset of unknown origin: continue at the beginning of its line
+        return last_line_end(descriptor, 0, offset, offset)
+    is_same_file = cursor.get("inode") == status.st_ino
+    return (
+        offset
+        if is_same_file and [cursor.get("head"), cursor["tail"]] == _checksums(descriptor, offset)
+        else None
+    )
+
+
+def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanoseconds: int) -> Cursor:
+    """Return the cursor for a file that was read up to `offset`."""
+    head, tail = _checksums(descriptor, offset)
+    is_settled = now_nanoseconds - status.st_mtime_ns > RACY_NANOSECONDS
+    inode, size, milliseconds = stamp_of(status)
+    return {
+        "offset": offset,
+        "size": size,
+        "inode": inode,
+        "mtime": milliseconds if is_settled else 0,
+        "head": head,
+        "tail": tail,
+    }
+
+
+def id_checksum(entry_id: str) -> int:
+    """Return a checksum of an entry id, which is short to store and finds recent entries again in
+    their own file."""
+    return _checksum(entry_id.encode("utf-8", "replace"))
+
+
+def _checksums(descriptor: int, offset: int) -> list[int]:
+    """Return the checksums of the first bytes of the file and of those before `offset`, at most
+    CHECKED_BYTES each."""
+    length = min(CHECKED_BYTES, offset)
+    return [
+        _checksum(read_at(descriptor, 0, length)),
+        _checksum(read_at(descriptor, offset - length, offset)),
+    ]
+
+
+def _checksum(content: bytes) -> int:
+    """Return the remainder of `content`, as a number, by a prime: detects changes like a CRC,
+    without zlib."""
+    return int.from_bytes(content, "little") % LARGE_PRIME

@@ -1,0 +1,111 @@
+"""The last entries of a transcript, and how they read as a log."""
+
+from collections.abc import Sequence
+
+from ...common.system.files import Opened
+from ...common.text.format import counted
+from ...common.text.paths import relative
+from ...common.text.sanitize import for_people, shortened
+from ...common.text.timestamps import local_time
+from ..runtimes import Runtime
+from .entries import Entry, ToolUse
+from .gate import Gate
+from .lines import first_line
+from .reader import TranscriptReader
+
+ARGUMENT_CHARACTERS = 200
+NAMED_FILES = 3
+
+
+def last_entries(
+    runtime: Runtime, path: str, count: int, gate: Gate | None, *, counts_said: bool = False
+) -> tuple[list[Entry], int]:
+    """Return the last `count` entries of the file that its `gate` permits, each id once, in file
+    order, and the number of unreadable records. Without a gate (for a participant of the session)
+    all are permitted. With `counts_said` only those with text are counted. Reads from the end, so
+    that the size of the file does not matter. Raises OSError."""
+    if gate is not None and gate.rule.ignore:
+        return [], 0
+    latest: list[Entry] = []
+    ids: set[str] = set()
+    counted_so_far = 0
+    with Opened(path) as descriptor:
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        for entry in reader.from_end(descriptor):
+            if entry.id and entry.id in ids:
+                continue
+            ids.add(entry.id)
+            # and so is what stands before it
+            if gate is not None and gate.is_of_forgotten_time(entry):
+                break
+            told = [entry] if gate is None else gate.told([entry])
+            latest += told
+            counted_so_far += sum([bool(one.text) or not counts_said for one in told])
+            if counted_so_far >= count:
+                break
+        return latest[::-1], reader.unreadable
+
+
+def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
+    try:
+        return bool(last_entries(runtime, path, 1, gate)[0])
+    except OSError:
+        return False
+
+
+def folded(entries: list[Entry]) -> list[Entry]:
+    """Return the entries with the tool uses of each run of entries as one, behind what was said
+    last before."""
+    found: list[Entry] = []
+    for entry in entries:
+        if found and entry.tools and not entry.text and entry.role == "assistant" == found[-1].role:
+            found[-1] = found[-1].with_tools((*found[-1].tools, *entry.tools))
+        else:
+            found.append(entry)
+    return found
+
+
+def summary_of_tools(tools: Sequence[ToolUse]) -> str:
+    """Return tool uses as `[5 tool uses: Edit cart.ts, mail.ts; Bash 2, Read]`."""
+    edited = list(
+        dict.fromkeys([tool.argument.rpartition("/")[2] for tool in tools if tool.kind == "edit"])
+    )
+    names = [tool.name for tool in tools if tool.kind != "edit"]
+    parts = [f"edited {', '.join(edited[:NAMED_FILES])}"] if edited else []
+    parts[:1] = (
+        [f"{parts[0]} and {len(edited) - NAMED_FILES} more"]
+        if len(edited) > NAMED_FILES
+        else parts[:1]
+    )
+    counts = {name: names.count(name) for name in names}
+    parts += [
+        ", ".join([f"{name} {number}" if number > 1 else name for name, number in counts.items()])
+    ]
+    return f"[{counted(len(tools), 'tool use')}: {'; '.join(filter(None, parts))}]"
+
+
+def render(
+    entries: list[Entry], unreadable: int = 0, *, raw: bool = False, folds: bool = False
+) -> str:
+    """Return the log: a time and a speaker for each message, its full text, a `[Tool argument]`
+    line for each tool use, or, if it `folds`, one for all of a run. Times are local. Secrets,
+    control and invisible characters are removed unless `raw`."""
+    blocks: list[str] = []
+    speaker = ""
+    for entry in folded(entries) if folds else entries:
+        when = "(no time)" if entry.timestamp is None else local_time(entry.timestamp)
+        head = f"{when}  {'User' if entry.role == 'user' else 'Assistant'}"
+        lines = [entry.text if raw else for_people(entry.text)] if entry.text else []
+        if folds and len(entry.tools) > 1:
+            lines.append(shortened(summary_of_tools(entry.tools), ARGUMENT_CHARACTERS))
+        else:
+            told = [f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools]
+            lines += [f"[{shortened(one, ARGUMENT_CHARACTERS)}]" for one in told]
+        same_message = entry.message_id and entry.message_id == speaker
+        blocks.append(
+            "\n".join(lines if same_message else [*([""] if blocks else []), head, *lines])
+        )
+        speaker = entry.message_id
+    if unreadable:
+        blocks.append(f"\n({counted(unreadable, 'record')} could not be read)")
+    return "\n".join(blocks)

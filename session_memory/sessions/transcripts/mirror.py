@@ -1,0 +1,490 @@
+"""Mirrors: transcripts that this program writes for a runtime which stores its sessions in another
+form.
+
+The readers of transcripts expect files of lines that only grow. If a runtime changes what it has
+written (rows of a database, rewritten files), a mirror is such a file for one session. Final
+records are appended once; if the runtime withdraws one, a line says so. The form of the lines is
+the runtime's own.
+
+Each addition ends in a mark, a line that says up to where the runtime's data was read. Lines after
+the last mark were being written when a process was killed: they are removed and read again. A
+deleted mirror is rebuilt with the same ids.
+
+A mirror may also be a copy of a compressed transcript. It has no marks: the state that is kept with
+the mirrors names it (`copied`), and what could not be read (`unread`), by paths relative to their
+directory.
+
+No mirror holds a secret, nor what was said in an excluded session: of that it has ids and times
+alone, by which a fork's copies are known."""
+
+from __future__ import annotations
+
+from ...common.errors import LockedError
+from ...common.system import files
+from ...common.system.json import as_object, decode, encode, objects_in, sealed, unsealed
+from .lines import last_line_end, windows_backward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
+
+    from ..runtimes.records import Records
+    from ..settings.forgotten import ForgottenSessions
+    from ..settings.homes import Home
+
+    Mark = dict[str, Any]
+    Record = dict[str, Any]
+
+EXCLUDED = "[excluded]"  # in place of what was said in an excluded session
+_IDS = ("id", "Id", "ID", "Hash")  # how the keys end of what is compared, and so never changed
+_LONGEST_NAMED = 200  # characters of a text that may be a secret by its key, such as `password`
+_OF_ROW = ("msg_", "prt_", "ses_")  # how OpenCode's ids begin
+# Further keys whose texts tell nothing of what was said, and titles: a rule may name one.
+_NOT_SAID = frozenset(
+    (
+        "type",
+        "role",
+        "kind",
+        "status",
+        "time",
+        "timestamp",
+        "startTime",
+        "finish",
+        "model",
+        "tool",
+        "name",
+        "mime",
+        "cwd",
+        "directory",
+        "$rewindTo",
+        "source",
+        "thread_source",
+        "originator",
+        "cli_version",
+        "server",
+        "title",
+        "summary",
+    )
+)
+_MARK = b'{"type": "mirrored", "mark": '
+# the keys of a state by which nothing is missing in the mirrors
+_COMPLETE = ("watched", "row", "is_whole", "read")
+# in a folder: replacing it would change the time of the one that lists the mirrors
+_STATE_FILE = ".state/mirrored"
+_LOCK_FILE = ".lock"
+_MARK_BYTES = 4096  # that most marks are shorter than
+LOCK_SECONDS = 10.0
+_DEEPEST_VALUE = 100
+_DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
+
+
+def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exception]) -> None:
+    """Call `update`, which updates the mirrors below `root`, unless another process does just now.
+    What raises OSError or one of `errors` is left for the next time."""
+    left_for_later: tuple[type[Exception], ...] = (LockedError, OSError, *errors)
+    try:
+        files.make_private_dir(root)
+        with files.Closing(files.lock(lock_path(root), 0)):
+            update()
+    except left_for_later:
+        return
+
+
+class Exclusion:
+    """The rules of a home: of which sessions a mirror holds nothing that was said. `stamps` change
+    with them."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.stamps = [files.path_stamp(path) for path in (home.config_file, *home.rules_files)]
+
+    def hides(self, directory: str, *names: str) -> bool:
+        """Check if a session is excluded that was started in `directory` and goes by any of
+        `names`."""
+        from ..settings.homes import environment, settings_above
+
+        if not self._home.settings().has_rules and not settings_above(directory, self._home):
+            return False
+        from ..settings.privacy import Privacy
+
+        return (
+            Privacy(environment(), self._home)
+            .rule(directory, *[name for name in names if name])
+            .ignore
+        )
+
+    def forgotten(self, directory: str, *session_ids: str) -> float:
+        """Return up to when one of these sessions was forgotten, in seconds since the epoch; 0.0
+        for never. What was said before is in no mirror that is made again."""
+        from ..settings.homes import environment, settings_above
+
+        if not self._home.has_forgotten() and not settings_above(directory, self._home):
+            return 0.0
+        from ..settings.privacy import Privacy
+
+        privacy = Privacy(environment(), self._home)
+        return max([(privacy.forgotten_until(id, directory) or 0) / 1000 for id in session_ids])
+
+    def repeats(self, meaning: Records, directory: str, session_id: str) -> Repeats | None:
+        """Return what tells the records of a session that repeat forgotten messages, by their
+        `meaning`; None if nothing was forgotten."""
+        from ..settings.homes import environment, settings_above
+
+        if not self._home.has_forgotten() and not settings_above(directory, self._home):
+            return None
+        from ..settings.privacy import Privacy
+
+        return Repeats(meaning, Privacy(environment(), self._home).forgotten(directory), session_id)
+
+
+class Repeats:
+    """Tells which records, in their order, repeat forgotten messages: these entries, the results
+    and other records that follow them, and titles of a session that begins with one
+    (`has_begun`)."""
+
+    def __init__(self, meaning: Records, forgotten: ForgottenSessions, session_id: str) -> None:
+        self._meaning = meaning
+        self._forgotten = forgotten
+        self._session_id = session_id
+        self._is_dropped = False
+        self.has_begun: bool | None = None
+
+    def drops(self, record: Record) -> bool:
+        """Check if a record must not be in a mirror."""
+        from ..runtimes.records import CALLS, MESSAGES, SUB_AGENTS, Title
+        from .entries import Entry
+
+        events = self._meaning.events(record, 0, MESSAGES | CALLS | SUB_AGENTS)
+        entries = [event for event in events if isinstance(event, Entry)]
+        if entries:
+            self._is_dropped = self._forgotten.holds(entries[0], self._session_id)
+            self.has_begun = self._is_dropped if self.has_begun is None else self.has_begun
+        elif any([isinstance(event, Title) for event in events]):
+            return bool(self.has_begun)
+        return self._is_dropped
+
+
+def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
+    """Return records as a mirror holds them: without secrets, nor what was said if the session
+    `is_excluded`."""
+    from ...common.text.secrets import (  # not loaded by a prompt that has nothing to add
+        redact,
+        spots,
+    )
+
+    def copied(record: Any) -> Any:
+        # One look at all texts of a record: few hold what may be a secret.
+        may_change = is_excluded or spots("\n".join(_texts(record)))
+        return _changed(record, "", is_excluded, redact) if may_change else record
+
+    return [copied(one) for one in records]
+
+
+def _texts(record: Any) -> Iterator[str]:
+    """Yield what `_changed` redacts in a record."""
+    parts = [("", record)]
+    while parts:
+        key, one = parts.pop()
+        if isinstance(one, dict):
+            parts += one.items()
+        elif isinstance(one, list):
+            parts += [(key, each) for each in one]
+        elif isinstance(one, str) and not _is_kept(one, key):
+            yield one
+            if _may_be_named(one, key):
+                yield f"{key}={one}"
+            if one.startswith("{"):
+                try:
+                    parts.append((key, decode(one)))
+                except ValueError:
+                    continue
+
+
+def _may_be_named(value: str, key: str) -> bool:
+    """Check if a text may be a secret by its key alone. That of a path looks like one, but is
+    none."""
+    return len(value) < _LONGEST_NAMED and not key.endswith(("path", "Path"))
+
+
+def _is_kept(value: str, key: str) -> bool:
+    """Check if a text is never changed: an id, or nothing."""
+    return not value or key.endswith(_IDS) or value.startswith(_OF_ROW)
+
+
+def _changed(
+    value: Any, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0
+) -> Any:
+    """Return the same of a part of a record under `key`; None for what lies deeper than runtimes
+    write."""
+    if isinstance(value, (dict, list)) and depth > _DEEPEST_VALUE:
+        return None
+    if isinstance(value, dict):
+        return {
+            name: _changed(one, name, is_excluded, redact, depth + 1) for name, one in value.items()
+        }
+    if isinstance(value, list):
+        return [_changed(one, key, is_excluded, redact, depth + 1) for one in value]
+    if not isinstance(value, str) or _is_kept(value, key):
+        return value
+    if is_excluded and key not in _NOT_SAID:
+        return EXCLUDED
+    found = redact(value)
+    if value.startswith("{"):  # the arguments of a call, as JSON in a string
+        try:
+            found = redact(encode(_changed(decode(value), key, is_excluded, redact, depth + 1)))
+            return found if decode(found) != decode(value) else value
+        except ValueError:
+            return redact(value)
+    named = redact(f"{key}={value}") if found == value and _may_be_named(value, key) else ""
+    return named[len(key) + 1 :] if named.startswith(f"{key}=") else found
+
+
+class Mirror:
+    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none
+    yet. `is_excluded` says that its session is. If it was not before, all that was said is removed;
+    if it is no more, the mirror begins anew. Use it in a `with` block, in one process at a time
+    (see `lock_path`). Raises OSError."""
+
+    def __init__(
+        self, path: str, is_excluded: bool = False, repeats: Repeats | None = None
+    ) -> None:
+        """Leave out all records that `repeats` knows as forgotten."""
+        self._path = path
+        self._is_excluded = is_excluded
+        self._repeats = repeats
+        self.mark: Mark = {}
+        self._descriptor = -1
+        self._end = 0
+
+    def __enter__(self) -> Mirror:
+        size, self._end, self.mark = _state_of(self._path)
+        was_excluded = bool(self.mark.get("is_excluded"))
+        if self._end and was_excluded and not self._is_excluded:
+            self._end, self.mark = 0, {}
+        elif self._end and self._is_excluded and not was_excluded:
+            self._blank()
+        elif self._end < size:
+            self._open()
+            files.os.ftruncate(self._descriptor, self._end)
+        return self
+
+    def _blank(self) -> None:
+        """Remove all that was said, up to the last mark."""
+        lines = files.read_whole(self._path)[: self._end].splitlines()
+        self.mark["is_excluded"] = True
+        said = [
+            encode(record).encode()
+            for line in lines
+            if not is_mark(line)
+            for record in copies_of(list(objects_in(line)), True)
+        ]
+        content = b"\n".join([*said, _marked(self.mark), b""])
+        modified = files.os.stat(self._path).st_mtime_ns
+        files.write_atomically(self._path, content)
+        files.os.utime(self._path, ns=(modified, modified))
+        self._end = len(content)
+
+    def append(self, records: Iterable[Record | bytes], mark: Mark, modified: int) -> int:
+        """Add a line for each of `records` (or a line that cannot be read, as it is), and `mark`.
+        Returns the number of bytes. The session was written to at `modified`, in milliseconds since
+        the epoch, and so is the file. Raises OSError: then nothing was added."""
+        if self._is_excluded:
+            mark["is_excluded"] = True
+        given = self._without_forgotten(list(records), mark)
+        kept = iter(
+            copies_of([one for one in given if not isinstance(one, bytes)], self._is_excluded)
+        )
+        lines = [one if isinstance(one, bytes) else encode(next(kept)).encode() for one in given]
+        content = b"\n".join([*lines, _marked(mark), b""])
+        self._open()
+        if not self._end:
+            files.os.ftruncate(self._descriptor, 0)
+        files.os.lseek(self._descriptor, self._end, 0)
+        try:
+            written = 0
+            while written < len(content):
+                written += files.os.write(self._descriptor, content[written:])
+        except OSError:
+            files.os.ftruncate(self._descriptor, self._end)
+            raise
+        self._end += written
+        files.os.utime(self._path, ns=(modified * 1_000_000, modified * 1_000_000))
+        self.mark = mark
+        return written
+
+    def _without_forgotten(self, records: list[Record | bytes], mark: Mark) -> list[Record | bytes]:
+        """Return the records, and leave in `mark`, only what repeats no forgotten message."""
+        repeats = self._repeats
+        if repeats is None:
+            return records
+        repeats.has_begun = self.mark.get("repeats_forgotten")
+        for record in records:  # a title may come before the first entry
+            if repeats.has_begun is None and not isinstance(record, bytes):
+                repeats.drops(record)
+        if repeats.has_begun is not None:
+            mark["repeats_forgotten"] = repeats.has_begun
+        kept = [
+            record for record in records if isinstance(record, bytes) or not repeats.drops(record)
+        ]
+        if repeats.has_begun:
+            mark.update(
+                {key: empty for key, empty in (("title", ""), ("titles", [])) if key in mark}
+            )
+        return kept
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor >= 0:
+            files.os.close(self._descriptor)
+
+    def _open(self) -> None:
+        if self._descriptor < 0:
+            self._descriptor = files.open_private(self._path, files.os.O_WRONLY)
+
+
+def remove(path: str) -> None:
+    """Delete the mirror at `path` and those of its sub-agents, and have them made again: without
+    what was forgotten. Does nothing for what is no mirror. Raises OSError, LockedError."""
+    if not is_mirror(path):
+        return
+    root = _root_of(path)
+    with files.Closing(files.lock(lock_path(root), LOCK_SECONDS)):
+        for place in (
+            root,
+            *[f"{root}/{name}" for name in files.names_in(root) if name.startswith(".")],
+        ):
+            if state := read_state(place):
+                keep_state(
+                    place, {key: value for key, value in state.items() if key not in _COMPLETE}
+                )
+        folder = path.removesuffix(".jsonl")
+        for one in (
+            *[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")],
+            path,
+        ):
+            files.os.unlink(one)
+
+
+def is_mirror(path: str) -> bool:
+    """Check if a file is a mirror: one with a mark, or a copy that the state of its directory
+    names."""
+    root = _root_of(path)
+    if not root or not files.is_file(path):
+        return False
+    return bool(mark_of(path)) or path[len(root) + 1 :] in read_state(root).get("copied", {})
+
+
+def gone(root: str) -> list[str]:
+    """Return the mirrors below `root` of sessions that the runtime has deleted, by relative
+    path."""
+    found: list[str] = read_state(root).get("gone", [])
+    return found
+
+
+def remove_gone(root: str, stored: Mapping[str, int]) -> None:
+    """Delete those that the store has whole: `stored` tells how many bytes it has of the one at a
+    path below `root`. Those of sub-agents go with their session's."""
+    for key in gone(root):
+        path, session = f"{root}/{key}", f"{root}/{key}".rpartition("/")[0] + ".jsonl"
+        try:
+            is_done = (
+                not files.is_file(session)
+                if key.count("/") > 1
+                else stored.get(key, -1) >= files.os.stat(path).st_size
+            )
+            if is_done or mark_of(path).get("is_excluded"):
+                files.os.unlink(path)
+        except OSError:  # it is gone already
+            continue
+
+
+def unread(root: str) -> list[tuple[str, str]]:
+    """Return the sessions that could not be copied to the mirrors below `root`, by relative path,
+    and why."""
+    return [(key, why) for key, (_, why) in read_state(root).get("unread", {}).items()]
+
+
+def lock_path(root: str) -> str:
+    """Return the file to lock for writing the mirrors below `root`."""
+    return f"{root}/{_LOCK_FILE}"
+
+
+def read_state(root: str) -> dict[str, Any]:
+    """Return what was kept with the mirrors below `root`; empty where there are none."""
+    try:
+        return as_object(unsealed(files.read_whole(f"{root}/{_STATE_FILE}")))
+    except (OSError, ValueError):
+        return {}
+
+
+def has_changed(root: str) -> bool:
+    """Check if a file or directory that the mirrors below `root` were made of is not as it was, or
+    none was seen."""
+    watched = read_state(root).get("watched", [])
+    return not watched or any([files.path_stamp(path) != stamp for path, stamp in watched])
+
+
+def keep_state(root: str, state: dict[str, Any]) -> None:
+    """Keep `state` with the mirrors; write nothing if it is the same: the page watches this
+    directory, and each write would make it refresh the mirrors again. Raises OSError."""
+    path, content = f"{root}/{_STATE_FILE}", sealed(state)
+    if files.read_end(path, len(content) + 1) != content:
+        files.write_atomically(path, content)
+
+
+def is_mark(line: bytes) -> bool:
+    return line.startswith(_MARK)
+
+
+def _root_of(path: str) -> str:
+    """Return the directory of the mirrors that the transcript at `path` is one of; '' where it is
+    none."""
+    for _ in range(_DEEPEST):
+        path = path.rpartition("/")[0]
+        if files.is_file(lock_path(path)):
+            return path
+    return ""
+
+
+def _marked(mark: Mark) -> bytes:
+    return _MARK + encode(mark).encode() + b"}"
+
+
+def mark_of(path: str) -> Mark:
+    return _state_of(path)[2]
+
+
+def _state_of(path: str) -> tuple[int, int, Mark]:
+    """Return the size of a mirror, the offset behind its last mark, and what that says. Raises
+    OSError."""
+    try:
+        with files.Opened(path) as descriptor:
+            size = files.os.fstat(descriptor).st_size
+            return size, *_last_mark(descriptor, size)
+    except FileNotFoundError:
+        return 0, 0, {}
+
+
+def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
+    """Return the offset behind the last mark in a file, and what it says; 0 and nothing where there
+    is none."""
+    last = files.read_at(descriptor, max(0, size - _MARK_BYTES), size)
+    if last.endswith(b"\n") and is_mark(last[:-1].rpartition(b"\n")[2]):  # as it nearly always is
+        mark = _said_by(last[:-1].rpartition(b"\n")[2])
+        if mark is not None:
+            return size, mark
+    for lines in windows_backward(descriptor, 0, last_line_end(descriptor, 0, size, size) or 0):
+        for offset, line in reversed(lines):
+            mark = _said_by(line) if is_mark(line) else None
+            if mark is not None:
+                return offset + len(line) + 1, mark
+    return 0, {}
+
+
+def _said_by(line: bytes) -> Mark | None:
+    """Return what a mark says; None where it cannot be read."""
+    try:
+        mark: Mark = decode(line.decode())["mark"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return mark

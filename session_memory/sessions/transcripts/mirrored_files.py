@@ -1,0 +1,115 @@
+"""Brings mirrors of files up to date that a runtime rewrites or deletes: each file is known by its
+stamp, and a prompt looks at few of them. What a file adds to its mirror is the runtime's own."""
+
+from __future__ import annotations
+
+from time import time_ns
+
+from ...common.system.files import names_in, path_stamp
+from .lines import settled_stamp
+from .mirror import Exclusion, keep_state, mark_of, read_state, update_mirrors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+WATCHED_FILES = 60  # those written to last, of which a prompt asks whether they have changed
+RECENT_NANOSECONDS = 24 * 3600 * 10**9  # for a prompt nothing older is read
+# that a prompt reads at most, of one file and of all: more waits for upkeep
+PROMPT_BYTES = 4 * 1024 * 1024
+MOST_BYTES = 256 * 1024 * 1024
+_READ = ".read"  # where it is kept which files were read, and as they are: not for prompts
+
+
+class Source:
+    """A file of a session: its stamp, the `key` by which marks name it, the directory of its
+    project ('' if unknown), and the id of the session whose sub-agent's it is ('' for a session's
+    own)."""
+
+    def __init__(self, path: str, key: str, directory: str = "", parent: str = "") -> None:
+        self.path = path
+        self.key = key
+        self.stamp = path_stamp(path)
+        self.directory = directory
+        self.parent = parent
+
+
+class UnreadableError(ValueError):
+    """A file cannot be read as long as it stays as it is."""
+
+
+if TYPE_CHECKING:
+    # the directories whose listings tell of files, and the files
+    Listing = tuple[list[str], list[Source]]
+
+
+def refresh_mirrors(
+    root: str,
+    exclusion: Exclusion,
+    everything: bool,
+    find: Callable[[], Listing],
+    add: Callable[[Source, int], int],
+) -> None:
+    """Add what is new in the files that `find` lists to the mirrors below `root`: in those that a
+    prompt may be told of, or in all. `add` is called with a file and how many bytes it may read,
+    and returns how many it has; it raises OSError or ValueError if the file cannot be read yet, and
+    UnreadableError if it never can: ingest then names it."""
+    update_mirrors(root, lambda: _refresh(root, exclusion, everything, find, add))
+
+
+def _refresh(
+    root: str,
+    exclusion: Exclusion,
+    everything: bool,
+    find: Callable[[], Listing],
+    add: Callable[[Source, int], int],
+) -> None:
+    before = read_state(f"{root}/{_READ}")
+    known = before.get("read", {}) if before.get("rules") == exclusion.stamps else {}
+    listed, sources = find()
+    sources.sort(key=lambda source: source.stamp[2], reverse=True)
+    oldest = time_ns() - RECENT_NANOSECONDS
+    room = PROMPT_BYTES
+    state = read_state(root)
+    before_unread = state.get("unread", {})
+    unread = {
+        source.key: before_unread[source.key] for source in sources if source.key in before_unread
+    }
+    read, left = {}, set()
+    for number, source in enumerate(sources):
+        if known.get(source.path) == source.stamp:
+            read[source.path] = source.stamp
+        elif everything or (number < WATCHED_FILES and source.stamp[2] > oldest):
+            unread.pop(source.key, None)
+            try:
+                room -= add(source, MOST_BYTES if everything else room)
+                read[source.path] = source.stamp
+            except UnreadableError as error:
+                read[source.path] = source.stamp
+                unread[source.key] = [source.stamp, f"{source.path}: {error}"]
+            except Exception:  # whatever is odd in a file costs that one alone, for now
+                left.add(source.path)
+    watched = [[path, settled_stamp(path)] for path in listed]
+    watched += [
+        [one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]
+    ]
+    if read != known:
+        keep_state(f"{root}/{_READ}", {"read": read, "rules": exclusion.stamps})
+    gone = _without_source(root, sources) if everything else state.get("gone", [])
+    keep_state(root, {"watched": watched, "gone": gone, "unread": unread})
+
+
+def _without_source(root: str, sources: list[Source]) -> list[str]:
+    """Return the mirrors of files that are gone, by their paths below `root`."""
+    files = {source.key for source in sources}
+    folders, found = [name for name in names_in(root) if not name.startswith(".")], []
+    for folder in folders:
+        for name in names_in(f"{root}/{folder}"):
+            if not name.endswith(".jsonl"):
+                folders.append(f"{folder}/{name}")
+            else:
+                mark = mark_of(f"{root}/{folder}/{name}")
+                if mark and files.isdisjoint(mark.get("files", ())):
+                    found.append(f"{folder}/{name}")
+    return found

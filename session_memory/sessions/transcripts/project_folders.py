@@ -1,0 +1,227 @@
+"""Finding the folders of transcripts that belong to one project, and writing the index that prompts
+read them from."""
+
+from __future__ import annotations
+
+from ...common.system.deadline import DeadlineError
+from ...common.system.files import Opened, is_file, write_atomically
+from ...common.system.git import Worktree, find_worktree, worktrees_of
+from ...common.system.json import sealed
+from ...common.text.secrets import find_secrets
+from .entries import Entry
+from .lines import first_line, settled_stamp
+from .projects import read_index
+from .reader import first_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..runtimes import Runtime
+    from .earlier_paths import EarlierPaths
+    from .projects import FoldersByRuntime, Places, SubAgents
+
+MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions
+
+
+def project_folders(
+    places: Places, start: str, user_dir: str, notes_file: str = ""
+) -> FoldersByRuntime:
+    """Return the folders of the project of sessions started in `start`, by the names of the
+    runtimes, each with the name of its worktree ('' for that of `start`). If `start` is in no
+    repository, it is the project. The runtimes share an index, independent of their order.
+    `user_dir` is the person's home directory; `notes_file` says at which paths the repository was
+    before."""
+    return _Search(places, start, user_dir, {}, notes_file).folders()
+
+
+def keep_project(
+    places: Places, start: str, user_dir: str, index_file: str, notes_file: str = ""
+) -> tuple[FoldersByRuntime, SubAgents]:
+    """Find the same, and the sub-agents whose transcripts are among those of all sessions; write
+    the index, which also keeps removed worktrees, and the start directory of each transcript
+    outside the project's folders. If it cannot be written, or a directory's name contains a secret,
+    the next prompt searches again. A search cut short by the deadline continues there."""
+    search = _Search(places, start, user_dir, read_index(index_file), notes_file)
+    try:
+        folders = search.folders()
+    except DeadlineError:
+        unfinished = {
+            "common": search.common_dir,
+            "directories": {**search.directories, **search.found},
+        }
+        _write(index_file, {"folders": search.known_folders, **unfinished})
+        raise
+    sub_agents = search.sub_agents()
+    index = {
+        "start": start,
+        "places": {runtime.name: config_dir for runtime, config_dir in places},
+        "common": search.common_dir,
+        "stamps": [[path, settled_stamp(path)] for path in search.looked_at],
+        "folders": folders,
+        "directories": search.directories,
+        "sub_agents": sub_agents,
+    }
+    _write(index_file, index)
+    return folders, sub_agents
+
+
+def _write(index_file: str, index: dict[str, Any]) -> None:
+    """Write the index, unless the name of a directory in it contains a secret."""
+    content = sealed(index)
+    if find_secrets(content.decode()):
+        return
+    try:
+        write_atomically(index_file, content)
+    except OSError:
+        pass
+
+
+class _Search:
+    """One search; `looked_at` are the paths that its result depends on, `directories` those in
+    which transcripts began that lie in no folder of their project, for a sub-agent's the id of its
+    session in a list. `found` are those of folders, by which a search goes on that was cut short,
+    and `known_folders` the folders in the index of before."""
+
+    def __init__(
+        self, places: Places, start: str, user_dir: str, before: dict[str, Any], notes_file: str
+    ) -> None:
+        self._places = places
+        self._start = start
+        self._user_dir = user_dir
+        self._own = find_worktree(start, user_dir) if start.startswith("/") else None
+        self._worktrees: dict[str, Worktree | None] = {}
+        self._worktrees_above: dict[str, Worktree | None] = {}
+        self._earlier = _earlier_paths(notes_file, self._own) if self._own else None
+        self.common_dir = self._own.common_dir if self._own else ""
+        self._before = before
+        self._known = before.get("directories") or {}
+        self.known_folders = before.get("folders") or {}
+        self.found: dict[str, str | list[str]] = {}
+        self._root_folders: set[str] = set()
+        self.directories: dict[str, str | list[str]] = {}
+        self.looked_at: list[str] = []
+
+    def folders(self) -> FoldersByRuntime:
+        """Return the folders by the names of the runtimes, each with the name of its worktree."""
+        own = self._own
+        roots = {self._start}
+        if own is None:
+            self.looked_at = [f"{self._start}/.git"]
+        else:
+            is_link = own.git_dir != f"{own.root}/.git"
+            self.looked_at = [
+                f"{own.root}/.git" if is_link else f"{own.git_dir}/config",
+                f"{own.common_dir}/worktrees",
+            ]
+            earlier = self._earlier.paths if self._earlier else []
+            self.looked_at += earlier  # another repository may be made there
+            roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)], *earlier} - {""}
+        return {
+            runtime.name: self._folders_of(runtime, config_dir, roots)
+            for runtime, config_dir in self._places
+        }
+
+    def _folders_of(
+        self, runtime: Runtime, config_dir: str, roots: set[str]
+    ) -> list[tuple[str, str]]:
+        self.looked_at += runtime.listed_dirs(config_dir)
+        if self._own is None and runtime.HAS_PROJECT_FOLDERS:
+            return [(runtime.project_dir(config_dir, self._start), "")]
+        # as the index of before
+        is_same = self._own is not None and self._before.get("common") == self.common_dir
+        found: dict[str, str] = dict(self.known_folders.get(runtime.name, ())) if is_same else {}
+        if runtime.HAS_PROJECT_FOLDERS:
+            self._root_folders = {runtime.project_dir(config_dir, root) for root in roots}
+        for folder in runtime.folders_below(config_dir, *roots):
+            directory = self._directory_of_folder(runtime, folder)
+            if isinstance(directory, str) and directory:
+                worktree = self._worktree_name(directory)
+                if worktree is not None:
+                    found[folder] = worktree
+                elif self._own is None or self._worktrees[directory] is not None:
+                    found.pop(folder, None)
+        return list(found.items())
+
+    def _worktree_name(self, directory: str) -> str | None:
+        """Return the project's worktree that a directory is in, '' for that of `start`; None
+        outside."""
+        own = self._own
+        if own is None:
+            return "" if directory == self._start else None
+        if directory not in self._worktrees:
+            present = self._earlier.present(directory) if self._earlier else directory
+            self._worktrees[directory] = find_worktree(
+                present, self._user_dir, self._worktrees_above
+            )
+        worktree = self._worktrees[directory]
+        if worktree is None or worktree.common_dir != own.common_dir:
+            return None
+        return "" if worktree.root == own.root else worktree.name
+
+    def sub_agents(self) -> SubAgents:
+        """Return the transcripts of sub-agents among those of all sessions, by the ids of their
+        sessions."""
+        found: SubAgents = {}
+        for path, directory in self.directories.items():
+            if isinstance(directory, list):
+                found.setdefault(directory[0], []).append(path)
+        return found
+
+    def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | list[str]:
+        """Return the directory that the sessions of a folder, or the one of a transcript, were
+        started in, by what transcripts say; '' where it is not known, a list where the transcript
+        is a sub-agent's."""
+        is_one = not runtime.HAS_PROJECT_FOLDERS
+        found = self.directories if is_one else self.found
+        if self._known.get(folder):
+            found[folder] = self._known[folder]
+            return found[folder]
+        sessions = runtime.sessions_in(folder)[:MOST_TRANSCRIPTS]
+        directories = []
+        for session in sessions:
+            if directory := _directory_of(runtime, session.path):
+                directories.append(directory)
+                # Another project's directory may have a folder of the same name as one of this
+                # project.
+                if (
+                    folder not in self._root_folders
+                    or self._worktree_name(str(directory)) is not None
+                ):
+                    break
+        if directories:
+            is_of_project = (
+                folder in self._root_folders
+                and self._worktree_name(str(directories[-1])) is not None
+            )
+            found[folder] = directories[-1] if is_of_project else directories[0]
+            return found[folder]
+        # No session in it has said anything yet: it is looked at again as soon as one does.
+        self.looked_at += {folder, *[session.path for session in sessions]}
+        return ""
+
+
+def _earlier_paths(notes_file: str, worktree: Worktree) -> EarlierPaths | None:
+    """Return the earlier paths of a repository; None if nothing was noted of any."""
+    if not is_file(notes_file):
+        return None
+    from .earlier_paths import EarlierPaths  # imported late: a first prompt does without it
+
+    return EarlierPaths(notes_file, worktree)
+
+
+def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
+    """Return a session's start directory, '' if unknown; for a sub-agent, a list with its session's
+    id."""
+    try:
+        with Opened(path) as descriptor:
+            branch = runtime.records.open_transcript(first_line(descriptor))
+            if branch is None:
+                return first_directory(runtime, descriptor)
+            if branch.is_of_subagent:
+                return [branch.of_session]
+            beginning = Entry("user", "")
+            branch.complete(beginning)
+            return beginning.cwd or first_directory(runtime, descriptor)
+    except OSError:
+        return ""

@@ -1,0 +1,118 @@
+"""The folders of transcripts of one project, kept in an index, and the sessions in them.
+
+Runtimes keep a folder of transcripts for each start directory, or sort transcripts by date.
+`project_folders` finds those of one repository once; a prompt only checks that the index is still
+valid."""
+
+from __future__ import annotations
+
+from ...common.system.files import path_stamp, read_whole, real_path
+from ...common.system.json import unsealed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from ..runtimes import Runtime
+    from ..runtimes.base import Folders
+    from .entries import Session
+
+    Places = list[tuple[Runtime, str]]  # runtimes, each with its own directory
+    FoldersByRuntime = dict[str, Folders]  # by the names of the runtimes
+    SubAgents = dict[str, list[str]]  # the transcripts of sub-agents by the ids of their sessions
+
+
+def kept_project(
+    places: Places, start: str, index_file: str
+) -> tuple[FoldersByRuntime, SubAgents] | None:
+    """Return the indexed folders of the project of sessions started in `start`, each with the name
+    of its worktree ('' for that of `start`), and the sub-agents whose transcripts are among those
+    of all sessions. Return None if the index must be rebuilt."""
+    index = read_index(index_file)
+    try:
+        if (
+            index["start"] == start
+            and index["places"] == {runtime.name: config_dir for runtime, config_dir in places}
+            and all([path_stamp(path) == stamp for path, stamp in index["stamps"]])
+        ):
+            return index["folders"], index["sub_agents"]
+    except (KeyError, TypeError, ValueError):
+        pass
+    return None
+
+
+def sessions_of(
+    runtime: Runtime, config_dir: str, own_path: str | None, scope: str, folders: Folders
+) -> list[Session]:
+    """Return the sessions of a runtime in the `folders` of a project. `own_path` is None for
+    another one than that of the session at hand: then each has its runtime, and a key that none of
+    one's own has."""
+    found = runtime.other_sessions("", config_dir, own_path or "", scope, folders)
+    if own_path is None:
+        for session in found:
+            session.runtime = runtime
+            session.key = f"{runtime.name}:{session.key}"
+    return found
+
+
+def take_sub_agents(sessions: list[Session], sub_agents: SubAgents) -> None:
+    """Has each of the sessions, which may be of several runtimes, know the transcripts of its
+    sub-agents."""
+    for session in sessions:
+        session.known_sub_agents = sub_agents.get(session.key.rpartition(":")[2], ())
+
+
+def sessions_of_project(
+    own_dir: str,
+    folders: Folders,
+    scope: str,
+    all_folders: Iterable[str],
+    sessions_in: Callable[..., list[Session]],
+) -> list[Session]:
+    """Return the sessions in the folder `own_dir` and in `folders`, and with the scope `all` those
+    in the others of `all_folders`, which is not asked before. `sessions_in` tells a runtime's
+    sessions in a folder."""
+    found = sessions_in(own_dir) if own_dir else []
+    for folder, worktree in folders:
+        if folder != own_dir:
+            found += sessions_in(folder, worktree=worktree)
+    if scope == "all":
+        of_project = {own_dir, *[folder for folder, _ in folders]}
+        for folder in all_folders:
+            if folder not in of_project:
+                found += sessions_in(folder, is_elsewhere=True)
+    return found
+
+
+def is_of_namesake(runtime: Runtime, path: str, start: str, own_start: str, user_dir: str) -> bool:
+    """Check if the session with the transcript at `path`, started in `start`, is of another project
+    than one started in `own_start`, though they share a folder: a runtime gives `/srv/my-app` and
+    `/srv/my/app` folders of one name."""
+    if start == own_start or not (start.startswith("/") and own_start.startswith("/")):
+        return False
+    # the transcript was put there, or has moved
+    if not runtime.is_folder_of(path.rpartition("/")[0], start):
+        return False
+    from ...common.system.git import find_worktree
+
+    tree, own_tree = find_worktree(start, user_dir), find_worktree(own_start, user_dir)
+    if tree is not None and own_tree is not None:
+        return tree.common_dir != own_tree.common_dir
+    # perhaps of a worktree that is gone
+    if not runtime.is_folder_of(path.rpartition("/")[0], own_start):
+        return False
+    directory, project = (
+        f"{real_path(start)}/",
+        f"{real_path(own_tree.root if own_tree else own_start)}/",
+    )
+    return not (directory.startswith(project) or project.startswith(directory))
+
+
+def read_index(index_file: str) -> dict[str, Any]:
+    """Return the index of a project; empty if it cannot be read."""
+    try:
+        index = unsealed(read_whole(index_file))
+    except (OSError, ValueError):
+        return {}
+    return index if isinstance(index, dict) else {}

@@ -1,0 +1,426 @@
+"""The one reader of transcripts: backward from the end as far as needed, or forward with constant
+memory.
+
+Both ways yield entries, note the session's title and count unreadable records. A session without a
+title has the request that says most, the heading of a plan, or when it began."""
+
+from __future__ import annotations
+
+from ...common.system.files import os, read_at
+from ...common.system.json import decode_line
+from ...common.text.paths import is_id
+from ...common.text.timestamps import local_time
+from ..runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult, Compaction
+from ..runtimes.records import Title as FoundTitle
+from .entries import FROM_AGENTS, Entry
+from .lines import head_lines, holds_bytes, is_whole, last_line_end, lines_forward, windows_backward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import Any
+
+    from ..runtimes import Runtime
+    from .lines import Line
+
+Title = tuple[int, str]  # with its rank
+
+HEAD_BYTES = 64 * 1024
+FIRST_BYTES = 64  # show how a transcript's JSON is spaced
+# of a file that begins with copies of large files, before the first prompt
+FURTHER_BYTES = 4 * 1024 * 1024
+OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
+# the same for a prompt: .4 x of a bare start for two files of 100 MB
+BRIEF_OWNER_BYTES = 1024 * 1024
+NO_TITLE = (-1, "")
+FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title: any other title has a higher one
+USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
+
+
+class TitleOwner:
+    """A transcript as the owner of titles: it may also contain those of sessions that it
+    continues."""
+
+    def __init__(self, session_id: str, descriptor: int, searched: int = OWNER_BYTES) -> None:
+        """`session_id` is the one that its file is called after; `searched` bytes are looked
+        through for a record."""
+        self._session_id = session_id
+        self._descriptor = descriptor
+        self._searched = searched
+        self._found: dict[bytes, bool] = {}
+
+    def has(self, session_id: str = "", within: bytes = b"") -> bool:
+        """Return whether this transcript owns a title with a session's id, and with bytes that must
+        be in the transcript. A file whose name is no id, such as a copy, owns every session's
+        titles."""
+        if session_id not in ("", self._session_id) and is_id(self._session_id):
+            return False
+        if within and within not in self._found:
+            # as another program writes it
+            is_spaced = b'": ' in read_at(self._descriptor, 0, FIRST_BYTES)
+            wanted = within.replace(b'":"', b'": "') if is_spaced else within
+            self._found[within] = holds_bytes(self._descriptor, wanted, self._searched)
+        return self._found.get(within, True)
+
+
+class TranscriptReader:
+    """Reads one transcript, in one direction. `title` is the best title found, of equals the last
+    in the file; `unreadable` counts records that could not be decoded, `decoded` the bytes of
+    decoded lines; `reached` is the offset behind the last line read forward, `record` the last
+    record."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        first_line: bytes,
+        decode: Callable[[bytes], tuple[list[Any], int]] = decode_line,
+        *,
+        owner: TitleOwner | None = None,
+        of_sub_agents: bool = False,
+    ) -> None:
+        """`first_line` is that of the transcript; `decode` gives the values in a line, and how many
+        were unreadable. Without an `owner`, titles count that say nothing of theirs. With
+        `of_sub_agents` what counts is what they did, and nothing else; it is read forward."""
+        self.title: Title = NO_TITLE
+        self.unreadable = 0
+        self.decoded = 0
+        self.reached = 0
+        self.record: dict[str, Any] = {}
+        self._meaning = runtime.records
+        self._decode = decode
+        self._owner = owner
+        self._whose = SUB_AGENTS if of_sub_agents else 0
+        self._branch = runtime.records.open_transcript(first_line)
+
+    @property
+    def is_of_subagent(self) -> bool:
+        return self._branch is not None and self._branch.is_of_subagent
+
+    def may_matter(self, line: bytes) -> bool:
+        """Return False only for a line that surely holds no entry, title or compaction."""
+        return self._meaning.prefilter(line, MESSAGES | CALLS)
+
+    def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
+        """Yield the entries in `lines`, both from last to first. Entries beside the live branch are
+        omitted: for that, `lines` must begin with the last line of the file."""
+        meaning, branch, is_left_out = self._meaning, self._branch, self.is_of_subagent
+        wanted = MESSAGES | CALLS
+        for offset, line in lines:
+            counts = branch is None or (branch.holds(line) and not is_left_out)
+            if not line or not meaning.prefilter(line, wanted):
+                continue
+            for record in reversed(self.records(line)):
+                for event in reversed(meaning.events(record, offset, wanted)):
+                    if isinstance(event, FoundTitle):
+                        self._take_title(event, event.rank > self.title[0])
+                    elif isinstance(event, Entry) and counts:
+                        if branch is not None:
+                            branch.complete(event)
+                        yield event
+
+    def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
+        """Yield the entries of a transcript from the last to the first, within its last `limit`
+        bytes."""
+        size = os.fstat(descriptor).st_size
+        end = last_line_end(descriptor, 0, size, size if limit is None else limit) or 0
+        for lines in windows_backward(descriptor, 0, end, limit):
+            yield from self.backward(reversed(lines))
+
+    def forward(
+        self,
+        lines: Iterable[Line],
+        *,
+        with_tools: bool = True,
+        with_results: bool = False,
+        left_out: Collection[int] = (),
+    ) -> Iterator[Entry | CallResult | Compaction]:
+        """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the
+        results of calls. Without tools the entries are those with text, and lines that show that
+        they hold none are not decoded. The entries and results in lines at the offsets `left_out`
+        are left out, records that are glued to one lie at the next offset."""
+        meaning, branch = self._meaning, self._branch
+        is_left_out = self.is_of_subagent and not self._whose
+        wanted = (
+            MESSAGES | (CALLS if with_tools else 0) | (RESULTS if with_results else 0) | self._whose
+        )
+        for offset, line in lines:
+            self.reached = offset + len(line)
+            if is_left_out or len(line) < 2 or not meaning.prefilter(line, wanted):
+                continue
+            results = meaning.results_in(line, self._decode) if with_results else None
+            if results is not None:
+                yield from results if offset not in left_out else ()
+                continue
+            for index, record in enumerate(self.records(line)):
+                self.record = record
+                events = meaning.events(record, offset + index, wanted)
+                if branch is not None and not (events and isinstance(events[0], Entry)):
+                    branch.note(record)
+                for event in events:
+                    if isinstance(event, Entry):
+                        if offset in left_out or not (event.text or with_tools):
+                            continue
+                        if branch is not None:
+                            branch.complete(event)
+                        yield event
+                    elif isinstance(event, FoundTitle):
+                        self._take_title(event, event.rank >= self.title[0])
+                    elif isinstance(event, Compaction) or (
+                        isinstance(event, CallResult) and offset not in left_out
+                    ):
+                        yield event
+
+    def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
+        """Yield the entries of a whole transcript that count, each id once, in file order; None for
+        each compaction."""
+        size = os.fstat(descriptor).st_size
+        left_out = self.offsets_off_branch(descriptor, size)
+        ids: set[int] = set()
+        for entry in self.forward(
+            lines_forward(descriptor, 0, size), with_tools=with_tools, left_out=left_out
+        ):
+            if isinstance(entry, Entry):
+                known = hash(entry.id)
+                if entry.id and known in ids:
+                    continue
+                ids.add(known)
+                yield entry
+            else:
+                yield None
+
+    def take_titles(self, descriptor: int, start: int, end: int) -> None:
+        """Look through `[start, end)` for titles, by the bytes that lines with one have; no other
+        line is decoded."""
+        meaning, marks = self._meaning, self._meaning.TITLE_MARKS
+        for _, line in lines_forward(descriptor, start, end) if marks else ():
+            for record in self.records(line) if any([mark in line for mark in marks]) else ():
+                for event in meaning.events(record, 0, MESSAGES):
+                    if isinstance(event, FoundTitle):
+                        self._take_title(event, event.rank >= self.title[0])
+
+    def _take_title(self, title: FoundTitle, is_better: bool) -> None:
+        """Keep a title that is better than the one before, if this transcript owns it."""
+        if is_better and (title.session_id or title.within):
+            is_better = self._owner is not None and self._owner.has(title.session_id, title.within)
+        if is_better:
+            self.title = title.rank, title.text
+
+    def records(self, line: bytes) -> list[dict[str, Any]]:
+        """Return the records of a line, several if line feeds are missing; others count as
+        unreadable."""
+        self.decoded += len(line)
+        values, unreadable = self._decode(line)
+        # as of nearly every line
+        if not unreadable and len(values) == 1 and isinstance(values[0], dict):
+            return values
+        records = [value for value in values if isinstance(value, dict)]
+        self.unreadable += unreadable + len(values) - len(records)
+        return records
+
+    def offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
+        """Return the offsets of the lines beside the branch that is live in the first `size` bytes:
+        of a new reader."""
+        branch = self._branch
+        if branch is None or not branch.may_leave_out:
+            return set()
+        end = last_line_end(descriptor, 0, size, size) or 0
+        last = read_at(descriptor, end, size)
+        if is_whole(last):
+            branch.holds(last)
+        windows = windows_backward(descriptor, 0, end)
+        return {
+            offset
+            for lines in windows
+            for offset, line in reversed(lines)
+            if not branch.holds(line)
+        }
+
+
+def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:
+    """Return the first entry of a transcript; None if its beginning has none. Raises OSError."""
+    for limit in (HEAD_BYTES, FURTHER_BYTES):
+        lines = head_lines(descriptor, limit)
+        for entry in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines):
+            if isinstance(entry, Entry):
+                return entry
+    return None
+
+
+def first_directory(runtime: Runtime, descriptor: int) -> str:
+    """Return the directory that the first entry of a transcript names, as TranscriptHead has it,
+    but without reading on to the first prompt; '' for none. Raises OSError."""
+    for limit in (HEAD_BYTES, FURTHER_BYTES):
+        lines = head_lines(descriptor, limit)
+        reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
+        for entry in reader.forward(lines):
+            if isinstance(entry, Entry) and entry.cwd:
+                return entry.cwd
+    return ""
+
+
+class TranscriptHead:
+    """The first lines of a transcript: the id of its first entry, the first time, the first
+    directory and the request that says most ('' or None if missing), a title with its rank, and if
+    a compaction precedes all entries."""
+
+    def __init__(self, runtime: Runtime, descriptor: int, owner: TitleOwner | None = None) -> None:
+        """Read HEAD_BYTES of a transcript, or, if they hold no prompt, at most FURTHER_BYTES.
+        Raises OSError."""
+        self.begins_compacted = False
+        self.first_id = ""
+        self.cwd = ""
+        self.first_time: float | None = None
+        self.prompt = ""
+        owner = owner or TitleOwner("", descriptor)
+        self._read(runtime, descriptor, HEAD_BYTES, owner)
+        if not self.prompt and os.fstat(descriptor).st_size > HEAD_BYTES:
+            self._read(runtime, descriptor, FURTHER_BYTES, owner)
+
+    def _read(self, runtime: Runtime, descriptor: int, limit: int, owner: TitleOwner) -> None:
+        lines = head_lines(descriptor, limit)
+        reader = TranscriptReader(runtime, lines[0][1] if lines else b"", owner=owner)
+        left: set[int] | None = None
+        for entry in reader.forward(lines):
+            if isinstance(entry, Entry):
+                self.first_id = self.first_id or entry.id
+                self.cwd = self.cwd or entry.cwd
+                self.first_time = entry.timestamp if self.first_time is None else self.first_time
+                # A rule may hide what was said in another directory.
+                if entry.role == "user" and entry.cwd == self.cwd and is_request(entry.text):
+                    # a better one may be on a branch that was left
+                    if self.prompt and left is None:
+                        left = TranscriptReader(runtime, lines[0][1]).offsets_off_branch(
+                            descriptor, min(limit, os.fstat(descriptor).st_size)
+                        )
+                    if not left or entry.offset not in left:
+                        self.prompt = telling_request(
+                            [self.prompt, entry.text] if self.prompt else [entry.text]
+                        )
+                if self.first_id and says_enough(self.prompt):
+                    break
+            elif not self.first_id:
+                self.begins_compacted = True
+        self.title = reader.title
+
+    def best_title(self, later: Title) -> Title:
+        """Return the session's title with its rank, given the best `later` one: without any, of its
+        request."""
+        title = self.title if self.title[0] > later[0] else later
+        return title if title[1] else (FIRST_PROMPT_RANK, title_of(self.prompt))
+
+
+SHORT_CHARACTERS = 40  # a longer text is always a request
+# Commands of runtimes that ask nothing of the model, or only for a summary.
+_WITH_VALUES = """
+    /agents /clear /compact /compress /config /cost /exit /help /hooks /login /logout /mcp /mode /model /new
+    /permissions /quit /rename /resume /status /theme /usage
+"""
+_SETTINGS = frozenset(_WITH_VALUES.split())
+TELLING_WORDS = 3  # so many words say what a session is about
+_HANDOFF = "# Handoff: "  # begins the page of a handoff, before the title of its session
+_PLAN = "implement the following plan"
+_PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
+_PLAN_LABELS = ("implementation plan:", "plan:")
+# Words that agree, thanks or say to continue, and name nothing. So are single characters and
+# numbers: they answer a question.
+_AGREED = """
+    ahead all alright and as commit continue cool correct do done exactly fine go good great it just keep lgtm
+    looks nice no nope now ok okay on perfect please proceed push resume right same sounds sure thank thanks
+    that the then this very well works yeah yep yes you [document] [image] ja weiter danke oui non 继续 好的
+"""
+_NO_REQUEST = frozenset(_AGREED.split())
+# Answers in several words that name nothing either.
+_ANSWERS = """
+    nothing to add, nothing else, works for me, fine by me, fine with me, sounds good to me, makes sense, go for it,
+    up to you, your call, your choice, as you like, as you wish, whatever you think, whatever you prefer, i agree,
+    agreed, no changes, no questions, no more questions, not yet, that's all, that is all, let's go, let's do it,
+    all good, no problem, same here, i think so
+"""
+_ANSWER_PHRASES = [" ".join(phrase.split()) for phrase in _ANSWERS.split(",")]
+
+
+def is_request(text: str) -> bool:
+    """Check if a prompt is a request, unlike "3", "yes, continue", "commit" or the message of
+    another agent."""
+    text = _topic(text)
+    if text.startswith(FROM_AGENTS) or text.partition(" ")[0] in _SETTINGS:
+        return False
+    return len(text) > SHORT_CHARACTERS or _telling_words(text) > 0 or _is_command(text)
+
+
+def says_enough(request: str) -> bool:
+    """Check if a request says what a session is about, unlike "fix it"."""
+    request = _topic(request)
+    return len(request) > SHORT_CHARACTERS or _telling_words(request) >= TELLING_WORDS
+
+
+def telling_request(requests: Iterable[str]) -> str:
+    """Return the first request that says enough, else the one that says most; '' for none."""
+    best = ""
+    for request in requests:
+        if says_enough(request):
+            return request
+        if not best or _telling_words(request) > _telling_words(best):
+            best = request
+    return best
+
+
+def _is_command(text: str) -> bool:
+    """Check if a text is a slash command or skill without words."""
+    name = text[1:].replace("-", "").replace("_", "").replace(":", "")
+    return text.startswith("/") and len(name) > 1 and name.isalnum()
+
+
+def _topic(request: str) -> str:
+    """Return the part of a request that names its topic."""
+    if request.startswith(("<", "[")):
+        from .typed_words import request_words
+
+        return request_words(request)
+    return request
+
+
+def _telling_words(text: str) -> int:
+    said = "" if _is_command(text) else " ".join(text.casefold().replace("’", "'").split())
+    for answer in _ANSWER_PHRASES if len(said) <= SHORT_CHARACTERS else ():
+        said = said.replace(answer, "")
+    words = [word.strip(".,;:!?()'\"*`") for word in said.split()]
+    telling = [
+        word for word in words if len(word) > 1 and word not in _NO_REQUEST and not word.isdigit()
+    ]
+    # some scripts have no spaces
+    return sum([1 if word.isascii() else (len(word) + 1) // 2 for word in telling])
+
+
+def is_plan(prompt: str) -> bool:
+    """Check if a prompt is a plan to implement, as a runtime passes it on."""
+    return prompt[: len(_PLAN)].casefold() == _PLAN
+
+
+def title_of(request: str) -> str:
+    """Return the title that a request gives a session: its own words, the heading of a plan, or the
+    session that it continues."""
+    if request.startswith(_HANDOFF):
+        return _title_of_successor(request)
+    return (_heading_of_plan(request) if is_plan(request) else "") or _topic(request)
+
+
+def _title_of_successor(page: str) -> str:
+    """Return the title of a session that began with the page of a handoff."""
+    title = page[len(_HANDOFF) :].partition("\n")[0].strip()
+    return title if title.startswith("continues ") else f'continues "{title}"'
+
+
+def title_by_time(began: float | None) -> str:
+    """Return the title of a session of which only the time it `began` is known or may be shown."""
+    return "unnamed session" if began is None else f"session of {local_time(began)}"
+
+
+def _heading_of_plan(prompt: str) -> str:
+    for line in prompt[len(_PLAN) :].split("\n"):
+        heading = line.strip("#*_: \t\r")
+        label = next((one for one in _PLAN_LABELS if heading.casefold().startswith(one)), "")
+        heading = heading[len(label) :].strip()
+        if heading.casefold() not in _PLAN_HEADINGS:
+            return heading
+    return ""

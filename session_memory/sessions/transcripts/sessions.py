@@ -1,0 +1,497 @@
+"""Sessions for people and scripts: find those of a home in every runtime, and choose one by its
+name or id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import is_regular, status_at, user_dir
+from ...common.text.format import has_words
+from ...common.text.sanitize import name_for_people, shortened
+from ...common.text.timestamps import local_time
+from ..runtimes import Runtime, all_runtimes
+from ..settings import homes
+from ..settings.homes import Home
+from ..settings.privacy import Privacy
+from ..settings.registry import agent_home
+from .entries import Entry, Session
+from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
+from .log import has_entries, last_entries
+from .project_folders import project_folders
+from .projects import is_of_namesake
+from .reader import USER_RANK, Title, title_by_time
+from .turns import is_at_work
+
+Candidate = tuple[Session, Runtime, Home]
+
+CANDIDATES = 12
+LATEST = 5  # that are named where none fits
+
+
+class UnknownSessionError(SessionMemoryError):
+    """No session has the name that was asked for, or several have, or there is no home with
+    sessions."""
+
+
+class AmbiguousSessionError(UnknownSessionError):
+    """Several sessions go by what was asked for."""
+
+
+class FoundSession:
+    """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes.
+    `gate` says what may be shown of it, None for a participant of the session, who may see all.
+    `described` is what its transcript tells of it. `title` is the part of the title that may be
+    shown, with its rank. `former` is the latest of its former names that no other session has: the
+    session is called by that if it has no name."""
+
+    def __init__(
+        self,
+        session: Session,
+        runtime: Runtime,
+        home: Home,
+        status: os.stat_result,
+        described: Described,
+        gate: Gate | None = None,
+        title: Title = (USER_RANK, ""),
+        former: str = "",
+    ) -> None:
+        self.session = session
+        self.runtime = runtime
+        self.home = home
+        self.modified = status.st_mtime
+        self.size = status.st_size
+        self.id = runtime.session_id_of(session.path)
+        self.gate = gate
+        self.began = described.began
+        self.start = described.start or (home.root if home.sessions_dir else "")
+        by_time = "" if self.began is None else title_by_time(self.began)
+        given = title[1] if title[0] >= USER_RANK else ""
+        saved_as = shortened(former, TITLE_CHARACTERS)
+        self.name = session.name or given or saved_as or title[1] or by_time or session.key
+
+    @property
+    def project(self) -> str:
+        """Return the name of the directory that it was started in, `-` if that is unknown or may
+        not be shown."""
+        return (os.path.basename(self.start.rstrip("/")) if self.has_text else "") or "-"
+
+    @property
+    def has_text(self) -> bool:
+        return self.gate is None or self.gate.rule.quote
+
+    def last_entries(self, count: int, *, counts_said: bool = False) -> tuple[list[Entry], int]:
+        """Return the last entries that may be told, and how many records were unreadable. Raises
+        OSError."""
+        return last_entries(
+            self.runtime, self.session.path, count, self.gate, counts_said=counts_said
+        )
+
+    def is_at_work(self, now: float) -> bool:
+        """Return whether a turn of it is running; False if it cannot be read."""
+        try:
+            return is_at_work(
+                self.runtime, self.session.path, self.last_entries(1)[0], now - self.modified
+            )
+        except OSError:
+            return False
+
+    def message_count(self, most: int) -> int:
+        """Return how many messages it has, as far as its last `most` entries tell; 0 if it cannot
+        be read."""
+        try:
+            entries, _ = self.last_entries(most)
+        except OSError:
+            return 0
+        return len({entry.message_id or entry.offset for entry in entries})
+
+    def described(self) -> str:
+        """Return a line that tells it from others: when and where it was at work, its id and
+        name."""
+        when = local_time(self.modified)
+        id, project, name = map(name_for_people, (self.id, self.project, self.name))
+        return f"{id}  {when}  {project}  {self.runtime.TITLE}  {name}"
+
+
+def find_sessions(
+    path: str | None,
+    all_projects: bool,
+    environ: Mapping[str, str],
+    *,
+    own_id: str = "",
+    with_private: bool = False,
+    since: float = 0,
+    most: int | None = None,
+    former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
+) -> list[FoundSession]:
+    """Return the sessions of the home `path`, else of the current one: an agent home's, the
+    project's, or all.
+
+    The latest come first, and with `most` no others are read. Excluded sessions are omitted unless
+    a person asks `with_private`, and so are those that wrote nothing `since` (seconds since the
+    epoch). The session with `own_id`, or the one that the environment names, is the caller's, which
+    may see all of itself. `former_names` returns the former names of a home's sessions, by id;
+    saved sessions are found by them. Raises UnknownSessionError if there is no home with
+    sessions."""
+    former: dict[str, Mapping[str, Sequence[str]]] = {}
+    candidates = list(_candidates(path, all_projects, environ))
+    if former_names:
+        former = {
+            home.root: former_names(home)
+            for home in {home.root: home for _, _, home in candidates}.values()
+        }
+        candidates += _put_by(candidates, former)
+    taken = {session.name for session, _, _ in candidates if session.name}
+    latest = _latest(candidates, since)
+    families = _Families(
+        environ, _names(candidates, former), former_names, with_private=with_private
+    )
+    start = "" if all_projects else _start(path, environ)
+
+    def show(batch: list[tuple[os.stat_result, Candidate]]) -> Iterator[FoundSession]:
+        return _shown(batch, families, own_id, environ, taken, former)
+
+    listed, are_others = _of_project(latest, most, show, start)
+    if are_others and not listed:
+        listed = find_sessions(
+            path,
+            True,
+            environ,
+            own_id=own_id,
+            with_private=with_private,
+            since=since,
+            most=most,
+            former_names=former_names,
+        )
+        for each in listed:
+            each.session.is_elsewhere = True
+    return listed
+
+
+def _names(
+    candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the present and former names of sessions, by the paths of their transcripts."""
+    return {
+        session.path: (
+            session.name or session.key,
+            *former.get(home.root, {}).get(runtime.session_id_of(session.path), ()),
+        )
+        for session, runtime, home in candidates
+    }
+
+
+def _latest(candidates: list[Candidate], since: float) -> list[tuple[os.stat_result, Candidate]]:
+    """Return the candidates that have a transcript and wrote something `since`, the latest
+    first."""
+    statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
+    latest = [
+        (status, one)
+        for status, one in statuses
+        if status and is_regular(status) and status.st_mtime >= since
+    ]
+    return sorted(latest, key=lambda pair: -pair[0].st_mtime)
+
+
+def _of_project(
+    latest: list[tuple[os.stat_result, Candidate]],
+    most: int | None,
+    show: Callable[[list[tuple[os.stat_result, Candidate]]], Iterator[FoundSession]],
+    start: str,
+) -> tuple[list[FoundSession], bool]:
+    """Return the `most` latest sessions of the project at `start`, and whether another project
+    shares its folder; if `start` is '', return the sessions of all projects."""
+    listed: list[FoundSession] = []
+    are_others = False
+    for at in range(0, len(latest), most or len(latest) or 1):
+        if most is None or len(listed) < most:
+            for each in show(latest[at : at + (most or len(latest))]):
+                if start and _is_of_namesake(each, start):
+                    are_others = True
+                else:
+                    listed.append(each)
+    return listed[:most], are_others
+
+
+def _is_of_namesake(each: FoundSession, start: str) -> bool:
+    """Check if a session in the folder of the project at `start` is of another project."""
+    session, home = each.session, each.home
+    if session.is_elsewhere or session.name:
+        return False
+    return is_of_namesake(each.runtime, session.path, each.start, start, home.user_dir)
+
+
+def _shown(
+    latest: list[tuple[os.stat_result, Candidate]],
+    families: _Families,
+    own_id: str,
+    environ: Mapping[str, str],
+    taken: set[str],
+    former: Mapping[str, Mapping[str, Sequence[str]]],
+) -> Iterator[FoundSession]:
+    """Yield the sessions that may be shown. All are described first: one may be a fork of
+    another."""
+    present = []
+    for status, (session, runtime, home) in latest:
+        sees_all = runtime.session_id_of(session.path) in (
+            own_id,
+            environ.get(runtime.OWN_ID_VARIABLE),
+        )
+        described = families.described(session, runtime, home)
+        is_empty = described is not None and described.is_empty and not (sees_all or session.name)
+        if described is not None and not described.is_of_subagent and not is_empty:
+            present.append((session, runtime, home, status, described, sees_all))
+    for session, runtime, home, status, described, sees_all in present:
+        gate = families.gate((session, runtime, home), described, sees_all=sees_all)
+        title: Title = described.rank, described.title
+        if gate is not None:
+            if gate.rule.ignore or (
+                gate.hides_forgotten and not has_entries(runtime, session.path, gate)
+            ):
+                continue
+            title = gate.shown_title(runtime, session.path, title)
+        free = [
+            name
+            for name in former.get(home.root, {}).get(runtime.session_id_of(session.path), ())
+            if name not in taken
+        ]
+        had = free[-1] if free else ""
+        yield FoundSession(session, runtime, home, status, described, gate, title, had)
+
+
+class _Families:
+    """The transcripts among which sessions may be forks of each other, by folder, for each home's
+    rules."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        names: dict[str, tuple[str, ...]],
+        former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None,
+        *,
+        with_private: bool,
+    ) -> None:
+        self._environ = environ
+        self._names = names
+        self._former_names = former_names
+        self._known_at: dict[str, dict[str, list[str]]] = {}
+        self._with_private = with_private
+        self._rules: dict[str, Privacy] = {}
+        self._families: dict[tuple[str, str, str], Family] = {}
+
+    def of(self, session: Session, runtime: Runtime, home: Home) -> Family:
+        """Return those that a session is among."""
+        folder = session.path.rpartition("/")[0] if runtime.HAS_PROJECT_FOLDERS else ""
+        key = runtime.name, home.config_file, folder
+        if key not in self._families:
+            privacy = self._privacy(home)
+            rules = Unruled(privacy) if self._with_private else privacy
+            self._families[key] = Family(rules, runtime, session.path, self._names)
+        return self._families[key]
+
+    def gate(self, candidate: Candidate, described: Described, *, sees_all: bool) -> Gate | None:
+        """Return the gate of a session; if the caller `sees_all` of it, None unless something may
+        be forgotten."""
+        session, runtime, home = candidate
+        if not sees_all:
+            return self.of(session, runtime, home).gate(session.path, described)
+        rules = Unruled(self._privacy(home))
+        gate = Gate(rules, runtime.session_id_of(session.path), described.start)
+        return gate.look_at(runtime, session.path) if gate.may_forget else None
+
+    def described(self, session: Session, runtime: Runtime, home: Home) -> Described | None:
+        """Return what a transcript tells of a session; None if it cannot be read, and a rule may
+        exclude it."""
+        privacy = self._privacy(home)
+        if session.name and privacy.is_open(home.root):
+            return Described()
+        try:
+            described = describe(runtime, session.path, privacy)
+        except Exception:  # whatever it is, is told where the session is asked for
+            return Described() if privacy.is_open(home.root) else None
+        if not session.name and privacy.has_rules(described.start):
+            for agent in privacy.agent_homes(described.start):
+                known = self._names_at(agent).get(runtime.session_id_of(session.path), ())
+                self._names[session.path] = (*self._names[session.path], *known)
+        self.of(session, runtime, home).note(session.path, described)
+        return described
+
+    def _names_at(self, agent: Home) -> dict[str, list[str]]:
+        """Return the names that sessions have and had in an agent home, by id."""
+        if agent.sessions_dir not in self._known_at:
+            former = self._former_names(agent) if self._former_names else {}
+            found = {id: list(names) for id, names in former.items()}
+            for runtime in all_runtimes():
+                if agent.sessions_dir.endswith(f"/{runtime.SESSIONS_FOLDER}"):
+                    for one in runtime.named_sessions(
+                        agent.sessions_dir, runtime.config_dir(self._environ), agent.root
+                    ):
+                        found.setdefault(runtime.session_id_of(one.path), []).append(one.name)
+            self._known_at[agent.sessions_dir] = found
+        return self._known_at[agent.sessions_dir]
+
+    def _privacy(self, home: Home) -> Privacy:
+        if home.config_file not in self._rules:
+            self._rules[home.config_file] = Privacy(self._environ, home)
+        return self._rules[home.config_file]
+
+
+def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the unreadable directories of projects, in the home `path` or in each runtime's own,
+    and why: `find_sessions` has none of their sessions."""
+    found = []
+    for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
+        projects = runtime.transcripts_dir(home.root)
+        for name in sorted(os.listdir(projects)):
+            try:
+                os.scandir(f"{projects}/{name}").close()
+            except NotADirectoryError:
+                continue
+            except OSError as error:
+                found.append((f"{projects}/{name}", error.strerror or str(error)))
+    return found
+
+
+def choose(found: list[FoundSession], name: str) -> FoundSession:
+    """Return the session that goes by `name`: exactly, else the only one whose id or name begins
+    so, else the only one with these words in its name, else the latest of the runtime that is
+    called so. Raises UnknownSessionError."""
+    wanted = name.casefold()
+    exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
+    begun = [
+        one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)
+    ]
+    titled = [one for one in found if has_words(one.name, name)]
+    runs_on = [
+        one
+        for one in found
+        if wanted in (one.runtime.name, one.runtime.TITLE.casefold(), one.runtime.PROGRAM)
+    ]
+    fitting = exact or begun or titled or runs_on[:1]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not found:
+        raise UnknownSessionError(f"no session goes by {name!r}", "there are none here yet")
+    if fitting:
+        names = [f"  {one.described()}" for one in fitting[:CANDIDATES]]
+        raise AmbiguousSessionError(
+            f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names)
+        )
+    from difflib import get_close_matches
+
+    # the latest
+    by_name = {
+        name: one for one in found[::-1] for name in (one.id.casefold(), one.name.casefold())
+    }
+    # mistyped
+    near = list(
+        dict.fromkeys([by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)])
+    )
+    candidates = near or found
+    names = [f"  {one.described()}" for one in candidates[:LATEST]]
+    if len(candidates) > LATEST:
+        names.append(
+            f"  and {len(candidates) - LATEST} more: session-memory sessions --all lists them"
+        )
+    there_are = "the nearest" if near else "the latest"
+    raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
+
+
+def _start(path: str | None, environ: Mapping[str, str]) -> str:
+    return os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
+
+
+def _candidates(
+    path: str | None, all_projects: bool, environ: Mapping[str, str]
+) -> Iterator[Candidate]:
+    start = _start(path, environ)
+    named = list(
+        _in_agent_home(
+            start, "" if path else user_dir(environ), homes.naming(path and start, environ)
+        )
+    )
+    if named and not all_projects:
+        return iter(named)
+    plain = _plain_homes(path and start, environ)
+    if not plain:
+        hint = "name the agent home, or the runtime's directory, to look in: --home PATH"
+        problem = f"{start}: no sessions there" if path else "no runtime has had a session here yet"
+        raise UnknownSessionError(problem, hint)
+    for scope in ("all",) if all_projects else ("project", "all"):
+        if candidates := list(_in_plain_homes(plain, start, scope, environ)):
+            break
+    by_path = {one[0].path: one for one in named}  # with the rules of their home
+    return iter([by_path.get(one[0].path, one) for one in candidates])
+
+
+def _put_by(
+    candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]
+) -> list[Candidate]:
+    """Return saved sessions whose name no other has since. Their transcripts are beside the
+    others'."""
+    ids = {runtime.session_id_of(session.path) for session, runtime, _ in candidates}
+    taken = {session.name for session, _, _ in candidates}
+    folders = {
+        os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates
+    }
+    found = []
+    for folder, (runtime, home) in folders.items():
+        put_by = {
+            id
+            for id, names in former[home.root].items()
+            if id not in ids and not taken.issuperset(names)
+        }
+        for session in runtime.sessions_in(folder) if home.sessions_dir and put_by else ():
+            if runtime.session_id_of(session.path) in put_by:
+                found.append((session, runtime, home))
+    return found
+
+
+def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
+    for runtime in all_runtimes():
+        home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
+        if home is not None:
+            places = [runtime.config_dir(environ)]
+            # of an agent whose runtime is started with this
+            own = f"{home.root}/{runtime.USUAL_DIR}"
+            if os.path.isdir(runtime.transcripts_dir(own)):
+                places.append(own)
+            found = [
+                session
+                for place in places
+                for session in runtime.named_sessions(home.sessions_dir, place, home.root)
+            ]
+            for session in {session.path: session for session in found}.values():
+                yield session, runtime, home
+
+
+def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Runtime, Home]]:
+    """Return the runtimes' own directories that have sessions: in or at `path`, else each runtime's
+    own."""
+    found = []
+    for runtime in all_runtimes():
+        places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir(environ)]
+        for place in places:
+            runtime.refresh(place, everything=True)
+            if os.path.isdir(runtime.transcripts_dir(place)):
+                found.append((runtime, homes.runtime_home(place, runtime.USUAL_DIR, environ)))
+                break
+    return found
+
+
+def _in_plain_homes(
+    plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
+) -> Iterator[Candidate]:
+    """Yield the sessions of all runtimes; if the environment names the caller's, of those that
+    share its memory."""
+    asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
+    for runtime, home in [
+        (one, home) for one, home in plain if not asking or home.memory_dir in asking
+    ]:
+        own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
+        folders = project_folders(
+            [(runtime, home.root)], start, home.user_dir, home.repositories_file
+        )[runtime.name]
+        for session in runtime.project_sessions(home.root, own_id, start, scope, folders):
+            yield session, runtime, home

@@ -1,0 +1,141 @@
+"""Our MCP server in lists of servers: put in and taken out, all else byte by byte as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from install_machine import reads_toml
+
+from session_memory.app.install import servers
+from session_memory.app.install.servers import has_server, is_empty, with_server, without_server
+from session_memory.app.install.settings_file import SettingsFileError
+from session_memory.sessions.runtimes import all_runtimes, runtime
+
+LAUNCHER = "/home/me/.local/share/session-memory/bin/session-memory"
+CODEX, OPENCODE = runtime("codex").install, runtime("opencode").install
+TOML = Path("/home/me/.codex/config.toml")
+JSON = Path("/home/me/.config/opencode/opencode.json")
+TEXTS = [
+    b"",
+    b'model = "x"\n',
+    b"# only a comment, without a newline",
+    b'model = "x"\r\n\r\n[tui]\r\ntheme = "dark"\r\n',
+    b'mcp_servers.docs.command = "docs"\n',
+    b'note = """\n[mcp_servers.session-memory]\nx\n"""\n',
+    "note = '''\n[mcp_servers.session-memory]\u2028x # \"\"\"\n'''\na = 'b' # it's".encode(),
+    b'[mcp_servers.docs]\ncommand = "docs"\nargs = [\n["a"],\n]\n\n# the end\n',
+]
+
+
+def entry_of(content: bytes) -> dict[str, Any]:
+    """Our server in a TOML text."""
+    import tomllib
+
+    return dict(tomllib.loads(content.decode())["mcp_servers"]["session-memory"])
+
+
+@reads_toml
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_table_is_added_to_a_toml_text_and_taken_out_again(text: bytes) -> None:
+    there = with_server(text, TOML, CODEX, LAUNCHER)
+    assert there is not None
+    assert there.startswith(text)
+    assert entry_of(there) == CODEX.wanted_server(LAUNCHER)
+    assert with_server(there, TOML, CODEX, LAUNCHER) == there
+    assert without_server(there, TOML, CODEX) == text
+    theirs = b'\n[later]\ntheme = "dark"\n'  # added since
+    assert without_server(there + theirs, TOML, CODEX).endswith(theirs)
+
+
+@reads_toml
+@pytest.mark.parametrize(
+    "text",
+    [b"mcp_servers = { docs = { command = 'docs' } }\n", b"mcp_servers = 1\n", b"[a\n", b"\xff\n"],
+)
+def test_a_toml_text_to_which_no_table_can_be_added_is_refused(text: bytes) -> None:
+    with pytest.raises(SettingsFileError, match=r"config\.toml:\d+:\d+: "):
+        with_server(text, TOML, CODEX, LAUNCHER)
+
+
+def test_a_toml_text_is_refused_by_a_python_that_cannot_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(servers.sys, "version_info", (3, 10, 13))
+    for change in (
+        lambda: with_server(b"a = 1\n", TOML, CODEX, LAUNCHER),
+        lambda: without_server(b"", TOML, CODEX),
+    ):
+        with pytest.raises(SettingsFileError, match=r"reading TOML needs Python 3\.11"):
+            change()
+
+
+@reads_toml
+def test_a_text_that_only_looks_like_our_table_is_not_cut() -> None:
+    before = b'text = """\n[mcp_servers.session-memory]\n"""\n'
+    assert without_server(with_server(before, TOML, CODEX, LAUNCHER) or b"", TOML, CODEX) == before
+
+
+@reads_toml
+def test_a_program_that_moved_takes_the_place_of_the_one_before() -> None:
+    old = with_server(b"a = 1\n", TOML, CODEX, LAUNCHER.replace("/me/", "/you/")) or b""
+    assert with_server(old, TOML, CODEX, LAUNCHER) == with_server(b"a = 1\n", TOML, CODEX, LAUNCHER)
+    mine = (
+        old
+        + b'enabled = false\n\n[mcp_servers.session-memory.tools.remember]\napproval_mode = "approve"\n'
+    )
+    moved = entry_of(with_server(mine, TOML, CODEX, LAUNCHER) or b"")
+    assert (moved["command"], moved["enabled"]) == (LAUNCHER, False)
+    assert moved["tools"] == {"remember": {"approval_mode": "approve"}}
+
+
+def test_what_a_user_adds_to_our_entry_stays_until_it_goes() -> None:
+    text = b'{\n  "mcp": {"docs": {"type": "remote", "url": "https://docs"}}, "theme": "x"\n}'
+    there = json.loads(with_server(text, JSON, OPENCODE, LAUNCHER) or b"")
+    there["mcp"]["session-memory"]["enabled"] = False
+    there["mcp"]["session-memory"]["timeout"] = 9
+    changed = json.dumps(there).encode()
+    assert with_server(changed, JSON, OPENCODE, LAUNCHER) == changed
+    assert (
+        without_server(with_server(text, JSON, OPENCODE, LAUNCHER) or b"", JSON, OPENCODE) == text
+    )
+
+
+def test_a_server_that_is_not_ours_keeps_the_name() -> None:
+    text = b'{"mcp": {"session-memory": {"type": "local", "command": ["other"]}}}'
+    assert with_server(text, JSON, OPENCODE, LAUNCHER) == text
+    assert without_server(text, JSON, OPENCODE) == text
+
+
+def test_json_with_a_comment_that_does_not_end_is_refused() -> None:
+    with pytest.raises(SettingsFileError, match=r"opencode\.json:1:2: "):
+        with_server(b"{/* mine }", JSON, OPENCODE, LAUNCHER)
+
+
+def test_a_file_in_which_only_opencode_s_schema_is_left_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "opencode.json"
+    there = with_server(None, path, OPENCODE, LAUNCHER) or b""
+    path.write_bytes(there)
+    assert has_server(path, OPENCODE)
+    with_schema = json.dumps(
+        {"$schema": "https://opencode.ai/config.json", **json.loads(there)}
+    ).encode()
+    assert is_empty(without_server(with_schema, path, OPENCODE), path)
+    assert not is_empty(b'{"theme": "x"}', path)
+
+
+def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key() -> None:
+    named = {
+        one.name: (one.install.MCP_FILES[0], one.install.MCP_KEY)
+        for one in all_runtimes()
+        if one.install.MCP_KEY
+    }
+    assert named == {
+        "codex": ("config.toml", "mcp_servers"),
+        "copilot": ("mcp-config.json", "mcpServers"),
+        "gemini": ("settings.json", "mcpServers"),
+        "opencode": ("opencode.json", "mcp"),
+        "qwen-code": ("settings.json", "mcpServers"),
+    }

@@ -1,0 +1,154 @@
+"""The tools after one install in the real clients: offered to the model, and a call comes back with
+a result."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from clients.claude import Claude
+from clients.everyone import CLIENTS, User, results_in
+from clients.npm import NpmPlace
+from install_machine import REPOSITORY, Machine, copy_repository
+from skills_scene import link_packages
+
+from session_memory.app.tools import TOOLS
+from session_memory.sessions.runtimes import runtime
+
+# The names by which each offers a tool of ours to its model.
+NAMES = {
+    "claude-code": "mcp__session-memory__{}",
+    "codex": "mcp__session_memory__{}",
+    "copilot": "session-memory-{}",
+    "gemini": "mcp_session-memory_{}",
+    "opencode": "session-memory_{}",
+    "qwen-code": "mcp__session-memory__{}",
+}
+FACT = "We avoid Redis here because it is serverless."
+# By tool: its arguments, and what its answer has.
+CALLS: dict[str, tuple[dict[str, str], str]] = {
+    "list_sessions": ({}, FACT),
+    "read_session": ({"name": "We avoid"}, FACT),
+    "search_sessions": ({"query": "Redis"}, FACT),
+    "seen_error": ({"error": "KeyError: 'cart'"}, "No tool has failed with this error"),
+    "why": ({"what": "README.md:1"}, "README.md:1: it is in no worktree of git"),
+    "remember": ({"kind": "decision", "text": FACT, "quote": FACT}, "Remembered as decision"),
+    "forget": ({"id": "0000"}, "no memory has the id"),
+    "clear_session": ({"name": "garden"}, "Nothing has changed yet"),
+    "resume_session": ({"id": "0000"}, "no session is called"),
+}
+REFUSALS = (
+    "unknown argument",
+    "is no argument",
+    "takes no argument",
+    "Invalid arguments",
+    "failed (",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_an_agent_remembers_and_another_session_finds_it(
+    tmp_path: Path, npm_place: NpmPlace, name: str
+) -> None:
+    has_bom = runtime(name).install.HAS_BOM
+    with user_with_tools(tmp_path, npm_place, name, has_bom=has_bom) as (user, machine, before):
+        assert CALLS["remember"][1] in answer_of(user, "remember")
+        user.has_begun = False
+        assert FACT in answer_of(user, "search_sessions")
+
+        assert machine.install("--uninstall").returncode == 0
+    assert {path: text for path, text in settings(machine.home).items() if path in before} == before
+    assert not [path for path, text in settings(machine.home).items() if b"session-memory" in text]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_each_tool_answers_through_a_real_client(
+    tmp_path: Path, npm_place: NpmPlace, name: str
+) -> None:
+    with user_with_tools(tmp_path, npm_place, name) as (user, _, _):
+        answers = {tool: answer_of(user, tool) for tool in CALLS}
+    wrong = {
+        tool: answer[-600:]
+        for tool, answer in answers.items()
+        if CALLS[tool][1] not in answer or any(refusal in answer for refusal in REFUSALS)
+    }
+    assert wrong == {}
+
+
+def test_each_tool_has_a_call() -> None:
+    assert set(CALLS) == {tool.name for tool in TOOLS}
+
+
+def test_codex_gets_no_longer_limit_than_it_allows_at_the_end_of_a_session() -> None:
+    """It prints a warning at each start otherwise."""
+    declared = (REPOSITORY / "hooks" / "hooks.json").read_text()
+    hooks = runtime("codex").install.wanted_hooks(declared, "python3", "/app")
+    assert [hook.entry["timeout"] for hook in hooks if hook.event == "SessionEnd"] == [3]
+
+
+@contextmanager
+def user_with_tools(
+    tmp_path: Path, npm_place: NpmPlace, name: str, *, has_bom: bool = False
+) -> Iterator[tuple[User, Machine, dict[str, bytes]]]:
+    """After an install, somebody who has told a session the fact, which is in the store; with the
+    settings as before, perhaps behind a byte order mark."""
+    client = CLIENTS[name]
+    with client.model() as model:
+        user = User(name, client.program(tmp_path, npm_place(client.package), model), model)
+        for folder in (".codex", ".qwen"):
+            (tmp_path / "home" / folder).mkdir(exist_ok=True)
+        machine = (
+            Machine(tmp_path / "home", copy_repository(tmp_path / "copy"))
+            .has_environment()
+            .has_program()
+        )
+        link_packages(machine.program_dir / "env")
+        if has_bom:
+            install = runtime(name).install
+            file = Path(install.mcp_files(install.settings_dir(machine.environ))[0])
+            file.write_text("\ufeff" + (file.read_text() if file.exists() else "{}"))
+        before = settings(machine.home)
+        machine.installed("--runtime", name)
+        command = str(machine.program_dir / "bin/session-memory")
+        if isinstance(user.program, Claude):  # whose user adds the server by hand
+            words = ["mcp", "add", "--scope", "user", "session-memory", "--", command, "mcp"]
+            assert (
+                machine.run(user.program.executable, *words, **user.program.environment).returncode
+                == 0
+            )
+        user.ask(FACT)
+        assert machine.run(command, "ingest").returncode == 0
+        yield user, machine, before
+
+
+def answer_of(user: User, tool: str) -> str:
+    """What the model is sent as the result of a tool of ours, which a prompt lets it call."""
+    prompt, called, arguments = f"Call {tool}.", NAMES[user.name].format(tool), CALLS[tool][0]
+    if user.name == "codex":
+        script = f"text(JSON.stringify(await tools.{called}({json.dumps(arguments)})))"
+        user.orders(prompt, ("exec", {"script": script}))
+    else:
+        user.orders(prompt, (called, arguments))
+    user.ask(prompt)
+    with user.model.lock:
+        results = [results_in(request.body) for request in user.model.requests]
+    return max(results, key=len)[-1]
+
+
+def settings(home: Path) -> dict[str, bytes]:
+    """The files that an install of any of them may change."""
+    names = (
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".copilot/mcp-config.json",
+        ".gemini/settings.json",
+        ".qwen/settings.json",
+        ".config/opencode/opencode.json",
+    )
+    return {name: (home / name).read_bytes() for name in names if os.path.exists(home / name)}

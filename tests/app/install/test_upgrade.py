@@ -1,0 +1,303 @@
+"""Upgrades at any moment: what runs goes on with the version that it began with."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import pytest
+from install_machine import Machine, copy_repository, installed_machine, used_machine
+from records import append, exchange
+
+from session_memory.app.install.file_changes import remove_replaced, replace_directory
+
+WAIT_SECONDS = 150
+_BEGINNING = "from __future__ import annotations\n"
+
+
+@pytest.fixture
+def machine() -> Machine:
+    """An installed machine whose environment has all packages."""
+    machine = installed_machine().has_program(is_own=True)
+    (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if "session_memory" not in package.name and not (site_packages / package.name).exists():
+            (site_packages / package.name).symlink_to(package)
+    return machine
+
+
+def make_other_version(package: Path, version: str) -> None:
+    """Changes a copy of the package to a version whose modules fail beside those of any other."""
+    for path in package.rglob("*.py"):
+        check = (
+            f'{_BEGINNING}import session_memory\nassert session_memory.__version__ == "{version}"\n'
+        )
+        path.write_text(path.read_text().replace(_BEGINNING, check, 1))
+    start = package / "__init__.py"
+    start.write_text(re.sub('__version__ = ".*"', f'__version__ = "{version}"', start.read_text()))
+
+
+def upgrade(machine: Machine, number: int) -> None:
+    """Puts another version in the place of the program, as an install does."""
+    app = machine.program_dir / "app"
+    built = machine.program_dir / f"app-{number:012}"
+    remove_replaced(app)
+    shutil.copytree(
+        app.resolve(), built, ignore=shutil.ignore_patterns("__pycache__", "prompt.bundle")
+    )
+    for path in (built / "session_memory").rglob("*.py"):
+        path.write_text(
+            path.read_text().replace(f'assert session_memory.__version__ == "{number - 1}"\n', "")
+        )
+    make_other_version(built / "session_memory", str(number))
+    replace_directory(built, app)
+
+
+def session_with_news(machine: Machine) -> tuple[Path, str]:
+    """A session whose prompts have had news, and the transcript of another that says more."""
+    other, own = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
+    machine.prompt(own.parent, own.stem)
+    return other, own.stem
+
+
+def start_hook(machine: Machine) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["/bin/sh", "-c", machine.hook_command()],
+        env=machine.environ,
+        cwd=machine.home,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def answer(machine: Machine, hook: subprocess.Popen[str], transcript: Path, own: str) -> str:
+    event = {
+        "session_id": own,
+        "transcript_path": f"{transcript.parent}/{own}.jsonl",
+        "cwd": "/srv/shop",
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": "hello",
+    }
+    printed, said = hook.communicate(json.dumps(event), timeout=WAIT_SECONDS)
+    assert (hook.returncode, said) == (0, "")
+    return printed
+
+
+def test_a_hook_that_waits_for_its_event_meanwhile_answers(machine: Machine) -> None:
+    other, own = session_with_news(machine)
+    for number in range(1, 4):  # the first has a bundle
+        hook = start_hook(machine)
+        time.sleep(0.5)
+        upgrade(machine, number)
+        append(other, *exchange("and now?", f"Answer {number}.", at=time.time()))
+        assert f"Answer {number}." in answer(machine, hook, other, own)
+    assert not list(machine.home.rglob("hook.log"))
+
+
+def test_no_prompt_is_lost_while_upgrades_go_on(machine: Machine) -> None:
+    other, own = session_with_news(machine)
+    done = threading.Event()
+
+    def upgrades() -> None:
+        for number in range(1, 6):
+            upgrade(machine, number)
+            time.sleep(random.random())
+        done.set()
+
+    upgrading = threading.Thread(target=upgrades)
+    upgrading.start()
+    asked = 0
+    while not done.is_set() or asked < 10:
+        append(other, *exchange("and now?", f"Answer {asked}.", at=time.time()))
+        hook = start_hook(machine)
+        time.sleep(random.random() * 0.2)
+        assert f"Answer {asked}." in answer(machine, hook, other, own)
+        asked += 1
+    upgrading.join()
+    assert not list(machine.home.rglob("hook.log"))
+
+
+def test_a_hook_answers_however_often_the_program_is_replaced_while_it_starts(
+    machine: Machine,
+) -> None:
+    other, own = session_with_news(machine)
+    app = machine.program_dir / "app"
+    versions = []
+    for number in (1, 2):
+        upgrade(machine, number)
+        versions.append(app.resolve())
+    done = threading.Event()
+
+    def turn() -> None:
+        while not done.is_set():
+            for version in versions:
+                replace_directory(version, app)
+                time.sleep(0.0005)
+
+    turning = threading.Thread(target=turn)
+    turning.start()
+    try:
+        for number in range(10):
+            append(other, *exchange("and now?", f"Answer {number}.", at=time.time()))
+            assert f"Answer {number}." in answer(machine, start_hook(machine), other, own)
+        assert (
+            machine.run(str(machine.program_dir / "bin/session-memory"), "--version").returncode
+            == 0
+        )
+    finally:
+        done.set()
+        turning.join()
+    assert not list(machine.home.rglob("hook.log"))
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_a_program_behind_a_link_answers(
+    tmp_path: Path, machine: Machine, is_absolute: bool
+) -> None:
+    other, own = session_with_news(machine)
+    source = copy_repository(tmp_path / "source")
+    (tmp_path / "link").symlink_to(source if is_absolute else "source")
+    append(other, *exchange("and now?", "It is open.", at=time.time()))
+    hook = subprocess.Popen(
+        [sys.executable, "-I", "-S", tmp_path / "link/hooks/user_prompt_submit.py"],
+        env=machine.environ,
+        cwd=machine.home,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert "It is open." in answer(machine, hook, other, own)
+
+
+@contextmanager
+def running(machine: Machine, *command: str) -> Iterator[subprocess.Popen[str]]:
+    program = subprocess.Popen(
+        command,
+        env=machine.environ,
+        cwd=machine.home,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        yield program
+    finally:
+        program.kill()
+        program.wait()
+
+
+def stop(program: subprocess.Popen[str]) -> str:
+    program.send_signal(signal.SIGINT)
+    return program.communicate(timeout=WAIT_SECONDS)[0]
+
+
+def views_of(link: str) -> Iterator[tuple[str, str]]:
+    """Yield the address and the text of every view that needs no session."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    browser.open(link).read()
+    root = link.partition("/enter")[0]
+    for view in (
+        "/",
+        "/timeline",
+        "/search?q=cart",
+        "/memories",
+        "/patterns",
+        "/patterns/counted",
+        "/costs",
+        "/costs/counted?since=all",
+        "/list",
+        "/palette?q=cart",
+    ):
+        yield view, browser.open(root + view, timeout=WAIT_SECONDS).read().decode()
+
+
+def test_the_page_goes_on_with_its_version(machine: Machine) -> None:
+    command = str(machine.program_dir / "bin/session-memory")
+    machine.run(command, "ingest")
+    first = (machine.program_dir / "app").resolve()
+    with running(machine, command, "page", "--no-browser") as page:
+        assert page.stdout
+        link = page.stdout.readline().split("the page: ")[1].strip()
+        for number in (1, 2, 3):
+            upgrade(machine, number)
+        for view, text in views_of(link):
+            assert "This view failed" not in text, view
+            assert "why is the cart empty?" in text or view not in (
+                "/",
+                "/list",
+                "/palette?q=cart",
+            ), view
+        assert "Error" not in stop(page)
+    assert first.exists(), "a directory that is in use stays"
+    upgrade(machine, 4)
+    assert first.exists(), "nor is one removed that a hook may have begun with"
+    then = time.time() - 3600
+    os.utime(machine.program_dir / "app", (then, then), follow_symlinks=False)
+    upgrade(machine, 5)
+    assert not first.exists()
+    assert len(list(machine.program_dir.glob("app-*"))) == 2
+
+
+@pytest.mark.parametrize("words", [("watch",), ("host", "run", "--at", "host")])
+def test_what_runs_for_days_goes_on_with_its_version(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    command = str(machine.program_dir / "bin/session-memory")
+    if words[0] == "host":
+        assert machine.run(command, "host", "init", "host").returncode == 0
+    with running(machine, command, *words) as program:
+        assert program.stdout
+        program.stdout.readline()
+        for number in (1, 2):
+            upgrade(machine, number)
+        if words[0] == "host":
+            assert (
+                machine.run(
+                    command, "host", "say", "main", "hello", "--no-wait", "--at", "host"
+                ).returncode
+                == 0
+            )
+        else:
+            [other, _] = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
+            append(other, *exchange("what is new?", "Much.", at=time.time()))
+        time.sleep(3)
+        assert program.poll() is None
+        said = stop(program)
+    assert not re.search(r"ImportError|ModuleNotFound|AssertionError|Traceback", said), said
+
+
+@pytest.mark.slow
+def test_what_pip_overwrites_goes_on_as_well(tmp_path: Path) -> None:
+    machine = used_machine(tmp_path / "home")
+    package = copy_repository(tmp_path / "installed") / "session_memory"
+    start = f"import sys; sys.path[:0] = {[str(package.parent), sysconfig.get_path('purelib')]}; "
+    start += "from session_memory.cli import main; sys.exit(main())"
+    python = str(machine.program_dir / "env/bin/python")
+    with running(machine, python, "-I", "-S", "-c", start, "page", "--no-browser") as page:
+        assert page.stdout
+        link = page.stdout.readline().split("the page: ")[1].strip()
+        make_other_version(package, "9")
+        for template in (package / "extras/page/templates").glob("*.html"):
+            template.write_text("{{ of_another_version }}")
+        for view, text in views_of(link):
+            assert "This view failed" not in text, view
+            assert text, view
+        assert "Error" not in stop(page)

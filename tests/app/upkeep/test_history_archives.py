@@ -1,0 +1,103 @@
+"""Upkeep archives what ended before the install too: a store is not the only copy of what a runtime
+deletes."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from records import exchange, write
+from store_scene import StoreUser
+
+from session_memory.app.upkeep import runner
+from session_memory.app.upkeep.runner import do_upkeep
+
+DAY = 86_400.0
+
+
+class Veteran(StoreUser):
+    """A user of Claude Code for months who has just installed session-memory."""
+
+    def talk(self, number: int, days: float, cwd: str = "/srv/agent") -> Path:
+        """A session that ended so many days ago."""
+        then = time.time() - days * DAY
+        records = [
+            record
+            for turn in range(3)
+            for record in exchange(
+                f"question{number} {turn}", f"answer{number} {turn}", at=then + turn, cwd=cwd
+            )
+        ]
+        path = write(
+            self.projects / "-srv-agent" / f"{number:08x}-0000-4000-8000-000000000000.jsonl",
+            *records,
+        )
+        os.utime(path, (then, then))
+        return path
+
+    def upkeep(self) -> int:
+        """Run upkeep; return how many sessions it archived."""
+        lock = self.home / ".session-memory" / "state" / "upkeep.lock"
+        if lock.exists():
+            os.utime(lock, (0, 0))
+        run = do_upkeep(str(self.home), {"HOME": str(self.home)})
+        assert run is not None
+        assert run.problem == ""
+        return run.archived
+
+    def archived(self) -> str:
+        folder = self.home / ".session-memory" / "conversations"
+        return "".join(path.read_text() for path in folder.glob("*.md")) if folder.exists() else ""
+
+
+def test_sessions_from_before_the_install_are_archived_once(tmp_path):
+    user = Veteran(tmp_path)
+    for number, days in enumerate((25, 12, 3)):
+        user.talk(number, days)
+    assert user.upkeep() == 3
+    assert all(f"question{number} 2" in user.archived() for number in range(3))
+    assert user.upkeep() == 0
+
+
+def test_what_will_be_deleted_first_is_archived_first(tmp_path, monkeypatch):
+    user = Veteran(tmp_path)
+    for number, days in enumerate((3, 25, 12, 28)):
+        user.talk(number, days)
+    monkeypatch.setattr(runner, "HISTORY_CPU_SECONDS", 0.0)  # one a run
+    assert user.upkeep() == 1
+    assert "question3 0" in user.archived()
+    assert user.upkeep() == 1
+    assert "question1 0" in user.archived()
+    assert "question2 0" not in user.archived()
+
+
+def test_a_setting_refuses_it(tmp_path):
+    user = Veteran(tmp_path)
+    user.talk(1, 20)
+    user.config("archive_history: false\n")
+    assert user.upkeep() == 0
+    assert user.archived() == ""
+
+
+def test_sessions_that_rules_exclude_are_not_archived(tmp_path):
+    user = Veteran(tmp_path)
+    user.talk(1, 20, cwd="/srv/secret")
+    user.talk(2, 20)
+    user.config("projects:\n  /srv/secret: {ignore: true}\n")
+    assert user.upkeep() == 1
+    assert "question1" not in user.archived()
+    private = tmp_path / ".session-memory" / ".private-conversations"
+    assert list(private.glob("*.md")) == []
+
+
+def test_doctor_says_how_many_sessions_are_in_the_store_alone(tmp_path):
+    user = Veteran(tmp_path)
+    paths = [user.talk(number, 20) for number in range(3)]
+    assert user.run("ingest").returncode == 0
+    assert user.run("archive", "00000001").returncode == 0
+    for path in paths:
+        path.unlink()
+    assert user.run("ingest").returncode == 0
+    found = user.run("doctor", "store").stdout
+    assert "2 sessions: no transcript or archive has them" in found

@@ -1,0 +1,189 @@
+"""What sessions that share a clone are told of their collisions: one readable snapshot a situation,
+on real git and real files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from collision_scene import Pair, collisions, play
+from git_scene import git
+from markdown_snapshot import MarkdownSnapshot
+from syrupy.assertion import SnapshotAssertion
+
+from bench.clones import Clone
+from session_memory.awareness.activity import collisions as activity_collisions
+from session_memory.awareness.activity.collisions import Findings
+from session_memory.common.system.deadline import DeadlineError
+
+
+@pytest.fixture
+def told(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(MarkdownSnapshot)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(Clone(tmp_path))
+
+
+def without_commits(text: str) -> str:
+    return re.sub(r"\b[0-9a-f]{7}\b", "<commit>", text)
+
+
+# What happens, as `play` has it, of which main is told.
+SITUATIONS = {
+    "edited_after_reading": ["main read", "discord edit"],
+    "edited_after_editing": [
+        "main edit",
+        "main read src/db.py",
+        "discord edit",
+        "discord edit src/db.py",
+    ],
+    "both_edited": ["main read", "discord edit", "main edit"],
+    "edited_by_a_command": [
+        "main read",
+        "discord $ cd src && sed -i 's/app/application/' app.py && cat app.py",
+    ],
+    "renamed": ["main edit", "discord $ git mv -f src/app.py src/main.py"],
+    "many_files": [
+        f"{who} {name}"
+        for name in ("src/app.py", "src/db.py", "docs/guide.md", "Makefile", "src/ui/main.ts")
+        for who in ("main read", "discord edit")
+    ],
+    # One session switches the branch under another, which goes on to commit.
+    "branch_switched": ["main edit", "discord $ git switch -c fix/login"],
+    "branch_switched_by_a_person": ["main read", "shell git switch -q -c fix/login"],
+    "detached": ["discord $ git checkout -q --detach HEAD"],
+    # A stash takes along what another session has not committed, a file that is new too.
+    "stashed": ["main edit", "main write src/new.py", "discord $ git stash --include-untracked"],
+    # `commit -a` takes in what another session has not finished.
+    "committed_by_another": [
+        "main edit",
+        "main write src/new.py",
+        "discord edit src/db.py",
+        "discord $ git commit -am 'Fix the login'",
+    ],
+    "added_by_another": [
+        "main write src/new.py",
+        "discord $ git add -A && git commit -m 'Fix the login'",
+    ],
+    # A session commits other files before and after another one has taken in what it had not
+    # finished.
+    "committed_among_own_commits": [
+        "main edit",
+        "main edit src/db.py",
+        "later 5",
+        "main $ git add src/db.py && git commit -qm 'Mend the database'",
+        "later 5",
+        "discord $ git commit -qam 'Fix the login'",
+        "later 5",
+        "main edit Makefile",
+        "main $ git commit -qam 'Build it'",
+    ],
+    "committed_and_switched_away": [
+        "main edit",
+        "discord $ git switch -q -c fix/login && git commit -qam 'Fix the login'",
+        "later 5",
+        "shell git switch -q main",
+    ],
+    "amended": [
+        "main edit",
+        "discord edit src/db.py",
+        "discord $ git commit -qm 'Fix the login' src/db.py",
+        "later 5",
+        "discord $ git commit -q --amend --all --no-edit",
+    ],
+    # One session 'repairs' the tree that is another's.
+    "reset": ["main edit", "discord $ git reset --hard"],
+    "checked_out": ["main edit", "main edit src/db.py", "discord $ git checkout -- src/app.py"],
+    "cleaned": ["main write src/new.py", "discord $ git clean -fd"],
+    "branch_moved_back": [
+        "main edit",
+        "main $ git commit -qam mine",
+        "main prompt",
+        "later 5",
+        "discord $ git reset -q --hard HEAD~1",
+    ],
+    # A command for a worktree that is run in the root checkout moves HEAD there.
+    "worktree_drags_head": [
+        "discord $ git worktree add -q ../wt -b fix/login && cd ../wt && cd ../clone && git switch -q -c fix/other"
+    ],
+}
+
+
+@pytest.mark.parametrize("happens", SITUATIONS)
+def test_what_happened_to_a_session_is_the_first_that_it_is_told(happens, pair, told):
+    play(pair, SITUATIONS[happens])
+    pair.later()
+    text = pair.main.prompt()
+    lines = text.split("\n")
+    assert lines[1].startswith("! ")
+    assert without_commits(text) + "\n" == told
+    assert collisions(pair.main.prompt()) == []
+
+
+def test_what_others_do_is_told_after_a_clock_was_days_ahead(pair: Pair) -> None:
+    pair.later(3 * 24 * 60)
+    pair.discord.edit("src/db.py", "x\n")
+    assert pair.main.prompt()
+    pair.later(-3 * 24 * 60)
+    pair.main.read("src/app.py")
+    pair.later(1)
+    pair.clone.session("telegram").edit("src/app.py", "y\n")
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "telegram", after you read it'
+    ]
+
+
+def test_a_stash_of_named_files_concerns_no_other(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.edit("src/db.py", "x\n")
+    pair.discord.bash("git stash push -- src/db.py; rm src/app.py")
+    assert not [line for line in collisions(pair.main.prompt()) if "git stash" in line]
+
+
+def test_an_edit_of_another_worktree_is_taken_by_no_command_in_this_one(
+    pair: Pair, tmp_path: Path
+) -> None:
+    git(pair.clone.root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    pair.main.edit(str(tmp_path / "side/src/app.py"), "1\n")
+    pair.discord.edit("src/app.py", "x\n")
+    pair.discord.bash("git commit -qam all")
+    assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+
+
+def test_sessions_whose_collisions_could_not_be_searched_in_time_wait_until_they_are(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(*_: object) -> Findings:
+        if hangs.pop():
+            raise DeadlineError
+        return search(*_)
+
+    telegram = pair.clone.session("telegram")
+    search, hangs = activity_collisions.find, [False, True]
+    monkeypatch.setattr(activity_collisions, "find", find)
+    play(pair, ["main read", "discord edit"])
+    telegram.say("usual answer")
+    text = pair.main.prompt()
+    assert "usual answer" in text
+    assert "discord" not in text
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "discord", after you read it'
+    ]
+    hangs += [False, True, True]
+    play(pair, ["main read", "discord edit"])
+    assert pair.main.prompt() == ""
+    assert pair.main.prompt() == ""
+    assert collisions(pair.main.prompt()) == [
+        '! src/app.py: edited just now by "discord", after you read it'
+    ]
+
+
+@pytest.mark.parametrize("command", ["echo more >> README.md", "sed -i s/a/b/ README.md; ls"])
+def test_a_file_that_a_command_wrote_is_named_as_edited(tmp_path: Path, command: str) -> None:
+    pair = Pair(Clone(tmp_path, ("README.md",)))
+    pair.discord.bash(command)
+    assert '- "discord" (just now, 1 message): edited README.md' in pair.main.prompt().split("\n")

@@ -1,0 +1,97 @@
+"""Long output: broken between words on a terminal, shown in a pager if it is longer than the
+screen."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from records import exchange
+from store_scene import COMMAND, StoreUser
+
+from session_memory.common.system.pager import broken_at_words
+
+LONG = " ".join(f"word{number:04}" for number in range(400))
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> StoreUser:
+    person = StoreUser(tmp_path / "home")
+    person.session("one", *[record for n in range(9) for record in exchange(f"say {n}", LONG)])
+    person.run("ingest")
+    return person
+
+
+def on_terminal(person: StoreUser, *words: str, **environ: str) -> str:
+    """What a person at a terminal of 24 lines and 60 columns sees."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    environ = {**person.environment, "TERM": "xterm", **environ}
+    command = [sys.executable, "-c", COMMAND, *words]
+    with subprocess.Popen(
+        command, cwd=person.home, env=environ, stdin=slave, stdout=slave, stderr=slave
+    ) as program:
+        os.close(slave)
+        printed = b""
+        while select.select([master], [], [], 60)[0]:
+            try:
+                printed += os.read(master, 65536)
+            except OSError:  # it has ended
+                break
+        os.close(master)
+    assert program.returncode == 0, printed
+    return printed.decode().replace("\r\n", "\n")
+
+
+def test_lines_are_broken_between_words_and_no_word_is_lost(person: StoreUser) -> None:
+    for words in (("show", "1"), ("read", "one")):
+        printed = on_terminal(person, *words, PAGER="cat")
+        assert (
+            max(
+                len(line)
+                for line in printed.replace("\x1b[1m", "").replace("\x1b[2m", "").split("\n")
+            )
+            <= 68
+        )
+        assert printed.count("word0200") == 9
+        assert not [line for line in printed.split("\n") if line.startswith("ord")]
+
+
+def test_more_than_a_screen_goes_to_the_pager_and_less_does_not(
+    person: StoreUser, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    (tmp_path / "pager").write_text(f"#!/bin/sh\ncat > {seen}\n")
+    (tmp_path / "pager").chmod(0o755)
+    assert "word0200" not in on_terminal(person, "show", "1", PAGER=f"{tmp_path}/pager")
+    assert seen.read_text().count("word0200") == 9
+    seen.unlink()
+    assert "say 0" in on_terminal(
+        person, "read", "one", "--lines", "18", "--json", PAGER=f"{tmp_path}/pager"
+    )
+    assert "say 0" in on_terminal(person, "sessions", "--all", PAGER=f"{tmp_path}/pager")
+    assert not seen.exists()
+
+
+def test_a_pager_that_is_not_there_hides_nothing(person: StoreUser) -> None:
+    assert "word0200" in on_terminal(person, "show", "1", PAGER="no-such-pager")
+
+
+def test_a_pipe_gets_lines_as_they_are_and_no_pager(person: StoreUser) -> None:
+    assert LONG in person.run("show", "1", "--full", PAGER="false").stdout
+    assert LONG in person.run("read", "one", PAGER="false").stdout
+
+
+def test_code_and_indents_stay() -> None:
+    text = "```\n" + "x " * 50 + "\n```\n  - " + "word " * 20
+    shown = broken_at_words(text, 40).split("\n")
+    assert shown[1] == "x " * 50
+    assert all(line.startswith("  ") and len(line) <= 40 for line in shown[3:])

@@ -1,0 +1,240 @@
+"""Now: what each session was told and what waits for it, in the very words, and whose hands
+meet."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hooks_scene import PlainUser, told
+from page_scene import WAIT_SECONDS, ServedPage
+from records import append, assistant, exchange, user, write
+from store_scene import ROOT
+
+from session_memory.extras.host.callbacks import updates_callback
+from session_memory.extras.host.database import HostDatabase
+from session_memory.extras.host.group_files import name_session
+from session_memory.extras.page.active_sessions import active_since, work_of
+from session_memory.extras.page.labels import project_of
+from session_memory.sessions.settings.host_layout import Layout
+
+
+class Person:
+    """The user of a page who has the hook too."""
+
+    def __init__(self, plain: PlainUser) -> None:
+        self.home: Path = plain.root
+        self.environment = {
+            "HOME": str(plain.root),
+            "PATH": os.defpath,
+            "PYTHONPATH": str(ROOT),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+
+@pytest.fixture
+def other(plain: PlainUser) -> Path:
+    """The transcript of a session beside that of the user's, which is called "tend the roses"."""
+    write(plain.project_dir / f"{plain.session_id}.jsonl", *exchange("tend the roses", "Gladly."))
+    path: Path = plain.session(*exchange("plan a trip", "Gladly."))
+    return path
+
+
+@pytest.fixture
+def page(plain: PlainUser, other: Path) -> Iterator[ServedPage]:
+    with ServedPage(Person(plain)) as page:
+        page.until("plan a trip")
+        yield page
+
+
+def waiting_in(shown: str) -> list[str]:
+    """What is shown as waiting, in its own words."""
+    quotes = re.findall(
+        r'<article class="card session waits".*?<pre class="quote">(.*?)</pre>', shown, re.S
+    )
+    return [re.sub("</?span.*?>", "", one).rstrip("\n") for one in quotes]
+
+
+def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    plain.run()
+    append(other, *exchange("and a hotel", "Booked."))
+    shown = unescape(page.until("Booked.").text)
+    assert "Next updates" in shown
+    next_told = told(plain.run())
+    assert next_told in waiting_in(shown)
+    assert "and a hotel" in next_told
+    assert shown.index("Next updates") < shown.index("Gladly.")
+
+
+def test_what_a_session_was_told_is_there_after_its_prompt(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    plain.run()
+    shown = page.until("Update it got ")
+    assert "plan a trip" in shown.text
+
+
+def test_a_file_in_two_hands_is_listed_with_both_until_it_was_told(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    cart = plain.root / "cart.py"
+    cart.write_text("1\n")
+    own = plain.project_dir / f"{plain.session_id}.jsonl"
+    append(own, assistant(("Read", {"file_path": str(cart)})))
+    plain.run()
+    append(
+        other, assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"}))
+    )
+    cart.write_text("2\n")
+    shown = unescape(page.until('aria-label="Collisions"').text)
+    [listed] = re.findall(r'aria-label="Collisions">(.*?)</section>', shown, re.S)
+    assert "cart.py" in listed
+    holders = [
+        re.sub(r"<.*?>", " ", one) for one in re.findall(r'<li class="row">.*?</li>', listed, re.S)
+    ]
+    assert [" ".join(one.split()[:-1]) for one in holders] == [
+        "plan a trip edited just",
+        "tend the roses read just now not told",
+    ]
+    assert "1 collision" in shown
+    assert any("after you read it" in text for text in waiting_in(shown))
+    assert "after you read it" in told(plain.run())
+    deadline = time.monotonic() + WAIT_SECONDS
+    while 'aria-label="Collisions"' in page.view().text:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_an_idle_session_is_a_line_and_each_has_one_age(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    ago = time.time() - 40 * 60
+    old = plain.session(*exchange("paint the fence", "Painted.", at=ago))
+    os.utime(old, (ago + 20 * 60, ago + 20 * 60))  # a record without a message came later
+    page.until("paint the fence", "/list")
+    shown = page.until("paint the fence").text
+    [idle] = re.findall(r'<article class="idle row".*?</article>', shown, re.S)
+    assert "paint the fence" in idle
+    of_card = re.findall(r">(\d+m) ago<", idle)
+    of_list = re.findall(r">(\d+m) ago<", page.view("/list").text)
+    assert of_card == of_list
+    assert len(of_card) == 1
+
+
+def test_what_was_said_last_is_quoted_without_the_marks_of_markdown(
+    other: Path, page: ServedPage
+) -> None:
+    said = "## Done\n\nI fixed **both** of `cart.py`:\n\n```python\n__init__ = 2 * 3\n```\n- see [the docs](https://x.example)"
+    append(other, *exchange("> why is `__init__` slow?", said))
+    shown = page.until("Done I fixed both of cart.py: __init__ = 2 * 3 • see the docs").text
+    assert ">why is __init__ slow?<" in shown
+
+
+def test_what_an_agent_does_is_said_where_sessions_are_listed(
+    other: Path, page: ServedPage
+) -> None:
+    append(other, user("water the roses"))
+    shown = page.until('<span class="badge green">at work</span>').text
+    assert re.search(r">\d at work<", shown)
+    assert "Gladly." not in shown.partition("water the roses")[2].partition("</article>")[0], (
+        "what was said before that"
+    )
+    assert '<span class="at-work">at work</span>' in page.view("/list").text
+    append(other, assistant(("Bash", {"command": "npm test"})))
+    page.until('<span class="badge green">at work: Bash</span>')
+
+
+@pytest.mark.parametrize(
+    ("role", "tool", "silent_seconds", "work"),
+    [
+        ("user", "", 300, "at work"),
+        ("user", "", 700, ""),
+        ("assistant", "Bash", 300, "at work: Bash"),
+        ("assistant", "Bash", 700, ""),
+        ("assistant", "", 10, "at work"),
+        ("assistant", "", 30, ""),
+        ("tool", "Edit", 30, "at work: Edit"),
+        ("", "", 10_000, ""),
+    ],
+)
+def test_who_has_answered_or_does_nothing_for_long_is_not_at_work(
+    role: str, tool: str, silent_seconds: float, work: str
+) -> None:
+    assert work_of(role, tool, silent_seconds) == work
+
+
+def test_a_broken_setting_is_said(plain: PlainUser, other: Path) -> None:
+    plain.config("no_such_key: 1\n")
+    with ServedPage(Person(plain)) as page:
+        assert "no_such_key" in page.until("no_such_key").text
+
+
+class Operator(Person):
+    """Who runs the host at `layout`, and has no sessions of their own."""
+
+    def __init__(self, layout: Layout, home: Path) -> None:
+        (home / ".claude" / "projects").mkdir(parents=True)
+        self.home = home
+        self.environment = {
+            "HOME": str(home),
+            "PATH": os.defpath,
+            "PYTHONPATH": str(ROOT),
+            "LANG": "C.UTF-8",
+        }
+        self.environment |= {"TZ": "UTC", "PYTHONUNBUFFERED": "1"}
+
+
+def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path: Path) -> None:
+    HostDatabase(f"{layout.root}/store/messages.db").close()
+    for group in ("main", "garden"):
+        write(
+            Path(layout.group(group).transcript(f"id-of-{group}")),
+            *exchange(f"what of {group}?", "All is well."),
+        )
+    with ServedPage(Operator(layout, tmp_path / "home"), "--home", layout.root) as page:
+        page.until("what of main?")
+        shown = page.until("what of garden?").text
+        assert '<span class="badge">garden</span>' in shown
+        assert "All is well." in page.view("/session/id-of-garden").text
+        name_session(layout.group("garden"), "chat", "id-of-garden")
+        name_session(layout.group("garden"), "nightly", "id-of-nightly")
+        nightly = layout.group("garden").transcript("id-of-nightly")
+        write(Path(nightly), *exchange("water the roses", "Watered."))
+        waiting = "\n".join(waiting_in(unescape(page.until('aria-label="Next updates"').text)))
+        assert "water the roses" in waiting
+        callback: Any = updates_callback(layout.group("garden"), "chat")
+        answer = asyncio.run(
+            callback({"prompt": "hello", "session_id": "id-of-garden"}, None, None)
+        )
+        assert answer["hookSpecificOutput"]["additionalContext"] in waiting
+        page.until("Update it got ")
+    alone = ServedPage(
+        Operator(layout, tmp_path / "other"), "--home", f"{layout.root}/groups/garden"
+    )
+    with alone as page:
+        assert "what of main?" not in page.until("what of garden?").text
+        assert page.view("/session/id-of-main").status == 404
+
+
+@pytest.mark.parametrize(
+    ("clock", "hours"), [("00:07", 12), ("11:30", 12), ("12:30", 12.5), ("23:00", 23)]
+)
+def test_at_night_what_was_before_midnight_is_active_too(clock: str, hours: float) -> None:
+    now = time.mktime(time.strptime(f"2026-02-21 {clock}", "%Y-%m-%d %H:%M"))
+    assert now - active_since(now) == hours * 3600
+
+
+def test_the_name_of_a_project_holds_no_token():
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    assert project_of(f"/srv/app-{token}") == "app-[redacted: github token]"

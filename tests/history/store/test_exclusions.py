@@ -1,0 +1,225 @@
+"""What rules exclude of a store, below the commands: parts of sessions, forks, groups, the queue,
+readers and writers."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+from records import exchange
+from store_scene import EVERYTHING, MONDAY, START, Scene, StoreUser, put, said, state, tool
+
+from session_memory.history.archives.format import render_trailer
+from session_memory.history.archives.writer import open_sessions
+from session_memory.history.store.rules import ReadRules
+from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.history.store.sqlite.exclusions import is_behind
+from session_memory.history.store.sqlite.queue import StoredQueue
+from session_memory.history.store.sqlite.tool_uses import work_hours, work_places
+from session_memory.sessions.settings.homes import Home, home_at, person_home
+from session_memory.sessions.settings.host_layout import Layout
+
+AGENT, PRIVATE = "/srv/agent", "/srv/private"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A person's store."""
+    return scene_in(tmp_path)
+
+
+def scene_in(tmp_path: Path, *, is_of_host: bool = False) -> Scene:
+    environ = {"HOME": str(tmp_path / "home")}
+
+    def home_for(group: str) -> object:
+        host = f"{tmp_path}/host"
+        if group:
+            return home_at(f"{host}/groups/{group}", environ, host=host)
+        return home_at(host, environ) if is_of_host else person_home(environ)
+
+    return Scene(tmp_path, rules=partial(ReadRules, home_for, environ))  # type: ignore[arg-type]
+
+
+def rules(scene: Scene, text: str, place: str = "home") -> None:
+    path = scene.path / place / ".session-memory" / "config.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def found(scene: Scene, query: str) -> list[str]:
+    return sorted(hit.entry.text for hit in scene.store.search(query, EVERYTHING))
+
+
+def test_what_is_said_while_in_an_excluded_directory_is_excluded_and_no_more(scene: Scene) -> None:
+    there = said("plum there", 1, cwd=PRIVATE, tools=(tool("cat plum"),))
+    put(scene, None, state(), said("plum before"), there, said("plum after", 2))
+    rules(scene, f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    assert found(scene, "plum") == ["plum after", "plum before"]
+    assert scene.texts() == ["plum before", "plum after"]
+    assert [one.entry_count for one in scene.conversations()] == [2]
+    assert [(one.conversations, one.messages) for one in work_hours(scene.store, EVERYTHING)] == [
+        (1, 2)
+    ]
+    rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
+    assert [one.entry_count for one in scene.conversations()] == [4]  # tool uses count, too
+    assert [place.directory for place in work_places(scene.store)] == [AGENT]
+    rules(scene, f"projects: {{{AGENT}: {{text: false}}}}\n")
+    assert [place.directory for place in work_places(scene.store)] == [""]
+    rules(scene, f"projects: {{{AGENT}: {{ignore: true}}}}\n")
+    assert work_places(scene.store) == work_hours(scene.store, EVERYTHING) == []
+    rules(scene, "")
+    assert scene.texts() == ["plum before", "plum there", "Bash cat plum", "plum after"]
+    assert "cat plum" in found(scene, "plum")
+
+
+def test_a_conversation_that_was_all_there_is_not_listed(scene: Scene) -> None:
+    put(scene, None, state(), said("plum before"), said("plum there", 500, cwd=PRIVATE))
+    rules(scene, f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    assert [one.title for one in scene.conversations()] == ["plum before"]
+    rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
+    assert [one.title for one in scene.conversations()] == ["plum before", ""]
+
+
+@pytest.mark.parametrize("first", ["original", "fork"])
+def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(
+    scene: Scene, first: str
+) -> None:
+    shared = [said("plum shared", key="k")]
+    for name in (first, "fork" if first == "original" else "original"):
+        put(scene, None, state(name), *shared, said(f"plum of the {name}", 1))
+    rules(scene, "sessions: {original: {ignore: true}}\n")
+    assert found(scene, "plum") == ["plum of the fork"]
+    assert scene.texts() == ["plum of the fork"]
+
+
+@pytest.mark.parametrize(
+    "rule", ["sessions: {original: {ignore: true}}", f"projects: {{{PRIVATE}: {{ignore: true}}}}"]
+)
+def test_what_a_fork_copied_of_an_excluded_session_stays_excluded_when_the_store_drops_that(
+    scene: Scene, rule: str
+) -> None:
+    for name, cwd in (("original", PRIVATE), ("fork", AGENT)):
+        own = said(f"plum of the {name}", 1, cwd=cwd)
+        put(scene, None, state(name, cwd=cwd), said("plum shared", key="k", cwd=PRIVATE), own)
+    rules(scene, rule)
+    # as with `keep: none`, once its transcript is gone
+    scene.store.forget("", "-srv-agent/original.jsonl")
+    assert found(scene, "plum") == ["plum of the fork"]
+    rules(scene, "")
+    assert found(scene, "plum") == ["plum of the fork", "plum shared"]
+
+
+def test_a_rule_that_is_written_while_the_rules_are_read_is_read_next(
+    scene: Scene, tmp_path: Path
+) -> None:
+    put(scene, None, state("a"), said("plum"))
+    rules(scene, "sessions: {b: {ignore: true}}\n")
+    environ = {"HOME": str(tmp_path / "home")}
+    asked: list[str] = []
+
+    def home_for(group: str) -> Home:
+        asked.append(group)
+        if len(asked) == 2:  # the rules have been read, and a session's names are looked up
+            rules(scene, "sessions: {a: {ignore: true}}\n")
+        return person_home(environ)
+
+    with closing(
+        SqliteStore(str(scene.database), rules=partial(ReadRules, home_for, environ))
+    ) as store:
+        store.apply_rules()
+    assert found(scene, "plum") == []
+
+
+def test_a_group_s_rules_are_for_the_group_and_its_host_s_for_all(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path, is_of_host=True)
+    for group in ("one", "two"):
+        put(scene, None, state("a", group), said(f"plum of {group}", key=group))
+    of_the_group = scene.path / "host/.session-memory/groups/one.yaml"
+    of_the_group.parent.mkdir(parents=True)
+    of_the_group.write_text("sessions: {a: {ignore: true}}\n")
+    assert found(scene, "plum") == ["plum of two"]
+    of_the_group.write_text("sessions: {a: {ignore: false}}\n")
+    rules(scene, "sessions: {one: {ignore: true}}\n", "host")
+    assert found(scene, "plum") == ["plum of two"]
+
+
+def test_a_session_that_was_put_by_under_a_name_keeps_it_for_the_rules(tmp_path: Path) -> None:
+    scene = scene_in(tmp_path, is_of_host=True)
+    put(scene, None, state("a", "one"), said("plum"))
+    layout = Layout(scene.path / "host")
+    layout.make()
+    layout.group("one").make()
+    with closing(open_sessions(layout)) as sessions:
+        sessions.set("one", "a")
+        sessions.archive("one", "the diary")
+    rules(scene, 'sessions: {"the diary": {ignore: true}}\n', "host")
+    assert found(scene, "plum") == []
+
+
+def test_a_session_keeps_the_name_that_it_was_archived_with(scene: Scene) -> None:
+    put(scene, None, state(), said("plum"))
+    folder = scene.path / "home" / ".session-memory" / "conversations"
+    folder.mkdir(parents=True)
+    rules(scene, "sessions: {mail: {ignore: true}}\n")
+    assert found(scene, "plum") == ["plum"]
+    (folder / "one.md").write_text(
+        render_trailer({"session": "a", "name": "mail", "title": "Plums"})
+    )
+    assert found(scene, "plum") == []
+
+
+def test_a_conversation_waits_in_the_queue_as_long_as_anything_of_it_is_excluded(
+    scene: Scene,
+) -> None:
+    put(scene, None, state(), said("plum"), said("there", 1, cwd=PRIVATE))
+    put(scene, None, state("b"), said("pear"))
+    scene.store.connection.execute("UPDATE memory_conversations SET status = 'ready'")
+    rules(scene, f"projects: {{{PRIVATE}: {{text: false}}}}\n")
+    with closing(StoredQueue(str(scene.database), scene.options["rules"])) as queue:
+        assert [part.conversation.session_id for part in queue.waiting("x", START * 2)] == ["b"]
+        rules(scene, "")
+        assert [part.conversation.session_id for part in queue.waiting("x", START * 2)] == [
+            "b",
+            "a",
+        ]
+
+
+def test_what_is_taken_in_under_a_rule_is_excluded_with_the_same_transaction(scene: Scene) -> None:
+    rules(scene, "sessions: {a: {ignore: true}}\n")
+    put(scene, None, state(), said("plum"))
+    with closing(SqliteStore(str(scene.database))) as without_rules:
+        assert without_rules.search("plum", EVERYTHING) == []
+    assert not is_behind(scene.store.connection)
+
+
+def test_whoever_only_reads_follows_the_rules_while_another_process_writes(scene: Scene) -> None:
+    put(scene, None, state(), said("plum"))
+    with closing(scene.open()) as writer:
+        writer.connection.execute("BEGIN IMMEDIATE")
+        rules(scene, "sessions: {a: {ignore: true}}\n")
+        assert found(scene, "plum") == []
+        writer.connection.execute("ROLLBACK")
+    rules(scene, "")
+    assert found(scene, "plum") == ["plum"]
+
+
+def test_a_title_that_is_given_later_counts_from_then_on(scene: Scene) -> None:
+    rules(scene, "sessions: {Diary: {ignore: true}}\n")
+    before = put(scene, None, state(), said("plum"))
+    assert found(scene, "plum") == ["plum"]
+    put(scene, before, before._replace(title="Diary", title_rank=3), said("pear", 1))
+    assert found(scene, "plum") == []
+
+
+def test_a_session_without_a_title_is_excluded_by_its_first_words_as_sessions_shows_them(
+    tmp_path: Path,
+) -> None:
+    user = StoreUser(tmp_path)
+    user.session(
+        "plan", *exchange("Let people choose a time", "The harbour opens at nine.", at=MONDAY)
+    )
+    assert "opens at nine" in user.run("search", "harbour").stdout
+    user.config("sessions: {Let people*: {ignore: true}}\n")
+    assert "opens at nine" not in user.run("search", "harbour").stdout

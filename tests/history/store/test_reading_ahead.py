@@ -1,0 +1,280 @@
+"""Much that is new is read by other processes: what comes into the store is the same, whatever
+becomes of these."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from records import assistant, exchange, lines, tool_result, user
+from store_scene import Scene
+
+from session_memory.history.store.ingest import read_ahead
+from session_memory.history.store.ingest.extract import Extractor
+from session_memory.history.store.ingest.ingestion import Ingestion
+from session_memory.history.store.ingest.read_ahead import ReadAhead, Span, read_spans
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.sessions.runtimes.records import CallResult
+
+ROOT = Path(__file__).resolve().parents[3]
+FILES = 7
+# Both are run as programs of their own: what runs the tests may have several threads, and then
+# nothing is forked.
+HOLDS_THE_POOL = f"""
+import sys, threading, time
+sys.path[:0] = [{str(ROOT)!r}]
+from session_memory.history.store.ingest import read_ahead
+from session_memory.history.store.ingest.sources import SourceDirectory
+read_ahead.LEAST_BYTES = read_ahead.TASK_BYTES = 0
+if __name__ == "__main__":
+    if sys.argv[2] == "spawn":
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    held = read_ahead.ReadAhead(SourceDirectory(sys.argv[1]).files(), "", 2000, 2)
+    held._futures[0].result()
+    print(held._pool._mp_context.get_start_method(), *held._pool._processes, flush=True)
+    time.sleep(60)
+"""
+# There is no guard: `if __name__ == "__main__"`.
+TAKES_IN = f"""
+import sys
+sys.path[:0] = [{str(ROOT)!r}]
+from session_memory.history.store.ingest import read_ahead
+from session_memory.history.store.ingest.ingestion import Ingestion
+from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.sqlite.engine import SqliteStore
+print("begun")
+read_ahead.LEAST_BYTES = 0
+store = SqliteStore(sys.argv[2])
+for number in range(2):
+    Ingestion(store, workers=2, batch_bytes=4000).scan(SourceDirectory(sys.argv[1]))
+store.close()
+"""
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Files of several extracts each, one of which brings the result of a call in the one
+    before."""
+    scene = Scene(tmp_path)
+    for number in range(FILES):
+        call = assistant(("Bash", {"command": f"make {number}"}))
+        call_id = call["message"]["content"][0]["id"]
+        said = [
+            record
+            for turn in range(40)
+            for record in exchange(f"question {number}.{turn}", "an answer " * 9)
+        ]
+        told = [
+            {
+                "type": "tool_result",
+                "tool_use_id": call_id,
+                "content": "Exit code 2\nno rule",
+                "is_error": True,
+            }
+        ]
+        scene.write(f"session-{number}", user("begin"), call, *said, user(told), user("end"))
+    return scene
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes read, however little there is; each file is a task of its own."""
+    monkeypatch.setattr(read_ahead, "LEAST_BYTES", 0)
+    monkeypatch.setattr(read_ahead, "TASK_BYTES", 0)
+
+
+def everything(scene: Scene) -> list[object]:
+    return [
+        item._replace(id=0)
+        for conversation in scene.conversations()
+        for item in scene.items(conversation)
+    ]
+
+
+def take_in(scene: Scene, name: str, workers: int, batch_bytes: int = 4000) -> list[object]:
+    """What a new store holds once everything is in it."""
+    scene.database = scene.path / name / "memory.db"
+    scene.store = scene.open()
+    report = scene.ingest(workers=workers, batch_bytes=batch_bytes)
+    assert (report.files, report.changed, report.problems) == (FILES, FILES, [])
+    return everything(scene)
+
+
+@pytest.mark.parametrize(
+    ("batch_bytes", "task_bytes"), [(4000, 0), (4000, 10_000), (1 << 20, 1 << 20)]
+)
+def test_what_is_stored_is_the_same(scene, always, monkeypatch, batch_bytes, task_bytes):
+    monkeypatch.setattr(read_ahead, "TASK_BYTES", task_bytes)
+    one, several = take_in(scene, "one", 0, batch_bytes), take_in(scene, "several", 3, batch_bytes)
+    assert one == several
+    assert [item.error for item in several if item.tool] == ["Exit code 2: no rule"] * FILES
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"),
+    reason="readers are forked on Linux only, elsewhere started anew",
+)
+def test_what_forks_read_is_stored_as_well_and_a_caller_s_script_without_a_guard_is_not_run_anew(
+    scene,
+):
+    """The database is open when they are forked, and must bear that."""
+    one = take_in(scene, "one", 0)
+    script = scene.path / "script.py"
+    script.write_text(TAKES_IN)
+    scene.database = scene.path / "script" / "memory.db"
+    scene.database.parent.mkdir()
+    command = [sys.executable, str(script), str(scene.root), str(scene.database)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("begun\n", "")
+    scene.store = scene.open()
+    assert everything(scene) == one
+    assert scene.store.connection.execute("PRAGMA integrity_check").get == "ok"
+
+
+def test_it_is_the_other_processes_that_read(scene, always, monkeypatch):
+    monkeypatch.setattr(Extractor, "read", None)  # in this process; the others are new interpreters
+    monkeypatch.setattr(read_ahead, "_THREADS", "/nowhere")  # then none is forked
+    take_in(scene, "several", 2, 1 << 20)
+
+
+def test_what_killed_processes_leave_is_read_here(scene, always, monkeypatch):
+    one = take_in(scene, "one", 0)
+    results = []
+
+    def dies(future: Future, timeout: float | None = None) -> object:
+        results.append(future)
+        if len(results) == 3:
+            raise BrokenProcessPool("a process was killed")
+        return result(future, timeout)
+
+    result = Future.result
+    monkeypatch.setattr(Future, "result", dies)
+    assert take_in(scene, "several", 2) == one
+
+
+def test_where_no_process_can_be_started_everything_is_read_here(scene, always, monkeypatch):
+    one = take_in(scene, "one", 0)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", refuse)
+    assert take_in(scene, "several", 2) == one
+
+
+def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(
+    scene, always, monkeypatch
+):
+    one = take_in(scene, "one", 0)
+    for number in range(1, FILES):
+        scene.file(f"session-{number}").unlink()
+    monkeypatch.setattr(Extractor, "read", None)  # not in this process
+    monkeypatch.setattr(read_ahead, "_THREADS", "/nowhere")  # then none is forked
+    scene.database = scene.path / "large" / "memory.db"
+    scene.store = scene.open()
+    assert scene.ingest(workers=2, batch_bytes=4000).entries == 83
+    assert everything(scene) == one[: len(everything(scene))]
+
+
+def test_a_file_that_was_replaced_since_is_read_here(scene, always, monkeypatch):
+    monkeypatch.setattr(read_ahead, "WAITING_TASKS", 100)
+    ingestion = Ingestion(scene.store, workers=2)
+    last = scene.file(f"session-{FILES - 1}")
+    found = SourceDirectory(str(scene.root)).files()
+
+    def replace_the_last(path: str, size: int) -> None:
+        if path == found[0].path and not size:
+            time.sleep(1)  # all are read ahead by now
+            last.rename(scene.path / "aside")
+            last.write_bytes(lines(user("something else"), assistant("entirely")))
+
+    ingestion._progress = replace_the_last
+    ingestion.take(found)
+    assert scene.texts()[-2:] == ["something else", "entirely"]
+    assert f"question {FILES - 1}.0" not in scene.texts()
+
+
+def test_files_may_be_passed_over(scene, always):
+    found = SourceDirectory(str(scene.root)).files()
+    with ReadAhead(found, "", 4000, 2) as reading:
+        status = os.stat(found[5].path)
+        extracts = list(reading.extracts(found[5], status.st_ino, status.st_size))
+    assert [one.reached for one in extracts][-1] == status.st_size
+    assert len(extracts) > 1
+
+
+def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
+    long, short = scene.file("session-0"), scene.write("short", user("x"), user("y"))
+    for path, limits in ((long, (700, 4000, long.stat().st_size - 1)), (short, (1,))):
+        size = path.stat().st_size
+        [whole] = read_spans([Span(str(path), 0, 0)], "")
+        for limit in limits:
+            ends = [start + limit if start + limit < size else 0 for start in range(0, size, limit)]
+            parts = read_spans(
+                [Span(str(path), at * limit, end) for at, end in enumerate(ends)], ""
+            )
+            assert [entry.offset for part in parts for entry in part.entries] == [
+                one.offset for one in whole.entries
+            ]
+            assert parts[-1].reached == size
+
+
+@pytest.mark.skipif(os.name == "nt", reason="looks for processes by signals")
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_the_processes_end_when_the_one_that_started_them_is_killed(scene, way):
+    if way == "fork" and not sys.platform.startswith("linux"):
+        pytest.skip("readers are forked on Linux only, elsewhere started anew")
+    program = scene.path / "holds.py"
+    program.write_text(HOLDS_THE_POOL)
+    with subprocess.Popen(
+        [sys.executable, str(program), str(scene.root), way], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        kind, *started = process.stdout.readline().split()
+        assert (kind, len(started)) == (way, 2)
+        assert all(is_running(int(number)) for number in started)
+        process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while any(is_running(int(number)) for number in started):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{process_id}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_of_a_usual_line_of_results_only_these_are_decoded():
+    decoded: list[bytes] = []
+
+    def decode(part: bytes) -> tuple[list[object], int]:
+        decoded.append(part)
+        return [[{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]], 0
+
+    usual = (
+        b'{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":'
+        b'[{"tool_use_id":"t1","type":"tool_result","content":"x"}]},"uuid":"u","toolUseResult":{"stdout":"x"}}'
+    )
+    assert CLAUDE.records.results_in(usual, decode) == [CallResult("t1", False, "x")]
+    assert decoded == [b'[{"tool_use_id":"t1","type":"tool_result","content":"x"}]']
+    glued = usual + usual
+    for other in (
+        glued,
+        usual.replace(b"false", b"true"),
+        usual.replace(b'"uuid"', b'"id"'),
+        lines(tool_result()),
+    ):
+        assert CLAUDE.records.results_in(other, decode) is None

@@ -1,0 +1,146 @@
+"""The real Codex: what its sub-agents do, and sessions that its user archives."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clients.npm import NpmPlace
+from clients.others import CODEX, Codex
+from fakes.fake_responses import FakeResponses
+from install_machine import REPOSITORY
+from records import append, assistant, user
+from tool_call_scene import Project
+
+from session_memory.sessions.runtimes.claude import encode_cwd
+
+COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
+
+
+def known(codex: Codex, *words: str) -> dict[str, Any]:
+    """What a command of ours says as JSON."""
+    environment = {**codex.environment, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *words, "--json"],
+        env=environment,
+        cwd=codex.project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.slow
+def test_a_sub_agent_is_no_session_and_one_that_is_archived_stays_the_same(
+    tmp_path: Path, npm_place: NpmPlace
+) -> None:
+    with FakeResponses() as model:
+        codex = Codex(tmp_path, npm_place(CODEX), model)
+        (codex.home / ".codex").mkdir()
+        codex.run(
+            "TOOL multi_agent_v1.spawn_agent " + json.dumps({"message": "Count the lines please."})
+        )
+        assert len(list((codex.home / ".codex" / "sessions").rglob("rollout-*.jsonl"))) == 2
+        [session] = known(codex, "sessions", "--all")["sessions"]
+        assert known(codex, "ingest")["entries"] > 0
+        codex.execute("archive", session["id"])
+        assert list((codex.home / ".codex" / "archived_sessions").iterdir())
+        assert known(codex, "ingest")["entries"] == 0
+        assert [one["id"] for one in known(codex, "sessions", "--all")["sessions"]] == [
+            session["id"]
+        ]
+        said = known(codex, "read", session["id"])["entries"]
+        assert ["Count the lines" in entry["text"] for entry in said].count(True) == 1
+
+
+PATCH = "*** Begin Patch\\n*** Update File: app\\n@@\\n-1\\n+2\\n*** End Patch"
+SHELL = ["TOOL exec_command " + json.dumps({"cmd": "sleep 0.3; sed -i s/1/2/ app; sleep 0.3"})]
+CODE_MODE = ["-m", "gpt-6.1-sol"]
+EDITS = {
+    "shell": SHELL,
+    "quick shell": ["TOOL exec_command " + json.dumps({"cmd": "sed -i s/1/2/ app"})],
+    "shell in code mode": [
+        *CODE_MODE,
+        "TOOL exec "
+        + json.dumps({"script": 'await tools.exec_command({cmd:"sed -i s/1/2/ app"})'}),
+    ],
+    "patch in code mode": [
+        *CODE_MODE,
+        "TOOL exec " + json.dumps({"script": f'await tools.apply_patch("{PATCH}")'}),
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_what_it_edits_is_told_to_others_with_a_prompt_and_before_they_edit_it(
+    tmp_path: Path, npm_place: NpmPlace, edit: list[str]
+) -> None:
+    project = Project(tmp_path / "home")
+    call = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "Read",
+        "input": {"file_path": str(project.directory / "app")},
+    }
+    result = {"tool_use_id": "toolu_1", "type": "tool_result", "content": "1"}
+    append(project.own, assistant(call, cwd=project.cwd), user([result], cwd=project.cwd))
+    project.user.run(cwd=project.cwd)
+    with FakeResponses() as model:
+        codex = Codex(tmp_path, npm_place(CODEX), model)
+        codex.project = project.directory
+        (codex.home / ".codex").mkdir()
+        codex.run("--sandbox", "danger-full-access", *edit)
+    assert (project.directory / "app").read_text() == "2\n"
+    told = ", after you read it"
+    assert told in project.told()
+    (calls,) = project.user.state_dir.glob("cursors/*.calls")
+    calls.unlink()  # what was told before an edit is not told again
+    assert (
+        told
+        in json.loads(project.user.run(cwd=project.cwd))["hookSpecificOutput"]["additionalContext"]
+    )
+
+
+def test_a_sub_agent_is_told_with_its_task_what_another_session_did_to_a_file_of_it_and_its_session_is_not(
+    tmp_path: Path, npm_place: NpmPlace
+) -> None:
+    project = Project(tmp_path / "home")
+    project.edited(
+        transcript=project.user.session(
+            user("go on", cwd=project.cwd), project=encode_cwd(project.cwd)
+        )
+    )
+    hook = {
+        "type": "command",
+        "command": f"{sys.executable} -I -S {REPOSITORY}/hooks/user_prompt_submit.py codex",
+    }
+    with FakeResponses() as model:
+        codex = Codex(tmp_path, npm_place(CODEX), model)
+        codex.project = project.directory
+        (codex.home / ".codex").mkdir()
+        (codex.home / ".codex" / "hooks.json").write_text(
+            json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}})
+        )
+        spawn = "TOOL multi_agent_v1.spawn_agent " + json.dumps(
+            {"message": "Count the lines of ./app please."}
+        )
+        # its end would end the sub-agent
+        codex.run(f"{spawn}\nTOOL exec_command {json.dumps({'cmd': 'sleep 5'})}")
+        line = "! app: edited just now by"
+        told = [request for request in codex.requests() if line in request]
+    assert told
+    assert all(
+        "Count the lines" in request and "TOOL multi_agent" not in request for request in told
+    )
+    shown = [
+        path
+        for path in (codex.home / ".codex" / "sessions").rglob("*.jsonl")
+        if line in path.read_text()
+    ]
+    assert len(shown) == 1

@@ -1,0 +1,285 @@
+"""OpenCode's database, which changes its rows, and the mirrors that are made of it, to which lines
+are added alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from opencode_scene import OpenCodeUser, text, tool
+from opencode_story import write_story
+
+from session_memory.common.system import files as system
+from session_memory.sessions.runtimes.opencode import RUNTIME as OPENCODE
+from session_memory.sessions.runtimes.opencode import database
+
+FIXTURES = Path(__file__).parent / "fixtures" / "opencode"
+SHARED = Path(__file__).resolve().parents[4] / "shared"
+# made by `opencode export`
+EXPORTS = sorted((SHARED / "transcripts" / "opencode").rglob("ses_*.jsonl"))
+CAPTURES = SHARED / "captures" / "opencode"
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenCodeUser:
+    monkeypatch.setitem(system.os.environ, b"HOME", os.fsencode(tmp_path))
+    return OpenCodeUser(tmp_path)
+
+
+@pytest.mark.skipif(not EXPORTS, reason="no real transcripts beside the repository")
+def test_real_sessions_are_told_whole_and_in_order(user):
+    exports = [json.loads(export.read_text()) for export in EXPORTS]
+    sessions = [user.database.take_export(content) for content in exports]
+    user.refresh(everything=True)
+    for content, session in zip(exports, sessions):
+        expected = [
+            (
+                one["info"]["role"],
+                part["text"].strip().strip('"') if part["type"] == "text" else part["tool"],
+            )
+            for one in content["messages"]
+            for part in one["parts"]
+            if part["type"] == "tool"
+            or (part["type"] == "text" and part["text"].strip() and not part.get("synthetic"))
+        ]
+        found = user.entries(session)
+        assert [
+            (entry.role, entry.text.strip('"') or entry.tools[0].name) for entry in found
+        ] == expected
+        assert user.unreadable == 0
+        assert all(entry.cwd and entry.timestamp for entry in found)
+
+
+def test_an_export_with_odd_parts_is_read_without_them():
+    times = {"created": 1795168800000, "updated": 1795168800000}
+    said = {"id": "prt_1", "type": "text", "text": "one"}
+    messages = [
+        {"info": {"id": f"msg_{at}", "role": "user", "time": times}, "parts": parts}
+        for at, parts in enumerate((7, [said, 7]))
+    ]
+    content = json.dumps({"info": {"id": "ses_1", "time": times}, "messages": messages}).encode()
+    assert [one["type"] for one in OPENCODE.exported_lines(content)] == [
+        "opencode_session",
+        "title",
+        "part",
+    ]
+
+
+def test_the_captured_sessions_are_told_whole_and_in_order(user):
+    if not CAPTURES.is_dir():
+        pytest.skip("there are no captures beside the repository")
+    shutil.copyfile(CAPTURES / "opencode.db", user.database.path)
+    user.refresh(everything=True)
+    with closing(sqlite3.connect(user.database.path)) as connection:
+        rows = connection.execute(
+            "SELECT message.session_id, json_extract(part.data, '$.text') FROM part"
+            " JOIN message ON message.id = message_id JOIN session ON session.id = message.session_id"
+            " WHERE json_extract(part.data, '$.type') = 'text' AND json_extract(part.data, '$.text') != ''"
+            " AND json_extract(part.data, '$.synthetic') IS NULL AND json_extract(message.data, '$.summary') IS NOT 1"
+            " AND parent_id IS NULL ORDER BY message.session_id, message.time_created, part.id"
+        ).fetchall()
+    expected: dict[str, list[str]] = {}
+    for session, said in rows:
+        expected.setdefault(session, []).append(said.strip().strip('"'))
+    assert len(expected) > 5
+    for session, texts in expected.items():
+        assert [entry.text.strip('"') for entry in user.entries(session) if entry.text] == texts
+
+
+def test_a_prompt_loses_the_quotes_that_opencode_run_puts_around_it(user):
+    session = user.database.session("/srv/site")
+    typed = {
+        '"Make the price four times n"': "Make the price four times n",
+        '"say \\"hello\\" twice"': 'say "hello" twice',
+        '"Save" and "Cancel"': '"Save" and "Cancel"',
+        '"': '"',
+    }
+    for stored in typed:
+        user.database.turn(session, stored, '"It is done"')
+    user.refresh(everything=True)
+    assert [entry.text for entry in user.entries(session)] == [
+        text for prompt in typed.values() for text in (prompt, '"It is done"')
+    ]
+
+
+def test_the_fixtures_are_what_the_rows_of_the_story_become(tmp_path, monkeypatch):
+    monkeypatch.setitem(system.os.environ, b"HOME", os.fsencode(tmp_path))
+    data_dir = tmp_path / ".local" / "share" / "opencode"
+    sessions = write_story(data_dir)
+    OPENCODE.refresh(str(data_dir), everything=True)
+    for name, session_id in sessions.items():
+        (path,) = (tmp_path / ".session-memory").rglob(f"{session_id}.jsonl")
+        assert path.read_text() == (FIXTURES / name).read_text()
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+class TestRowsThatChange:
+    def test_a_text_is_there_once_it_has_ended_and_a_call_once_it_was_answered(self, user):
+        session = user.database.session("/srv/app")
+        prompt = user.database.user(session, "fix it")
+        message = user.database.begin(session, prompt)
+        said = user.database.part(
+            session, message, {"type": "text", "text": "", "time": {"start": 1}}
+        )
+        call = tool("bash", {"command": "make"})
+        begun = {
+            **call,
+            "state": {"status": "running", "input": call["state"]["input"], "time": {"start": 2}},
+        }
+        ran = user.database.part(session, message, begun)
+        assert user.said(session) == ["fix it"]
+        user.database.change_part(said, text("I will."))
+        assert user.said(session) == ["fix it", "I will."]
+        user.database.change_part(ran, call)
+        user.database.end(message, "tool-calls")
+        assert user.said(session) == ["fix it", "I will.", "make"]
+        user.database.assistant(session, prompt, text("Done."))
+        assert user.said(session) == ["fix it", "I will.", "make", "Done."]
+
+    def test_lines_are_added_and_none_is_changed(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        user.refresh()
+        before = user.mirror(session).read_bytes()
+        user.database.turn(session, "two", "second")
+        user.refresh()
+        assert user.mirror(session).read_bytes().startswith(before)
+        assert user.said(session) == ["one", "first", "two", "second"]
+
+    def test_what_a_killed_run_left_unfinished_is_there_with_the_next_answer(self, user):
+        session = user.database.session("/srv/app")
+        killed = user.database.begin(session, user.database.user(session, "one"))
+        running = {
+            "type": "tool",
+            "tool": "bash",
+            "callID": "c",
+            "state": {"status": "running", "input": {"command": "make"}},
+        }
+        user.database.part(session, killed, running)
+        assert user.said(session) == ["one"]
+        user.database.turn(session, "two", "second")
+        assert user.said(session) == ["one", "make", "two", "second"]
+
+    def test_a_prompt_that_was_typed_while_the_agent_worked_ends_nothing(self, user):
+        session = user.database.session("/srv/app")
+        prompt = user.database.user(session, "one")
+        message = user.database.begin(session, prompt)
+        part = user.database.part(
+            session, message, {"type": "text", "text": "", "time": {"start": 1}}
+        )
+        user.database.user(session, "and two")
+        assert user.said(session) == ["one", "and two"]
+        user.database.change_part(part, text("first"))
+        assert sorted(user.said(session)) == ["and two", "first", "one"]
+
+    def test_the_title_that_a_model_made_later_is_its_title(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        user.refresh()
+        user.database.run("UPDATE session SET title = 'Fix the door' WHERE id = ?", session)
+        user.refresh()
+        assert b'{"type": "title", "title": "Fix the door"}' in user.mirror(session).read_bytes()
+
+    def test_a_row_that_cannot_be_read_costs_itself_and_is_counted(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        user.database.turn(session, "two", "second")
+        user.database.run("UPDATE part SET data = '{\"type\":' WHERE data LIKE '%first%'")
+        assert user.said(session) == ["one", "two", "second"]
+        assert user.unreadable == 1
+
+
+class TestUndo:
+    def test_what_is_undone_counts_no_more_and_what_is_done_again_counts_again(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        second = user.database.turn(session, "two", "second")
+        third = user.database.turn(session, "three", "third")
+        assert len(user.said(session)) == 6
+        ids = [entry.id for entry in user.entries(session)]
+        user.database.revert(session, third)
+        assert user.said(session) == ["one", "first", "two", "second"]
+        user.database.revert(session, second)
+        assert user.said(session) == ["one", "first"]
+        user.database.revert(session, third)
+        assert user.said(session) == ["one", "first", "two", "second"]
+        user.database.revert(session)
+        assert [entry.id for entry in user.entries(session)] == ids
+
+    def test_a_prompt_behind_what_was_undone_takes_its_place(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        user.database.revert(session, user.database.turn(session, "two", "second"))
+        assert user.said(session) == ["one", "first"]
+        user.database.clean_up(session)
+        user.database.turn(session, "other", "third")
+        assert user.said(session) == ["one", "first", "other", "third"]
+
+    def test_so_it_does_where_nobody_looked_meanwhile(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        second = user.database.turn(session, "two", "second")
+        assert len(user.said(session)) == 4
+        for prompt, answer in (("other", "third"), ("yet another", "fourth")):
+            user.database.revert(session, second)
+            user.database.clean_up(session)
+            second = user.database.turn(session, prompt, answer)
+            assert user.said(session) == ["one", "first", prompt, answer]
+
+    def test_a_part_of_a_message_can_be_undone(self, user):
+        session = user.database.session("/srv/app")
+        prompt = user.database.user(session, "one")
+        message = user.database.begin(session, prompt)
+        user.database.part(session, message, text("first"))
+        later = user.database.part(session, message, text("second"))
+        user.database.end(message)
+        assert user.said(session) == ["one", "first", "second"]
+        user.database.revert(session, message, later)
+        assert user.said(session) == ["one", "first"]
+        user.database.revert(session)
+        assert user.said(session) == ["one", "first", "second"]
+
+
+class TestForks:
+    def test_what_a_fork_of_a_fork_copied_has_the_ids_that_it_had_at_first(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        fork = user.database.fork(session, "x (fork #1)")
+        user.database.turn(fork, "two", "second")
+        again = user.database.fork(fork, "x (fork #2)")
+        user.database.turn(again, "three", "third")
+        ids = [entry.id for entry in user.entries(session)]
+        forked, twice = user.entries(fork), user.entries(again)
+        assert [entry.id for entry in forked[:2]] == ids
+        assert [entry.id for entry in twice[:4]] == [entry.id for entry in forked]
+        assert [entry.is_copy for entry in twice] == [True] * 4 + [False] * 2
+
+    def test_of_a_session_that_was_deleted_it_has_copies_all_the_same(self, user):
+        session = user.database.exchange("/srv/app", "one", "first")
+        fork = user.database.fork(session, "x (fork #1)")
+        user.database.delete(session)
+        assert [(entry.text, entry.is_copy) for entry in user.entries(fork)] == [
+            ("one", True),
+            ("first", True),
+        ]
+
+    @pytest.mark.parametrize("turns", [30, 120])
+    def test_what_copies_of_many_sessions_cost_grows_as_they_do(self, user, monkeypatch, turns):
+        steps = []
+        connect = database.connect
+
+        def counted(*words, **options):
+            connection = connect(*words, **options)
+            connection.set_progress_handler(lambda: steps.append(100), 100)
+            return connection
+
+        monkeypatch.setattr(database, "connect", counted)
+        merged = user.database.merge("/srv/app", turns)
+        user.refresh(everything=True)
+        assert sum(steps) < 500 * turns
+        found = user.entries(merged)
+        assert [entry.text for entry in found[::2]] == [f"user {number}" for number in range(turns)]
+        assert all(entry.is_copy and entry.id.startswith("prt_old") for entry in found)
+
+
+def test_without_a_database_nothing_is_made(tmp_path):
+    OPENCODE.refresh(str(tmp_path / "nothing"), everything=True)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,231 @@
+"""Which lines a reader decodes at all, and how far a transcript goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from records import PiSession, assistant, exchange, line, lines, tool_result, user
+
+from bench.corpus import Author, texts_of, write_session
+from session_memory.common.system.json import decode_line
+from session_memory.sessions.runtimes import runtime as runtime_of
+from session_memory.sessions.runtimes.records import CALLS, MESSAGES
+from session_memory.sessions.transcripts.entries import Entry
+from session_memory.sessions.transcripts.lines import first_line, is_whole
+from session_memory.sessions.transcripts.reader import TranscriptReader
+
+if TYPE_CHECKING:
+    from session_memory.sessions.runtimes import Runtime
+
+CLAUDE, PI = runtime_of("agent-sdk"), runtime_of("pi")
+USES = ("Bash", {"command": "ls"})
+
+
+def said(path: Path, runtime: Runtime = CLAUDE, *, with_tools: bool = False) -> list[str]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        return [
+            entry.text for entry in reader.conversation(descriptor, with_tools=with_tools) if entry
+        ]
+    finally:
+        os.close(descriptor)
+
+
+def says_something(content: bytes, runtime: Runtime) -> bool:
+    for value in decode_line(content)[0]:
+        if any(
+            not isinstance(one, Entry) or one.text
+            for one in runtime.records.events(value, 0, MESSAGES)
+        ):
+            return True
+    return False
+
+
+def usual(*blocks: dict[str, Any], result: Any = "done") -> bytes:
+    """The line of a tool result in the order in which Claude Code writes it, with more behind the
+    message."""
+    head = {
+        "parentUuid": "p",
+        "isSidechain": False,
+        "cwd": "/srv",
+        "version": "2.1.329",
+        "type": "user",
+    }
+    message = {"role": "user", "content": list(blocks)}
+    record = {
+        **head,
+        "message": message,
+        "uuid": "u",
+        "timestamp": "2026-09-21T14:13:00.000Z",
+        "toolUseResult": result,
+    }
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+RESULT = {"tool_use_id": "t", "type": "tool_result", "content": "x" * 5000}
+REFUSED = {"type": "tool_result", "content": "no", "is_error": True, "tool_use_id": "t"}
+TEXT = {"type": "text", "text": "and this"}
+
+
+class TestToolResults:
+    @pytest.mark.parametrize("block", [RESULT, REFUSED])
+    @pytest.mark.parametrize("result", ["done", {"content": [TEXT], "uuid": "other"}])
+    def test_one_alone_is_not_decoded_whatever_the_runtime_notes_of_it(self, block, result):
+        content = usual(block, result=result)
+        assert not CLAUDE.records.prefilter(content, MESSAGES | CALLS)
+        assert not says_something(content, CLAUDE)
+
+    @pytest.mark.parametrize("block", [RESULT, REFUSED])
+    def test_a_text_beside_one_is_read(self, block):
+        assert CLAUDE.records.prefilter(usual(block, TEXT), MESSAGES | CALLS)
+        assert CLAUDE.records.prefilter(
+            usual(block, RESULT, TEXT, REFUSED, result={"stdout": "y" * 5000}), MESSAGES | CALLS
+        )
+
+    @pytest.mark.parametrize("behind", [user("hello"), assistant("hello"), user([TEXT])])
+    def test_a_record_glued_to_one_is_read(self, behind):
+        assert CLAUDE.records.prefilter(
+            usual(RESULT, result={"content": [RESULT]}) + line(behind), MESSAGES | CALLS
+        )
+
+    def test_one_that_is_glued_to_a_record_does_not_hide_it(self):
+        assert CLAUDE.records.prefilter(line(user("hello"))[:-1] + usual(RESULT), MESSAGES | CALLS)
+
+
+class TestGluedLines:
+    @pytest.mark.parametrize(
+        ("content", "values", "unreadable"),
+        [
+            (b'{"a":1}{"b":2}', [{"a": 1}, {"b": 2}], 0),
+            (b'{"a":{"b":"x{"c":{"d":2}}', [{"c": {"d": 2}}], 1),
+            (b'{"a":[{"b":1},{"c":[{"d":2}]}', [{"c": [{"d": 2}]}], 1),
+            (b'{"a":{"b":{"c":2}', [{"c": 2}], 1),
+            (b'{"a":1}{"b":"{"c":3}{"d":4}', [{"a": 1}, {"c": 3}, {"d": 4}], 1),
+            (b'{"a{"b":"\\{"c":3}\r\n', [{"c": 3}], 1),
+            (b'{"a":"\\u12{"c":3}{"d":', [{"c": 3}], 1),
+            (b'{"a":"{","b":"\xe2{"c":"{"}', [{"c": "{"}], 1),
+            (b'{"a":"x', [], 1),
+            (b"{broken}", [], 1),
+        ],
+    )
+    def test_what_is_whole_on_a_line_is_read_and_the_rest_counted(
+        self, content, values, unreadable
+    ):
+        assert decode_line(content) == (values, unreadable)
+
+    def test_a_torn_line_of_any_kind_takes_little_time(self):
+        began = time.process_time()
+        for content in (
+            b'{"a":' * 300_000,
+            b'{"a":1,"b":[' + b'{"c":{"d":[1]}},' * 100_000,
+            b'{"a":"{",' * 200_000,
+        ):
+            assert decode_line(content) == ([], 1)
+        assert time.process_time() - began < 3
+
+
+class TestToolUses:
+    @pytest.mark.parametrize(
+        ("record", "matters"),
+        [
+            (assistant(USES), False),
+            (assistant(("Write", {"content": '{"type":"text","text":"typed"}'})), False),
+            (assistant(USES, "and text"), True),
+            (assistant("text", USES), True),
+            (assistant({"type": "thinking", "thinking": "hm"}, USES), False),
+            (assistant({"type": "thinking", "thinking": "hm"}, USES, "text"), True),
+        ],
+    )
+    def test_without_tools_a_record_of_claude_code_matters_if_it_has_text(self, record, matters):
+        assert CLAUDE.records.prefilter(line(record), MESSAGES) is matters
+        assert CLAUDE.records.prefilter(line(record), MESSAGES | CALLS)
+        assert CLAUDE.records.prefilter(line(record)[:-1] + line(user("glued")), MESSAGES)
+
+    @pytest.mark.parametrize(
+        ("blocks", "matters"),
+        [
+            ([USES], False),
+            ([{"type": "thinking", "thinking": "hm"}, USES], False),
+            ([USES, "and text"], True),
+            ([{"type": "image", "data": ""}], True),
+        ],
+    )
+    def test_without_tools_a_record_of_pi_matters_if_it_has_text(self, blocks, matters):
+        session = PiSession()
+        session.assistant(*blocks)
+        assert PI.records.prefilter(session.lines[-1], MESSAGES) is matters
+        assert PI.records.prefilter(session.lines[-1], MESSAGES | CALLS)
+
+    def test_a_command_that_the_user_ran_in_pi_is_a_tool_use_without_text(self):
+        session = PiSession()
+        session.bash("ls")
+        assert not PI.records.prefilter(session.lines[-1], MESSAGES)
+        assert PI.records.prefilter(session.lines[-1], MESSAGES | CALLS)
+
+    def test_an_entry_without_text_is_left_out_however_its_line_is_written(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_text(f"{json.dumps(assistant(USES))}\n{json.dumps(user('spaced'))}\n")
+        assert said(path) == ["spaced"]
+        assert said(path, with_tools=True) == ["", "spaced"]
+
+
+@pytest.mark.slow  # on real transcripts and on each runtime's fixtures it is tested without `--all`
+@pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", CLAUDE), ("pi", PI)])
+def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, runtime):
+    write_session(
+        tmp_path / "a.jsonl",
+        Author(texts_of(7), "7-a", "alpha", 1_000_000, 1_780_000_000.0),
+        format,
+    )
+    found = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    left_out = [content for content in found if not runtime.records.prefilter(content, MESSAGES)]
+    without_any = [
+        content for content in found if not runtime.records.prefilter(content, MESSAGES | CALLS)
+    ]
+    assert len(left_out) > len(without_any)
+    assert not [content for content in left_out if says_something(content, runtime)]
+
+
+class TestTheLastLine:
+    def test_it_is_read_without_a_line_feed_if_it_is_whole(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_bytes(lines(*exchange("question", "answer"))[:-1])
+        assert said(path) == ["question", "answer"]
+
+    def test_it_is_read_though_it_is_the_only_one(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_bytes(line(user("alone"))[:-1])
+        assert said(path) == ["alone"]
+
+    def test_a_record_that_is_being_written_never_is_wherever_it_ends(self):
+        content = line(assistant("an {answer}", USES))[:-1]
+        assert is_whole(content)
+        assert not any(is_whole(content[:end]) for end in range(len(content)))
+
+    @pytest.mark.parametrize("content", [b"", b"{}x", b"[{}]", b"5}", b'"}', b"1 {}"])
+    def test_nothing_but_records_is_whole(self, content):
+        assert not is_whole(content)
+
+    def test_what_is_appended_to_it_later_is_read_once(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        first, second = user("first"), user("second")
+        path.write_bytes(line(first) + line(second)[:-20])
+        assert said(path) == ["first"]
+        path.write_bytes(line(first) + line(second) + line(tool_result()))
+        assert said(path) == ["first", "second"]
+
+    def test_in_pi_it_is_the_leaf_of_the_branch(self, tmp_path):
+        session = PiSession()
+        first = session.exchange("one", "two")
+        session.exchange("wrong way", "I see")
+        session.back_to(first)
+        session.user("right way")
+        path = session.write(tmp_path)
+        path.write_bytes(path.read_bytes()[:-1])
+        assert said(path, PI) == ["one", "two", "right way"]
