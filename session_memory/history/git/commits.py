@@ -43,6 +43,9 @@ _DIFF = (
 )
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00%D"
+# Commits that a blame looks through, as GitHub names the file
+_IGNORED = ".git-blame-ignore-revs"
+_ID = re.compile(r"[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?")
 _BLAMED = re.compile(r"^([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?$")
 
 
@@ -244,10 +247,28 @@ class Repository:
             more=more,
         )
 
+    def _ignored(self) -> tuple[str, ...]:
+        """Return the option by which a blame looks through the commits that the worktree lists as
+        formatting or moving only. A list with anything but ids would end the blame, so it is
+        left out."""
+        path = f"{self.root}/{_IGNORED}"
+        try:
+            text = read_whole(path, MOST_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return ()
+        ids = filter(None, [line.partition("#")[0].strip() for line in text.split("\n")])
+        return ("--ignore-revs-file", path) if all(map(_ID.fullmatch, ids)) else ()
+
     def _blamed(self, path: str, first: int, last: int) -> dict[int, tuple[str, str]]:
         """Return by line of HEAD its commit and the path that it had there."""
         options = ("--no-textconv", "-w", "-M", "-C", "--porcelain", "-L", f"{first},{last}")
-        told = self._ask_all(path, "blame", *options, "HEAD", "--", path)
+        ignored = self._ignored()
+        try:
+            told = self._ask_all(path, "blame", *ignored, *options, "HEAD", "--", path)
+        except GitUnavailableError:
+            if not ignored:
+                raise
+            told = self._ask_all(path, "blame", *options, "HEAD", "--", path)
         found: dict[int, tuple[str, str]] = {}
         if not told and (latest := self.last_commit(path)):
             return dict.fromkeys(range(first, last + 1), (latest.id, path))

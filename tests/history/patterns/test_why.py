@@ -66,6 +66,27 @@ def test_a_reindented_line_and_a_renamed_file_are_followed(work):
     assert reason["asked"]["words"] == REQUEST
 
 
+@pytest.mark.parametrize(
+    ("listed", "is_looked_through"),
+    [
+        ("# Format once\n{id}\n", True),
+        ("{id}  # format", True),
+        ("{id}\nmain\n", False),
+        ("", False),
+    ],
+)
+def test_a_commit_that_is_listed_as_formatting_only_is_looked_through(
+    work, listed, is_looked_through
+):
+    work.write(f"price = 1\n{LINE}\n")
+    first = work.commit()
+    work.write(f"price = 1\n({LINE})\n")
+    formatted = work.commit("Format it")
+    (work.root / ".git-blame-ignore-revs").write_text(listed.format(id=formatted))
+    [reason] = work.reasons("cart.py:2", code=1)  # no session wrote the brackets
+    assert reason["commit"]["id"] == (first if is_looked_through else formatted)
+
+
 def test_a_moved_block_names_its_author_and_the_mover(work):
     block = "\n".join(
         [LINE, "rounded_total = round(total, number_of_digits)", "return rounded_total, tax_rate"]
