@@ -10,6 +10,12 @@ Three things to know first:
   (awareness/activity/report.py), made into the text of `[Session Activity]` by awareness/activity/updates.py.
 """
 
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
 NAME = "session-memory"  # of the command
 __version__ = "0.5.0"
 
@@ -29,3 +35,19 @@ def _of_one_version(package: str) -> str:
 
 
 __path__ = [_of_one_version(path) for path in __path__]
+
+
+class _FormerNames:
+    """Finds modules by their names in 0.4, if nothing else found them."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
+        """Return the spec of a module that moved; None for any other."""
+        if not name.startswith(f"{__name__}.") or name == f"{__name__}.former_names":
+            return None
+        from .former_names import spec_of
+
+        return spec_of(name)
+
+
+sys.meta_path.append(_FormerNames)

@@ -1,0 +1,66 @@
+"""Imports by the names that 0.4 documented, for one more release. Each leads to the module of today.
+
+The package asks `spec_of` for modules that nothing else finds, so an import of a module of today
+never loads this one."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from functools import partial
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+PACKAGE = __package__
+FORMER_NAMES = {
+    "archives": "history.archives",
+    "archives.format": "history.archives.format",
+    "memories": "memory",
+    "memories.strategy": "memory.strategy",
+    "store": "history.store",
+    "store.postgres": "extras.team.postgres",
+    "store.postgres.engine": "extras.team.postgres.engine",
+    "store.postgres.push": "extras.team.postgres.push",
+    "store.postgres.schema": "extras.team.postgres.schema",
+    "store.team_push": "extras.team.push",
+    "testing": "extras.conformance",
+    "testing.fixture": "extras.conformance.fixture",
+    "testing.runtimes": "extras.conformance.runtimes",
+    "testing.transcripts": "extras.conformance.transcripts",
+    "text": "common.text",
+    "text.sanitize": "common.text.sanitize",
+    "text.secrets": "common.text.secrets",
+    "tools": "app.tools",
+}
+
+
+class _Forwarder:
+    """Makes a module whose attributes are those of the module `target`. It has no directory, so
+    no module below it is loaded a second time."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Leave it to Python."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Load the target, and forward to it."""
+        target = importlib.import_module(self._target)
+        public = {name: value for name, value in vars(target).items() if name[0] != "_"}
+        module.__dict__.update(public)
+        module.__getattr__ = partial(getattr, target)  # type: ignore[method-assign]
+        text = (
+            f"{module.__name__} is {self._target} now; the former name goes with the next release"
+        )
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+
+
+def spec_of(name: str) -> ModuleSpec | None:
+    """Return the spec of a module of the package by its name in 0.4; None if it had none."""
+    target = FORMER_NAMES.get(name.partition(".")[2])
+    if target is None:
+        return None
+    loader = _Forwarder(f"{PACKAGE}.{target}")
+    return ModuleSpec(name, loader, is_package=True)  # type: ignore[arg-type]
