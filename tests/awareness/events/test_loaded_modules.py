@@ -1,0 +1,132 @@
+"""Modules of ours that an installed program loads, by what `sys.modules` has at its end.
+
+A prompt, an edit and a status line load them from the bundle: the snapshot has each with where it
+came from. Write it anew with --snapshot-update, and say in the commit why one more is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hooks_scene import ROOT, PlainUser
+from records import append, exchange
+from syrupy.assertion import SnapshotAssertion
+
+# Runs a program as its interpreter would, and prints our modules when it ends.
+WATCHED = """
+import posix, sys
+script, sys.argv = sys.argv[1], sys.argv[1:]
+sys.path.insert(0, "")
+end = posix._exit
+
+def note(status=0):
+    for name in sorted(sys.modules):
+        if name.partition(".")[0] == "session_memory":
+            loader = type(getattr(sys.modules[name], "__loader__", None)).__name__
+            sys.stderr.write(f"LOADED {name} {loader}\\n")
+    sys.stdout.flush()
+    end(status)
+
+posix._exit = note
+try:
+    exec(compile(open(script).read(), script, "exec"), {"__file__": script, "__name__": "__main__"})
+except SystemExit as error:
+    note(error.code or 0)
+note()
+"""
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program as an install leaves it: a copy with a bundle."""
+    app = tmp_path_factory.mktemp("installed") / "app"
+    for part in ("session_memory", "hooks", "scripts"):
+        shutil.copytree(ROOT / part, app / part, ignore=shutil.ignore_patterns("__pycache__"))
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from session_memory.awareness.events.bundle import write_bundle"
+    command = [sys.executable, "-I", "-S", "-c", f"{code}; write_bundle(sys.argv[1])", str(app)]
+    subprocess.run(command, check=True)
+    return app
+
+
+def loaded(
+    app: Path, plain: PlainUser, script: str, **fields: object
+) -> tuple[str, list[str], list[str]]:
+    """Return what a hook prints, and the modules of ours that it loads: all, and those that are not
+    from the bundle."""
+    command = [sys.executable, "-I", "-S", "-c", WATCHED, str(app / script)]
+    event = json.dumps(plain.event(**fields)).encode()
+    environ = {"HOME": str(plain.root), "CLAUDE_PID": "4711"}
+    done = subprocess.run(command, input=event, capture_output=True, env=environ, check=True)
+    lines = [
+        line.split()[1:] for line in done.stderr.decode().splitlines() if line.startswith("LOADED ")
+    ]
+    names = [
+        name.removeprefix("session_memory").lstrip(".") or "session_memory" for name, _ in lines
+    ]
+    outside = [name for name, loader in lines if loader != "BundleFinder"]
+    return done.stdout.decode(), names, outside
+
+
+def at_rest(plain: PlainUser) -> Path:
+    path = plain.session(*exchange("hello", "hi"))
+    an_hour_ago = time.time() - 3600  # a fresh file would be read once more
+    os.utime(path, (an_hour_ago, an_hour_ago))
+    for directory in (plain.project_dir, plain.project_dir.parent):
+        os.utime(directory, (1, 1))
+    for _ in range(3):
+        plain.run()
+    return path
+
+
+def test_a_prompt_with_nothing_new(
+    app: Path, plain: PlainUser, snapshot: SnapshotAssertion
+) -> None:
+    at_rest(plain)
+    output, names, outside = loaded(app, plain, "hooks/user_prompt_submit.py")
+    assert (output, outside) == ("", [])
+    assert names == snapshot
+
+
+def test_a_prompt_with_news(app: Path, plain: PlainUser, snapshot: SnapshotAssertion) -> None:
+    append(at_rest(plain), *exchange("how is it going?", "Fine."))
+    output, names, outside = loaded(app, plain, "hooks/user_prompt_submit.py")
+    assert "how is it going?" in output
+    assert outside == []
+    assert names == snapshot
+
+
+def test_an_edit(app: Path, plain: PlainUser, snapshot: SnapshotAssertion) -> None:
+    at_rest(plain)
+    call = {"tool_name": "Edit", "tool_input": {"file_path": "/srv/agent/app"}}
+    output, names, outside = loaded(app, plain, "hooks/pre_tool_use.py", **call)
+    assert (output, outside) == ("", [])
+    assert names == snapshot
+
+
+def test_a_status_line(app: Path, plain: PlainUser, snapshot: SnapshotAssertion) -> None:
+    plain.config("statusline: true\n")
+    at_rest(plain)
+    _, names, outside = loaded(app, plain, "hooks/status_line.py")
+    assert outside == []
+    assert names == snapshot
+
+
+def test_a_search(app: Path, plain: PlainUser, snapshot: SnapshotAssertion) -> None:
+    at_rest(plain)
+    environ = {"HOME": str(plain.root), "CLAUDE_CONFIG_DIR": str(plain.project_dir.parents[1])}
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from session_memory.cli import main; "
+    code += "code = main(['search', 'hello']); print(*sorted(sys.modules), file=sys.stderr); sys.exit(code)"
+    command = [sys.executable, "-I", "-c", code, str(app)]
+    for _ in range(2):  # the first takes the session into the store
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environ, cwd=plain.root, check=False
+        )
+    assert "hello" in done.stdout, done.stdout + done.stderr
+    names = [name for name in done.stderr.split() if name.startswith("session_memory.")]
+    assert [name.removeprefix("session_memory.") for name in names] == snapshot

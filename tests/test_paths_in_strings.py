@@ -1,0 +1,116 @@
+"""Names and paths of modules in strings lead somewhere: no import notices if one does not."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from session_memory import cli
+from session_memory.awareness.events import bundle
+from session_memory.memory import runner
+from session_memory.sessions.settings.program import _NOT_LOADED
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "session_memory"
+TOPS = "app|awareness|common|extras|history|memory|sessions"
+DOTTED = re.compile(rf"\bsession_memory((?:\.(?:{TOPS}))(?:\.\w+)*)")
+PATH = re.compile(rf"\bsession_memory/(?:{TOPS})(?:/[\w.-]+)*/?")
+BELOW = re.compile(
+    rf"(?<![\w./-])(?:{TOPS.replace('app', 'app/(?:commands|install|tools|upkeep)')})(?:/[\w-]+)+\.(?:py|sql|tsv|yaml|html|js|css)\b"
+)
+# Files whose paths are examples, or of former versions.
+EXAMPLES = (
+    "CHANGELOG.md",
+    "tests/fixtures/",
+    "session_memory/former_names.py",
+    "tests/test_former_names.py",
+    "tests/common/text/test_secrets.py",
+)
+
+
+def texts() -> list[tuple[str, str]]:
+    """Return the tracked text files with what they contain."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    kinds = (".py", ".md", ".ts", ".js", ".toml", ".json", ".yml", ".tsv", ".sh", ".sql")
+    names = [name for name in listed.stdout.splitlines() if name.endswith(kinds) or "/" not in name]
+    return [
+        (name, (ROOT / name).read_text(errors="replace"))
+        for name in names
+        if not name.startswith(EXAMPLES) and "/fixtures/" not in name and (ROOT / name).is_file()
+    ]
+
+
+def is_there(dotted: str) -> bool:
+    """Check if a dotted name below the package is a module, or what a module has."""
+    module, names = "session_memory", dotted.strip(".").split(".")
+    while names and (
+        (PACKAGE.parent / f"{module}.{names[0]}".replace(".", "/")).is_dir()
+        or (PACKAGE.parent / (f"{module}.{names[0]}".replace(".", "/") + ".py")).is_file()
+    ):
+        module = f"{module}.{names.pop(0)}"
+    value = importlib.import_module(module)
+    return not names or hasattr(value, names[0])
+
+
+def test_every_dotted_name_in_a_text_leads_to_a_module_or_to_what_it_has() -> None:
+    names = {(name, found[1]) for name, text in texts() for found in DOTTED.finditer(text)}
+    assert len(names) > 100
+    assert [pair for pair in sorted(names) if not is_there(pair[1])] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "root"), [(PATH, ROOT), (BELOW, PACKAGE)], ids=["whole", "below"]
+)
+def test_every_path_in_a_text_leads_to_a_file(pattern: re.Pattern[str], root: Path) -> None:
+    paths = {
+        (name, found[0].rstrip(".")) for name, text in texts() for found in pattern.finditer(text)
+    }
+    assert paths
+    assert [
+        pair
+        for pair in sorted(paths)
+        if not (root / pair[1]).exists() and not (ROOT / "tests" / pair[1]).exists()
+    ] == []
+
+
+def test_every_module_that_the_bundle_groups_is_there() -> None:
+    names = [name for group in bundle._GROUPS for name in group]
+    assert [name for name in names if not is_there(name)] == []
+
+
+def test_every_strategy_and_command_is_there() -> None:
+    for module, name in runner._BUILT_IN.values():
+        assert hasattr(importlib.import_module(f"session_memory.{module}"), name)
+    for name in cli.COMMANDS:
+        assert cli.parser_of(name).description
+
+
+def test_modules_that_a_host_loads_itself_are_there() -> None:
+    names = [name.rstrip(".") for name in _NOT_LOADED if name != "packaged"]
+    assert [name for name in names if not is_there(name)] == []
+
+
+def test_what_the_extension_of_pi_compares_is_there() -> None:
+    text = (ROOT / "hooks" / "pi" / "index.ts").read_text()
+    [stamped] = re.findall(r"const STAMPED = \[(.*?)\]", text)
+    names = re.findall(r'"(.*?)"', stamped)
+    assert len(names) == 4
+    assert [name for name in names if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    "script", ["scripts/mcp_server.py", "scripts/session_reader.py", "install.py"]
+)
+def test_the_module_that_a_script_runs_is_there(script: str) -> None:
+    [module] = re.findall(r'main_of\("(.*?)"', (ROOT / script).read_text())
+    assert hasattr(importlib.import_module(f"session_memory.{module}"), "main")
