@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -15,14 +16,24 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
+from typing import Any
 
 import pytest
-from install_machine import Machine, copy_repository, installed_machine, used_machine
+from install_machine import (
+    MINE,
+    REPOSITORY,
+    Machine,
+    copy_repository,
+    installed_machine,
+    tree,
+    used_machine,
+)
 from records import append, exchange
 
+from session_memory import __version__
 from session_memory.app.install.file_changes import remove_replaced, replace_directory
 
 WAIT_SECONDS = 150
@@ -301,3 +312,135 @@ def test_what_pip_overwrites_goes_on_as_well(tmp_path: Path) -> None:
             assert "This view failed" not in text, view
             assert text, view
         assert "Error" not in stop(page)
+
+
+FORMER = "7c4634c"  # 0.4.2, whose modules had other names
+RUNTIMES = (".codex", ".copilot", ".gemini", ".qwen", ".pi/agent", ".config/opencode")
+
+
+@pytest.fixture(scope="module")
+def former(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository as it was in 0.4.2."""
+    directory = tmp_path_factory.mktemp("former")
+    done = subprocess.run(
+        ["git", "archive", FORMER], cwd=REPOSITORY, capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"this clone has no history: {FORMER} is not in it")
+    subprocess.run(["tar", "-x", "-C", directory], input=done.stdout, check=True)
+    return directory
+
+
+def link_all_packages(machine: Machine) -> None:
+    """Give the machine's environment the packages of this one."""
+    (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
+    for package in Path(sysconfig.get_path("purelib")).iterdir():
+        if "session_memory" not in package.name and not (site_packages / package.name).exists():
+            (site_packages / package.name).symlink_to(package)
+
+
+def pin_as(machine: Machine, source: Path) -> None:
+    """Say that the machine's environment, which has all packages, has what `source` pins."""
+    record = machine.program_dir / "env" / "session-memory.json"
+    pins = hashlib.sha256((source / "requirements.lock").read_bytes()).hexdigest()
+    record.write_text(json.dumps({**json.loads(record.read_text()), "pins": pins}))
+
+
+def ask_server(
+    server: subprocess.Popen[str], id: int, method: str, **params: object
+) -> dict[str, Any]:
+    assert server.stdin
+    assert server.stdout
+    message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+    server.stdin.write(json.dumps(message) + "\n")
+    server.stdin.flush()
+    return dict(json.loads(server.stdout.readline()))
+
+
+def test_an_upgrade_from_0_4_loses_and_repeats_nothing(tmp_path: Path, former: Path) -> None:
+    machine = Machine(tmp_path / "home", former)
+    for folder in RUNTIMES:
+        (machine.home / folder).mkdir(parents=True)
+    machine.has_claude_code()
+    machine.settings.write_text(MINE)
+    other, own_path = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
+    before = tree(machine.home)
+    link_all_packages(machine.has_environment())
+    done = machine.install()
+    assert done.returncode == 0, done.stdout + done.stderr
+    own = own_path.stem
+    assert "A cookie." in machine.prompt(own_path.parent, own)
+    command = str(machine.program_dir / "bin/session-memory")
+    assert machine.run(command, "--version").stdout.split()[-1].startswith("0.4.2")
+    assert machine.run(command, "ingest").returncode == 0
+    assert machine.run(command, "host", "init", "host").returncode == 0
+
+    with ExitStack() as stack:
+        page = stack.enter_context(running(machine, command, "page", "--no-browser"))
+        host = stack.enter_context(running(machine, command, "host", "run", "--at", "host"))
+        server = stack.enter_context(
+            subprocess.Popen(
+                [command, "mcp"],
+                env=machine.environ,
+                cwd=machine.home,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        )
+        stack.callback(server.kill)
+        assert page.stdout
+        assert host.stdout
+        link = page.stdout.readline().split("the page: ")[1].strip()
+        host.stdout.readline()
+        hook = start_hook(machine)
+        stack.callback(hook.kill)
+        ask_server(
+            server,
+            1,
+            "initialize",
+            protocolVersion="2025-06-18",
+            capabilities={},
+            clientInfo={"name": "test", "version": "1"},
+        )
+        pin_as(machine, REPOSITORY)
+        machine = Machine(machine.home, copy_repository(tmp_path / "today"))
+        done = machine.install()
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert machine.run(command, "--version").stdout.split()[-1] == __version__
+
+        append(other, *exchange("and now?", "Answer one.", at=time.time()))
+        said = answer(machine, hook, other, own)  # by 0.4.2, which began before
+        assert "Answer one." in said
+        assert "A cookie." not in said
+        append(other, *exchange("and now?", "Answer two.", at=time.time()))
+        said = machine.prompt(own_path.parent, own)
+        assert "Answer two." in said
+        assert "Answer one." not in said
+        assert "A cookie." not in said
+
+        found = ask_server(
+            server, 2, "tools/call", name="search_sessions", arguments={"query": "cookie"}
+        )
+        assert "cookie" in json.dumps(found["result"]), found
+        for view, text in views_of(link):
+            assert "This view failed" not in text, view
+        assert (
+            machine.run(
+                command, "host", "say", "main", "hello", "--no-wait", "--at", "host"
+            ).returncode
+            == 0
+        )
+        time.sleep(2)
+        assert (page.poll(), host.poll(), server.poll()) == (None, None, None)
+        for program in (page, host):
+            assert not re.search(r"ImportError|ModuleNotFound|Traceback", stop(program))
+    assert "cookie" in machine.run(command, "search", "cookie").stdout
+    assert not list(machine.home.rglob("hook.log"))
+
+    done = machine.run(command, "uninstall", "--purge", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    left = tree(machine.home)
+    changed = {name for name, content in before.items() if left.get(name) != content}
+    assert changed == {str(other.relative_to(machine.home))}
