@@ -34,7 +34,7 @@ from install_machine import NOBODY_LISTENS, Machine, copy_repository, make_bare_
 from memories_scene import MemoryDirectory
 from no_sync import stop_syncing
 
-from session_memory.extras.host.ledger import Ledger
+from session_memory.extras.host._ledger import Ledger
 from session_memory.extras.team.postgres.engine import TeamPool
 from session_memory.history.archives.writer import open_sessions
 from session_memory.sessions.settings.host_layout import Layout

@@ -14,7 +14,7 @@ from fakes.fake_openai import DIMENSIONS, FakeOpenAI
 from stored import Stored
 
 from session_memory.extras.graph import strategy as graph
-from session_memory.extras.graph.database import group_id, open_driver
+from session_memory.extras.graph._database import group_id, open_driver
 from session_memory.extras.graph.strategy import GraphFact, GraphStrategy
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.token_budget import TokenBudget

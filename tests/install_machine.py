@@ -27,7 +27,8 @@ import share
 from own_process import run_here
 
 from bench.scratch import remove_tree
-from session_memory.app.install import command, installation, program
+from session_memory.app.install import _installation as installation
+from session_memory.app.install import command, program
 from session_memory.app.install.environment import GROUPS, Environment
 from session_memory.app.install.program import ensure_app
 from session_memory.common.system.files import lock

@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from session_memory.app.install._installers import Installers, NoInstallerError
 from session_memory.app.install.environment import base_python
-from session_memory.app.install.installers import Installers, NoInstallerError
 
 WANTED = (("3.10",), ("3.14", "3.13"))  # of each row the first that is here
 TESTS = (

@@ -18,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from session_memory.app.install._installers import Installers, NoInstallerError, package_for
 from session_memory.app.install.environment import base_python
-from session_memory.app.install.installers import Installers, NoInstallerError, package_for
 
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

@@ -14,11 +14,11 @@ from psycopg.conninfo import conninfo_to_dict
 from records import exchange
 from store_scene import MONDAY, Scene, StoreUser
 
+from session_memory.extras.team.postgres._session_push import SharedSession
 from session_memory.extras.team.postgres.connection import connect
 from session_memory.extras.team.postgres.engine import TeamStore
 from session_memory.extras.team.postgres.memories import MemoryPush
 from session_memory.extras.team.postgres.push import TeamPush
-from session_memory.extras.team.postgres.session_push import SharedSession
 from session_memory.extras.team.push import SharedAs, TeamPushReport, push_new
 from session_memory.history.store.sqlite.tool_uses import StoredFile
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 from ..common.system.files import read_whole, write_atomically
 from ..common.system.json import decode
 from ..sessions.settings.homes import private_beside
+from ._similarity import LEAST_SHARED, wording
 from .format import EPISODE, short_hash
 from .memory_index import IndexedMemory
-from .similarity import LEAST_SHARED, wording
 
 TOMBSTONES = ".forgotten.jsonl"
 UNDO_LOG = ".undo.jsonl"

@@ -23,8 +23,8 @@ from ..common.text.format import one_line, shorten
 from ..common.text.markdown import escape, unescape
 from ..common.text.sanitize import for_people
 from ..common.text.timestamps import epoch_seconds
+from ._similarity import normalised
 from .memory_index import IndexedMemory, Origin
-from .similarity import normalised
 
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 8000

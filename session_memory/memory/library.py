@@ -17,12 +17,12 @@ from ..common.text.sanitize import for_storage
 from ..history.store.location import StoreLocation
 from ..history.store.refresh import Note, not_taken_in
 from . import forgotten, pages, prompt_index
+from ._page_changes import KnownMemories, PageChanges
+from ._similarity import wording
 from .folders import folder_of, groups_of
 from .format import EPISODE, restored, struck
 from .memory_index import IndexedMemory, MemoryFilter, MemoryIndex
-from .page_changes import KnownMemories, PageChanges
 from .pages import EditedMeanwhileError, Page
-from .similarity import wording
 from .strategy import StrategyError
 
 LOCK_WAIT_SECONDS = 30.0

@@ -13,7 +13,7 @@ from session_memory.common.text.shell_commands import family
 from session_memory.history.store.values import Conversation, Filter, StoredEntry
 from session_memory.memory.format import new_memory, render
 from session_memory.memory.memory_index import Origin
-from session_memory.memory.strategies.extractive import solutions
+from session_memory.memory.strategies.extractive import _solutions as solutions
 from session_memory.memory.strategies.extractive.sentences import excerpt, own_words
 from session_memory.memory.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
 from session_memory.memory.strategy import Memory

@@ -18,7 +18,7 @@ from records import exchange
 
 from session_memory.awareness.activity import prompt_memories
 from session_memory.awareness.activity.actions import FileAction
-from session_memory.awareness.activity.collisions.working_set import CollisionState
+from session_memory.awareness.activity.collisions._working_set import CollisionState
 from session_memory.history.search.query import STOP_WORDS
 from session_memory.memory.strategy import Memory
 from session_memory.sessions.settings import homes

@@ -14,8 +14,8 @@ import pytest
 from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 
 from session_memory.memory import forgotten, format, library, pages, prompt_index
+from session_memory.memory._similarity import contradicts, normalised, says_the_same, wording
 from session_memory.memory.memory_index import IndexedMemory, MemoryIndex
-from session_memory.memory.similarity import contradicts, normalised, says_the_same, wording
 from session_memory.memory.strategy import Memory, MemoryResult
 
 

@@ -11,7 +11,7 @@ import pytest
 from memories_scene import MINUTE, QueueScene, Scripted
 from stored import HOUR, START, talk
 
-from session_memory.history.store.sqlite.conversations import rebuild_conversations
+from session_memory.history.store.sqlite._conversations import rebuild_conversations
 from session_memory.history.store.values import Filter
 from session_memory.memory.strategy import MemoryResult, StrategyError, UnavailableError
 

@@ -21,8 +21,9 @@ from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.token_budget import TokenBudget
 from session_memory.memory.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.memory.queue import PartResult, Queue
-from session_memory.memory.strategies.summary import model, strategy
-from session_memory.memory.strategies.summary.reply import BadReplyError, checked, checked_whole
+from session_memory.memory.strategies.summary import _model as model
+from session_memory.memory.strategies.summary import strategy
+from session_memory.memory.strategies.summary._reply import BadReplyError, checked, checked_whole
 from session_memory.memory.strategies.summary.strategy import SummaryStrategy
 from session_memory.memory.strategy import Usage
 from session_memory.memory.writer import MemoryWriter

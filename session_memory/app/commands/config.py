@@ -24,7 +24,7 @@ from ...sessions.settings.rules import SHARES
 from ...sessions.settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
 from ...sessions.settings.sections import KEYS, ProofSettings
 from ...sessions.settings.sections import SECTIONS as SECTION_CLASSES
-from ..install.status_line import switch_status_line
+from ..install._status_line import switch_status_line
 from .arguments import add_common
 
 SUMMARY = "show the settings in force and where each comes from, or set one"
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
         if at[0] in SECTIONS:
             # only here: values are shown without the store
-            from ..upkeep.leftover_files import follow_rules
+            from ..upkeep._leftover_files import follow_rules
 
             follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
         return 0

@@ -20,12 +20,12 @@ from ...history.store.location import find_location
 from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.homes import required_user_dir
 from ...sessions.settings.program import ProgramPaths, program_paths
-from ..install.checks import check_home
-from ..install.homes import NoHomeError, Target, find, identify, known_home
+from ..install._checks import check_home
+from ..install._homes import NoHomeError, Target, find, identify, known_home
+from ..install._trial import Trial
 from ..install.ledger import InstallLedger, LedgerError, read_ledger
 from ..install.program_checks import NOTE, OK, WRONG, Finding, check_program
 from ..install.templates import templated_home
-from ..install.trial import Trial
 from .arguments import add_common
 from .status import show_status
 

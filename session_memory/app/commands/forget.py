@@ -29,7 +29,7 @@ from ...sessions.runtimes.detection import is_started_by_agent, runtime_of
 from ...sessions.settings import forgotten
 from ...sessions.settings.rules import covers
 from ...sessions.transcripts import mirror
-from ..upkeep import forget_journal
+from ..upkeep import _forget_journal as forget_journal
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .opened_store import OpenStore, check_names, line_of, refresh, sessions_called, with_store
 

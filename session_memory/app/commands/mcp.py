@@ -10,9 +10,9 @@ from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.terminal import exit_code
 from ...sessions.settings.host_layout import Layout
 from ..tools import Backend, GroupBackend, HomeBackend
+from ..tools._stdio_server import serve_this_process
 from ..tools.call import Served, call
 from ..tools.definitions import tools_for
-from ..tools.stdio_server import serve_this_process
 from .arguments import HOME
 
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"

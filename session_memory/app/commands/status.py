@@ -23,13 +23,13 @@ from ...history.store.location import StoreLocation, find_location
 from ...sessions.settings.homes import host_of
 from ...sessions.settings.program import program_paths
 from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
-from ..upkeep.runs import UpkeepRun, UpkeepRuns, upkeep_runs
+from ..upkeep._runs import UpkeepRun, UpkeepRuns, upkeep_runs
 from .opened_store import OpenStore, with_store
 
 if TYPE_CHECKING:  # these need apsw, which may be missing
     from ...history.copies.deletions import Kept, RuntimeDeletion
     from ...history.store.values import Counts
-    from ..upkeep.overview import Spent, Waiting
+    from ..upkeep._overview import Spent, Waiting
 
 SHOWN = 3
 _MODES = {
@@ -218,7 +218,7 @@ def _store_state(
     if not os.path.exists(location.database):
         return None, []
     from ...history.copies.deletions import deletions, kept_or_why_not, problems_of
-    from ..upkeep.overview import waiting
+    from ..upkeep._overview import waiting
 
     def look(opened: OpenStore) -> tuple[StoreState, list[str]]:
         waits, spent, problems = waiting(opened.store, location)

@@ -18,7 +18,7 @@ from ...history.store.ingest.sources import FOREIGN, told_roots
 from ...history.store.sqlite.corruption import aside_lines, fault_of
 from ...history.store.sqlite.queue_database import damage
 from ...sessions.confined_files import OutsideGroupError
-from ..upkeep.runs import watcher_of
+from ..upkeep._runs import watcher_of
 from .opened_store import OpenStore, with_store
 
 SHOWN = 10

@@ -15,12 +15,10 @@ from ...common.text.format import enumerated
 from ...sessions.runtimes import Runtime, all_runtimes
 from ...sessions.settings.homes import required_user_dir
 from ...sessions.settings.program import EXTRAS, program_paths, source_dir
-from .example import last_meeting, sample_update
-from .home_changes import HomePlan
-from .homes import RUNTIME, runtime_called
-from .installation import InstallRequest, install
-from .ledger import read_ledger
-from .output import (
+from ._home_changes import HomePlan
+from ._homes import RUNTIME, runtime_called
+from ._installation import InstallRequest, install
+from ._output import (
     ABOUT,
     command_of,
     show_example,
@@ -31,8 +29,10 @@ from .output import (
     show_title,
     show_uninstalled,
 )
+from ._uninstallation import uninstall
+from .example import last_meeting, sample_update
+from .ledger import read_ledger
 from .templates import TEMPLATES, HomeRequest, make_home
-from .uninstallation import uninstall
 
 _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
 _ALLOW = (

@@ -20,7 +20,7 @@ from ...sessions.runtimes import runtime
 from ...sessions.settings.homes import ENV_DIR, ENV_HOME, environment, person_home, user_dir
 from ...sessions.transcripts.entries import INTRODUCTION
 from ...sessions.transcripts.sessions import FoundSession, find_sessions
-from .file_changes import write_in_place
+from ._file_changes import write_in_place
 from .templates import sample_transcript
 
 COLLISION = "! "  # how the line of one begins

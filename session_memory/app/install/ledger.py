@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import SessionMemoryError
-from .file_changes import FileChange, checksum, missing_directories, write_in_place
+from ._file_changes import FileChange, checksum, missing_directories, write_in_place
 
 _FORMAT = 2
 

@@ -19,8 +19,7 @@ from ...common.errors import LockedError, SessionMemoryError
 from ...common.system.files import lock
 from ...common.system.terminal import Terminal
 from ...sessions.settings.program import PACKAGED, ProgramPaths, package_dir
-from .environment import GROUPS, Environment, ensure_environment, minor
-from .file_changes import (
+from ._file_changes import (
     missing_directories,
     read_if_there,
     remove_if_empty,
@@ -28,6 +27,7 @@ from .file_changes import (
     replace_directory,
     write_in_place,
 )
+from .environment import GROUPS, Environment, ensure_environment, minor
 from .ledger import InstallLedger
 
 PACKAGE = "session_memory"

@@ -20,10 +20,10 @@ from ...sessions.runtimes import runtime
 from ...sessions.settings.homes import MEMORY_DIR, home_at
 from ...sessions.settings.program import ProgramPaths, source_dir
 from . import program
+from ._file_changes import FileChange, checksum, read_if_there, write_in_place
+from ._home_changes import HomePlan, make_install
+from ._homes import RUNTIME, Target
 from .environment import Environment, installed_extras, sizes_of
-from .file_changes import FileChange, checksum, read_if_there, write_in_place
-from .home_changes import HomePlan, make_install
-from .homes import RUNTIME, Target
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
 _BASE = "_base"

@@ -8,10 +8,10 @@ them inside a program that runs agents with claude-agent-sdk, `stdio_server` to 
 from __future__ import annotations
 
 from ...extras.host.group_backend import GroupBackend
+from ._home_backend import HomeBackend
 from .backend import Backend
 from .call import ToolResult, call
 from .definitions import TOOLS
-from .home_backend import HomeBackend
 from .sdk_server import sdk_server
 from .values import ListedSession, RefusedError, SearchLimits, SearchResult
 

@@ -108,7 +108,7 @@ class Backend(ABC):
             from ...history.store.values import Filter
             from ...memory.last_work import last_work
             from ...memory.library import search_memories
-            from .store_results import found_memory, found_message, worked_on
+            from ._store_results import found_memory, found_message, worked_on
 
             since, until, project = limits
             wanted = Filter(
@@ -261,7 +261,7 @@ class Backend(ABC):
             from ...extras.team.postgres.memories import TeamMemories
             from ...history.store.values import Filter
             from ...memory.memory_index import MemoryFilter
-            from .store_results import of_team
+            from ._store_results import of_team
 
             since, until, project = limits
             hits = store.search(
@@ -275,7 +275,7 @@ class Backend(ABC):
         """Return a conversation of the team under the name `ann@laptop: its title`, and its last
         `count` entries in order."""
         with self._team() as (store, homes):
-            from .store_results import entry_of
+            from ._store_results import entry_of
 
             found = store.conversation(conversation, homes)
             items = list(store.entries(conversation)) if found else []

@@ -12,7 +12,7 @@ from ...common.system.files import read_whole
 from ...common.text.format import ELLIPSIS, has_words
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
-from . import results
+from . import _results as results
 from .values import RefusedError, SearchLimits, team_conversation
 
 if TYPE_CHECKING:

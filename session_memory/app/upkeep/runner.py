@@ -26,7 +26,7 @@ from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.compiled import OFF
 from ...sessions.settings.homes import ENV_GUARD
 from ...sessions.settings.program import add_all_packages, stay_with_version
-from .runs import RunLog, UpkeepRun, cpu_seconds
+from ._runs import RunLog, UpkeepRun, cpu_seconds
 
 EVENT = "upkeep"  # in the log
 CPU_SECONDS = 60.0
@@ -147,8 +147,8 @@ def _work(
     from ...history.store.refresh import use_store
     from ...history.store.sqlite.unread_lines import add_missing
     from ...history.store.sqlite.unread_words import forget_incomplete
-    from . import forget_journal
-    from .leftover_files import drop_excluded_titles, follow_rules, remove_leftovers
+    from . import _forget_journal as forget_journal
+    from ._leftover_files import drop_excluded_titles, follow_rules, remove_leftovers
 
     remove_leftovers(location)
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
     from .collisions import Findings, Others
+    from .collisions._working_set import CollisionState
     from .collisions.facts import Fact
-    from .collisions.working_set import CollisionState
     from .state import Cursors
     from .status_line import Edit
 
@@ -175,8 +175,8 @@ class CallSearch:
     def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
         """Return what those sessions did since the last prompt, as far as the rules permit, and the
         keys of those for which that did not fail."""
-        from .forks import drop_copies
-        from .new_entries import read_changed
+        from ._forks import drop_copies
+        from ._new_entries import read_changed
         from .report import reports_of
 
         own = self._own
@@ -206,7 +206,7 @@ class CallSearch:
             )
             found = find(known, others, paths)
             if known.state.draws:
-                from .collisions.coin import is_held
+                from .collisions._coin import is_held
 
                 found.facts = [
                     one for one in found.facts if not is_held(one, known.state, found.evidence)
@@ -251,10 +251,10 @@ class CallSearch:
     def _own_state(self, paths: list[str]) -> CollisionState:
         """Return what the agent did to the files before, and what was reported to it: of a
         sub-agent its own."""
+        from ._new_entries import read_own
         from .actions import actions_of, is_of_agent, sub_agent_actions
-        from .collisions.evidence import Evidence
-        from .collisions.working_set import CollisionState, WorkingSet, resolve_symlinks
-        from .new_entries import read_own
+        from .collisions._evidence import Evidence
+        from .collisions._working_set import CollisionState, WorkingSet, resolve_symlinks
 
         own = self._own
         state = CollisionState(self._content, self._updated)

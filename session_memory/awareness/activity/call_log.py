@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ...sessions.transcripts.entries import Session
     from ...sessions.transcripts.lines import Cursor
-    from .new_entries import Budget, NewEntries
+    from ._new_entries import Budget, NewEntries
 
     ReportedLine = tuple[str, str, float, bool]
 
@@ -237,7 +237,7 @@ class ActionIndex:
         changed = changed_sessions(sessions, self.cursors, oldest, own)
         new_keys: set[str] = set()
         if changed:
-            from .new_entries import Budget, read_changed
+            from ._new_entries import Budget, read_changed
 
             read, _ = read_changed(
                 own, changed, self.cursors, now, oldest, len(changed), budget or Budget()

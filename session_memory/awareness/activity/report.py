@@ -20,7 +20,7 @@ from ...sessions.transcripts.reader import (
     telling_request,
     title_of,
 )
-from .new_entries import NewEntries, kept_title, read_other_titles
+from ._new_entries import NewEntries, kept_title, read_other_titles
 from .state import drop_titles
 
 TYPE_CHECKING = False

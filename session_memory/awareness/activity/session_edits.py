@@ -8,7 +8,7 @@ from ...common.system.json import objects_in
 from ...sessions.transcripts.edits import edited_files
 from ...sessions.transcripts.lines import lines_forward
 from .actions import COMMAND, FileAction, sub_agent_entries
-from .collisions.evidence import Evidence
+from .collisions._evidence import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
     from ...sessions.transcripts.lines import Cursor
+    from ._new_entries import NewEntries
+    from ._own_work import OwnWork
     from .changes import Changed, Observation, OwnSession
     from .collisions import Known
-    from .new_entries import NewEntries
-    from .own_work import OwnWork
     from .report import Report
     from .state import Cursors
     from .status_line import Edit
@@ -98,7 +98,7 @@ def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, no
     as `open_update`."""
     with StateFile(own.cursor_file) as file:
         if file.is_new(own.key):
-            from .new_entries import cursors_at_end
+            from ._new_entries import cursors_at_end
 
             changed = observed.changed({}, now - settings.first_sight_seconds)
             file.cursors[own.key] = {
@@ -147,7 +147,7 @@ def _make(
             update.standstill = standstill(own, observed, seconds, cursors.get(own.key, {}))
         return update
     elif known.is_new(own.key) and own.path:
-        from .forks import forked_before
+        from ._forks import forked_before
 
         since = own.deadline.attempt(own.path, forked_before, own.path, own.runtime, oldest, now)
     if since is not None:
@@ -250,9 +250,9 @@ class _Pass:
         this session's work, however old and many, then of the last ones. Sessions that were last
         active before OLD_SECONDS are left out else, unless this is the first prompt, or the first
         one after so long, and there is room."""
-        from .forks import drop_copies
-        from .new_entries import read_changed
-        from .update_text import most_lines
+        from ._forks import drop_copies
+        from ._new_entries import read_changed
+        from ._update_text import most_lines
 
         most = most_lines(self.limit) + 1
         concerned = self._concerned(changed, most)
@@ -303,7 +303,7 @@ class _Pass:
         work = self._own_work()
         if work is None or work.state is None:
             return set()
-        from .concerned import WorkSearch
+        from ._concerned import WorkSearch
 
         search = WorkSearch(self.reader, work, self.cursors, self.oldest)
         concerned, missed = search.concerned(searched)
@@ -318,7 +318,7 @@ class _Pass:
     def _own_work(self) -> OwnWork | None:
         """Return this session's side of the collisions; None if it cannot be read."""
         if self.work is None:
-            from .own_work import OwnWork
+            from ._own_work import OwnWork
 
             asked_of = (self.reader, self.cursors, self.now, self.oldest)
             self.work = self.reader.deadline.attempt("collisions", OwnWork, *asked_of)
@@ -403,14 +403,14 @@ class _Pass:
     @property
     def room(self) -> int:
         """The characters that the lines leave."""
-        from .update_text import HEADER
+        from ._update_text import HEADER
 
         return self.limit - len(HEADER) - sum([len(line) + 1 for line in self.lines])
 
     def _text_of(self, reports: Reports) -> str:
         """Return the text about the sessions that have room, and move the cursors of these and of
         those that did nothing to report."""
-        from .update_text import most_lines, text_of
+        from ._update_text import most_lines, text_of
 
         names, in_hand = named_files(self.reader.prompt), self.work.paths if self.work else ()
         ranks = {new.session.key: report.prefer(names, in_hand) for report, new in reports}
@@ -469,7 +469,7 @@ def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
     """Return the sessions that get a line, at most so many: those of which something can be named
     that they did; if there is none, all. What they ran is named. In the seed's form, all get
     one."""
-    from .update_text import MOST_LINES
+    from ._update_text import MOST_LINES
 
     concrete: Reports = []
     for report, new in told[:most]:
@@ -479,7 +479,7 @@ def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
         if report.with_text and report.summary.calls:
             report.ran = own.deadline.attempt("commands", _names_of, report, new)
         if report.with_text and not report.summary.edited_files and own.sub_agents_of(new.session):
-            from .commands import add_sub_agents
+            from ._commands import add_sub_agents
 
             own.deadline.attempt(
                 "sub-agents", add_sub_agents, report, new, own.sub_agents_of(new.session)
@@ -490,7 +490,7 @@ def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
 
 
 def _names_of(report: Report, new: NewEntries) -> list[str]:
-    from .commands import names_of, note_outcomes
+    from ._commands import names_of, note_outcomes
 
     if not new.session.team_root:
         note_outcomes(report.summary, new.runtime, new.session.path)
@@ -502,7 +502,7 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
     and if there may be more: beyond MOST_COUNTED they are not looked at."""
     if not left:
         return 0, False
-    from .new_entries import may_have_news
+    from ._new_entries import may_have_news
     from .report import MOST_COUNTED, count_visible, is_elsewhere, may_hide
 
     own, cursors, oldest = making.reader, making.cursors, making.oldest
@@ -592,7 +592,7 @@ def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int
 
         facts = findings.facts
         if known.withhold or state.draws:
-            from .collisions.coin import told_now
+            from .collisions._coin import told_now
 
             facts = told_now(known, facts, findings.evidence)
         worktree, reports = known.worktree, reports_by_key(others)
@@ -608,7 +608,7 @@ def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int
 def _cursors_from(since: float, changed: list[Changed], now: float, deadline: Deadline) -> Cursors:
     """Return cursors in place of lost ones: new is what the sessions wrote since the time
     `since`."""
-    from .new_entries import cursors_at_end
+    from ._new_entries import cursors_at_end
 
     # In whole milliseconds, as transcripts have their times. Files written within one tick of the
     # clock have one time.

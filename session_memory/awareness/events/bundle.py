@@ -25,13 +25,13 @@ from importlib import import_module
 from importlib.util import MAGIC_NUMBER, resolve_name
 
 from ...common.system.files import is_directory, os, read_whole, write_atomically
-from . import bundle_finder
+from . import _bundle_finder as bundle_finder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
 
-    from .bundle_finder import BundledGroup, BundledModule
+    from ._bundle_finder import BundledGroup, BundledModule
 
 FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
 HEAD_BYTES = 16 * 1024
@@ -56,35 +56,35 @@ _GROUPS = (
     ("sessions.transcripts.lines",),
     ("sessions.transcripts.mirror",),
     ("sessions.transcripts.edits",),
-    ("sessions.runtimes.mirrored",),
+    ("sessions.runtimes._mirrored",),
     *[(f"sessions.runtimes.{name}",) for name in _RUNTIMES],
     ("awareness.activity.updates",),
     ("sessions.runtimes.claude.records",),
     ("common.text.sanitize",),
     (
-        "awareness.activity.forks",
+        "awareness.activity._forks",
         "awareness.activity.report",
-        "awareness.activity.new_entries",
-        "awareness.activity.update_text",
+        "awareness.activity._new_entries",
+        "awareness.activity._update_text",
     ),
     ("common.system.git",),
-    ("awareness.activity.own_work",),
-    ("awareness.activity.concerned",),
+    ("awareness.activity._own_work",),
+    ("awareness.activity._concerned",),
     ("awareness.activity.collisions",),
     *[(f"sessions.runtimes.{name}.records",) for name in _RUNTIMES],
-    ("sessions.transcripts.mirrored_files",),
+    ("sessions.transcripts._mirrored_files",),
     ("sessions.runtimes.gemini.mirrors",),
     ("sessions.runtimes.opencode.mirrors",),
     ("sessions.runtimes.atif.mirrors",),
     ("sessions.transcripts.project_folders",),
     ("awareness.activity.memory_index",),
     ("awareness.activity.prompt_memories",),
-    ("awareness.activity.collisions.git",),
-    ("awareness.activity.commands",),
+    ("awareness.activity.collisions._git",),
+    ("awareness.activity._commands",),
     ("common.text.secrets.scan",),
     ("common.text.shell_effects", "common.text.shell_names"),
     ("awareness.activity.status_line",),
-    ("awareness.events.session_start", "awareness.events.upkeep_start"),
+    ("awareness.events._session_start", "awareness.events.upkeep_start"),
 )
 
 

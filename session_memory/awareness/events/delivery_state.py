@@ -20,8 +20,8 @@ from ...sessions.transcripts.entries import INTRODUCTION
 from ...sessions.transcripts.gate import describe
 from ...sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from ..activity.changes import Observation, OwnSession
-from ..activity.collisions.coin import RELEASED, TOLD
-from ..activity.collisions.working_set import CollisionState
+from ..activity.collisions._coin import RELEASED, TOLD
+from ..activity.collisions._working_set import CollisionState
 from ..activity.delivery import Delivered, as_reported, delivered
 from ..activity.state import COLLISIONS, KnownState
 from ..activity.updates import waiting_text

@@ -56,7 +56,7 @@ def _known(context: Context, directory: str) -> set[str]:
     has worked on."""
     from ...common.system.git import find_worktree
     from ...common.system.git_objects import tracked
-    from ..activity.collisions.working_set import CollisionState
+    from ..activity.collisions._working_set import CollisionState
     from ..activity.state import COLLISIONS, KnownState
 
     state = KnownState(context.cursor_file).of(context.session)

@@ -54,14 +54,14 @@ def post_tool_use_failure() -> None:
 
 def subagent_start() -> None:
     """Run the hook SubagentStart: report what concerns the task of a sub-agent."""
-    from .sub_agent import answer, is_answered
+    from ._sub_agent import answer, is_answered
 
     _run(is_answered, answer, is_waited_for=True)
 
 
 def session_start() -> None:
     """Run the hook SessionStart: note where a fork begins, and inject the session's past."""
-    from .session_start import answer, is_answered
+    from ._session_start import answer, is_answered
 
     _run(is_answered, answer, with_upkeep=True, is_waited_for=True)
 
@@ -127,7 +127,7 @@ def _answer_prompt(runtime_name: str = _FIRST) -> None:
 
     def answer_any(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
         if context.runtime.sub_agent(context.event):
-            from .sub_agent import answer as answer_start
+            from ._sub_agent import answer as answer_start
 
             answer_start(context, print_answer)
         else:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...sessions.runtimes import Runtime
-    from ..activity.approval import Objection
+    from ..activity._approval import Objection
     from ..activity.changes import OwnSession
     from .context import Context, Event
 
@@ -63,7 +63,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     """Ask about a git command, or about an edit of a file that may have changed since this session
     last saw it."""
-    from ..activity.approval import reason_of, unjudged
+    from ..activity._approval import reason_of, unjudged
 
     runtime, event = context.runtime, context.event
     command = next((call.argument for call in runtime.tool_calls(event) if call.kind != _EDIT), "")
@@ -94,8 +94,8 @@ def statuses_of(context: Context) -> dict[str, stat_result | None]:
 def unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection | None:
     """Return the objection to an edit that could not be judged in time; None if the file is as the
     session left it."""
-    from ..activity.approval import unjudged
-    from ..activity.last_seen import may_differ
+    from ..activity._approval import unjudged
+    from ..activity._last_seen import may_differ
 
     status = statuses_of(context).get(path)
     return (
@@ -209,7 +209,7 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
     tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
-    from ..activity.approval import ObjectionSearch, unjudged
+    from ..activity._approval import ObjectionSearch, unjudged
 
     cwd, deadline = _cwd(context.event), context.deadline
     others = context.other_sessions()
@@ -251,7 +251,7 @@ def object_to(
     """Ask the user before the call; if the runtime cannot ask, tell the agent. An edit that was
     allowed is not asked about again, unless the other session has edited the file again. Raises
     LockedError, OSError."""
-    from ..activity.approval import reason_of, was_allowed
+    from ..activity._approval import reason_of, was_allowed
 
     own, has_text, room = (
         own_session(context, environment()),

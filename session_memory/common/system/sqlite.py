@@ -131,7 +131,7 @@ class Database:
     def _opened_as_it_is(self, error: DatabaseError) -> Connection:
         """Return a read-only connection, for the reason in `error`; raise `error` if there is
         nothing to read."""
-        from .sqlite_read_only import open_as_it_is
+        from ._sqlite_read_only import open_as_it_is
 
         if not is_file(self.path):
             raise error
@@ -196,7 +196,7 @@ def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: st
     except (OSError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError):
         if not is_file(path):
             raise
-        from .sqlite_read_only import open_as_it_is
+        from ._sqlite_read_only import open_as_it_is
 
         connection = open_as_it_is(_without_links(path))
         try:

@@ -254,7 +254,7 @@ class Terminal:
         if self.is_json or not self.is_interactive:
             yield
             return
-        from .pager import broken_at_words, show_in_pager
+        from ._pager import broken_at_words, show_in_pager
 
         lines = self._collected = []
         try:

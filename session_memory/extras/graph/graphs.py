@@ -13,7 +13,7 @@ from ...memory.memory_index import MemoryIndex
 from ...memory.strategy import ModelCall, StrategyError, Usage
 from ...sessions.settings.sections import GraphitiSettings
 from . import strategy as graph
-from .database import EMBEDDED, group_id
+from ._database import EMBEDDED, group_id
 from .strategy import GraphFact
 
 MORE = 3  # factor for the facts to fetch, as some may be hidden

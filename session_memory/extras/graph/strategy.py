@@ -31,12 +31,12 @@ from ...sessions.settings.check import strategy_settings
 from ...sessions.settings.program import how_to_add
 from ...sessions.settings.sections import GraphitiSettings, memory_settings
 from . import missing_packages
-from .database import EMBEDDED, checked_url, group_id, open_driver
+from ._database import EMBEDDED, checked_url, group_id, open_driver
 
 if TYPE_CHECKING:
     from graphiti_core import Graphiti
 
-    from .clients import MeteredClient
+    from ._clients import MeteredClient
 
 # Users of graphiti report 5,500 tokens for an episode of 600 to 800: it also reads the previous
 # messages.
@@ -234,7 +234,7 @@ async def opened(
     """Yield a group's open graph with its own client. Raises StrategyError."""
     require_graphiti()
     key, embedder_key = keys_of(settings, os.environ)
-    from .clients import MeteredClient, client_of
+    from ._clients import MeteredClient, client_of
 
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)  # its errors quote conversations
     try:

@@ -7,10 +7,10 @@ from contextlib import closing, contextmanager
 
 from ...app.tools.values import ListedChat, RefusedError
 from ...sessions.settings.host_layout import Layout
-from .group_files import add_group
-from .ledger import Ledger
-from .schedule import UnknownTaskError
-from .values import RegisteredGroup, Task
+from ._group_files import add_group
+from ._ledger import Ledger
+from ._schedule import UnknownTaskError
+from ._values import RegisteredGroup, Task
 
 MOST_TASKS = 100  # of a group: a misled model could add tasks without end
 SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens

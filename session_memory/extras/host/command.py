@@ -19,12 +19,12 @@ from ...common.system.terminal import Terminal
 from ...common.text.sanitize import plain
 from ...sessions.settings.host_layout import Layout
 from ...sessions.settings.registry import register_host
-from . import groups_command as host_groups
+from . import _groups_command as host_groups
+from ._groups_command import add_group_arguments, add_task_arguments, local_time
+from ._ledger import Ledger
+from ._log import host_lock, is_served
+from ._values import ChatReply
 from .channels.unix_socket import shown
-from .groups_command import add_group_arguments, add_task_arguments, local_time
-from .ledger import Ledger
-from .log import host_lock, is_served
-from .values import ChatReply
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
 POLL_SECONDS = 0.1
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    from .service import Host
+    from ._service import Host
 
     # in a file also with the date
     clock = "%H:%M:%S" if terminal.is_interactive else "%Y-%m-%d %H:%M:%S"

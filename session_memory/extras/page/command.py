@@ -18,7 +18,7 @@ from ...common.errors import WrongCallError
 from ...common.system.terminal import Terminal
 from ...history.store.location import find_location
 from ...sessions.settings.program import program_paths
-from .live import Alarm
+from ._live import Alarm
 
 SUMMARY = "open a page in the browser: the work, the updates and the memories of all agents"
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     OSError."""
     if arguments.export or arguments.out:
         return _export(arguments)
-    from .server import serve
+    from ._server import serve
 
     environ = dict(os.environ)
     terminal = Terminal(os.environ)

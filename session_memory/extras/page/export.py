@@ -14,8 +14,8 @@ from ...history.archives.format import asked
 from ...history.export import ASSISTANT, WITHHELD, Exported, ExportHead, facts_of, title_of
 from ...history.store.location import StoreLocation
 from ...history.store.values import TOOL_ROLE, Conversation, StoredEntry
-from .dialogue import blocks_of, call_detail
-from .diffs import Diff
+from ._dialogue import blocks_of, call_detail
+from ._diffs import Diff
 from .jinja import TEMPLATES, environment
 
 STYLE = TEMPLATES.with_name("static") / "page.css"

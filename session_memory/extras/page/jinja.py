@@ -27,9 +27,9 @@ from pygments.util import ClassNotFound
 from ...common.system.terminal import byte_size
 from ...common.text.format import counted
 from ...common.text.timestamps import age, iso_time, local_time
-from .access import Access
-from .diffs import FOLDED_CHARACTERS, Diff, DiffLine
-from .labels import project_of, shown_runtime
+from ._access import Access
+from ._diffs import FOLDED_CHARACTERS, Diff, DiffLine
+from ._labels import project_of, shown_runtime
 
 TEMPLATES = Path(__file__).parent / "templates"
 # characters of one piece of code: pygments takes about a second for a million

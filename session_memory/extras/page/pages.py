@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from .page_request import PageRequest
+from ._page_request import PageRequest
 from .views import (
     branches,
     costs,

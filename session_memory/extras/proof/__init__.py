@@ -19,8 +19,8 @@ from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.sqlite.tool_uses import conversation_steps
 from ...history.store.values import Conversation, Filter, StoredEntry
-from .comparison import Difference, Tally, difference, tally_of
-from .moments import (
+from ._comparison import Difference, Tally, difference, tally_of
+from ._moments import (
     EDIT,
     LONGEST,
     PROMPT,

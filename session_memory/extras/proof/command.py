@@ -13,7 +13,7 @@ from ...awareness.events.delivery_state import every_draw
 from ...common.text.format import counted
 from ...history.costs import SessionFiles
 from . import Proof, prove
-from .chart import svg_of
+from ._chart import svg_of
 from .words import HEEDED, as_json, compared_lines, rows_of, sum_lines, told_lines
 
 SUMMARY = "show what agents were told, what came of it, and the same moments without a report"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ...common.text.format import counted, enumerated
 from ...common.text.timestamps import iso_time, local_time
 from . import ARMS, AS_TOLD, Proof
-from .comparison import FEW, Tally
+from ._comparison import FEW, Tally
 from .told import CONFLICT, FILE, KINDS
 
 HEEDED = "Read the file again, or its diff, before the next edit"

@@ -21,8 +21,7 @@ from ...history.store.sqlite.tool_uses import (
 )
 from ...history.store.values import ITEM_BITS, NUMBERS, StoredEntry, StoredSpan
 from ...sessions.settings.rules import SHARES
-from .postgres.push import TeamPush
-from .postgres.session_push import (
+from .postgres._session_push import (
     PreparedBatch,
     PushedSession,
     SessionPush,
@@ -30,6 +29,7 @@ from .postgres.session_push import (
     checksum,
     mark_of,
 )
+from .postgres.push import TeamPush
 
 BATCH_ITEMS = 10_000  # in one transaction
 _PATH_KINDS = ("edit", "read")

@@ -26,10 +26,10 @@ from ...sessions.settings import forgotten
 from ...sessions.settings.homes import Home
 from ...sessions.settings.rules import SHARES
 from ...sessions.settings.sections import TeamSettings, team_settings
-from .memories import MemoryPushReport
+from ._memories import MemoryPushReport
+from .postgres._session_push import SharedSession
 from .postgres.connection import PATIENCE_SECONDS
 from .postgres.engine import LATELY_HOURS
-from .postgres.session_push import SharedSession
 from .push import SharedAs, TeamPushReport, push_new
 
 if TYPE_CHECKING:
@@ -110,9 +110,9 @@ def push_to_team(
     """Push new sessions and memories to the home's team, and store others' recent activity in its
     projects on this machine. Calls `note` with warnings for the user. Raises SessionMemoryError,
     OSError."""
-    from .activity import keep_activity, keep_handoffs, noted_starts
+    from ._activity import keep_activity, keep_handoffs, noted_starts
+    from ._memories import push_memories
     from .conflicts import keep_others
-    from .memories import push_memories
     from .postgres.engine import others_files, others_handoffs, recent_sessions
     from .postgres.push import TeamPush
 
@@ -253,7 +253,7 @@ def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, 
 
 def drop_state(home: Home) -> None:
     """Delete the state and others' activity of a team that the home has left. Raises OSError."""
-    from .activity import drop_activity
+    from ._activity import drop_activity
     from .conflicts import drop_others
 
     drop_activity(home)

@@ -28,7 +28,7 @@ from ...sessions.transcripts.reader import (
     title_of,
 )
 from . import format
-from .archived import ArchivedEntries
+from ._archived import ArchivedEntries
 from .list import (
     KnownArchives,
     free_path,

@@ -17,8 +17,8 @@ from ...common.text.shell_commands import family, is_looking
 from ...common.text.timestamps import local_time
 from ...sessions.transcripts.reader import is_request
 from ..git.commits import Repository
+from ._quotations import decisions, is_go_ahead, proposal_in
 from .failures import failures
-from .quotations import decisions, is_go_ahead, proposal_in
 
 if TYPE_CHECKING:
     from ..store.values import Conversation, StoredEntry

@@ -17,8 +17,8 @@ from ...common.text.format import one_line, shorten
 from ...common.text.written_lines import LEAST_CHARACTERS, line_hashes, line_in, normalised
 from ...sessions.transcripts.reader import is_request
 from ..git.commits import UNCOMMITTED, CodeLine, Commit, Repository
-from .quotations import decisions, is_go_ahead, proposal_in
-from .why_evidence import CallEvidence
+from ._quotations import decisions, is_go_ahead, proposal_in
+from ._why_evidence import CallEvidence
 
 if TYPE_CHECKING:
     from ..store.sqlite.engine import SqliteStore

@@ -19,6 +19,7 @@ from ...common.text.letters import Aligned
 from ...common.text.sanitize import beginning, for_prompt, plain
 from ..store.values import Filter, Hit, Hits
 from . import ranking
+from ._time_words import words_of_times
 from .index import ConversationRange, SearchIndex
 from .postings import (
     CHECKED_CHARACTERS,
@@ -42,7 +43,6 @@ from .query import (
     relaxed,
     verbatim_form,
 )
-from .time_words import words_of_times
 
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
 EACH = 3  # items of each that are read to rank them
@@ -87,7 +87,7 @@ def search(
 def _times_in(text: str, now: float) -> list[ranking.NamedTime]:
     if not words_of_times(text):
         return []
-    from .dates import times_in  # imported late: few questions name a time
+    from ._dates import times_in  # imported late: few questions name a time
 
     return times_in(text, now)
 

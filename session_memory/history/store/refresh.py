@@ -19,12 +19,12 @@ from ...common.system.sqlite import (
 from ...common.text.format import counted
 from ...common.text.timestamps import now_milliseconds
 from .location import StoreLocation
-from .sqlite.conversations import rebuild_conversations
+from .sqlite._conversations import rebuild_conversations
+from .sqlite._schema import complete
 from .sqlite.corruption import REBUILT, damage_recognised, quarantine_if_corrupt, quarantine_notice
 from .sqlite.engine import SqliteStore
 from .sqlite.exclusions import VisibilityOverrides
 from .sqlite.queue_file import has_queue
-from .sqlite.schema import complete
 from .sqlite.unchanged import count_unchanged
 from .values import Progress
 

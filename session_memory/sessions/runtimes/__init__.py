@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ...common.system.files import is_directory, user_dir
-from .base import Runtime
+from ._base import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ...common.system.files import open_regular, path_stamp
 from ..confined_files import open_inside
 
 if TYPE_CHECKING:
-    from .base import Runtime
+    from ._base import Runtime
 
 DAY_SECONDS = 86_400.0
 

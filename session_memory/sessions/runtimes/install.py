@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.system.json import as_object
 
 if TYPE_CHECKING:
-    from .base import Runtime
+    from ._base import Runtime
 
 _PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
 # sets up in a plugin's data directory what an install has in its environment

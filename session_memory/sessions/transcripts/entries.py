@@ -62,7 +62,7 @@ def typed_by_person(text: str) -> str:
     it has none."""
     text = text.strip()
     if text.startswith(_AROUND):
-        from .typed_words import typed_words
+        from ._typed_words import typed_words
 
         return typed_words(text)
     return text
@@ -83,7 +83,7 @@ def tool_use(
         or "recall" in argument
         or "conversations/" in argument
     ):
-        from .lookups import is_lookup
+        from ._lookups import is_lookup
 
         if is_lookup(name, kind, argument):
             return ()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
-    from ..runtimes.base import Folders
+    from ..runtimes._base import Folders
     from .entries import Session
 
     Places = list[tuple[Runtime, str]]  # runtimes, each with its own directory

@@ -374,7 +374,7 @@ def _is_command(text: str) -> bool:
 def _topic(request: str) -> str:
     """Return the part of a request that names its topic."""
     if request.startswith(("<", "[")):
-        from .typed_words import request_words
+        from ._typed_words import request_words
 
         return request_words(request)
     return request

@@ -48,7 +48,7 @@ for name in ("open", "stat", "unlink", "rename", "replace", "mkdir", "chmod"):
 
 from session_memory.cli import main
 from session_memory.history.store.location import find_location
-from session_memory.app.upkeep.leftover_files import remove_leftovers
+from session_memory.app.upkeep._leftover_files import remove_leftovers
 
 codes = {}
 with contextlib.redirect_stdout(io.StringIO()):

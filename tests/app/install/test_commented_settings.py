@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from install_machine import reads_toml, used_machine
 
-from session_memory.app.install.json_edit import edited
+from session_memory.app.install._json_edit import edited
 from session_memory.common.text.json_comments import without_comments, without_last_commas
 
 BOM = "\ufeff"

@@ -17,9 +17,10 @@ from install_machine import PYTHON, Machine, agent_home, installed_machine, read
 from own_process import run_here
 
 from bench.scratch import remove_tree
-from session_memory.app.install import checks, trial
-from session_memory.app.install.homes import RUNTIME, identify
-from session_memory.app.install.trial import Trial
+from session_memory.app.install import _checks as checks
+from session_memory.app.install import _trial as trial
+from session_memory.app.install._homes import RUNTIME, identify
+from session_memory.app.install._trial import Trial
 
 # The doctor from the repository, for when the installed one is what is broken.
 RUN_DOCTOR = (

@@ -28,8 +28,9 @@ from install_machine import (
     used_machine,
 )
 
-from session_memory.app.install import environment, file_changes
-from session_memory.app.install.file_changes import remove_replaced, replace_directory
+from session_memory.app.install import _file_changes as file_changes
+from session_memory.app.install import environment
+from session_memory.app.install._file_changes import remove_replaced, replace_directory
 from session_memory.common.system.terminal import Terminal
 from session_memory.sessions.settings.program import ProgramPaths
 

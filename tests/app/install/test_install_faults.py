@@ -12,9 +12,10 @@ from shlex import quote
 import pytest
 from install_machine import MINE, REPOSITORY, Machine, agent_home, tree, used_machine
 
-from session_memory.app.install import home_changes, program
-from session_memory.app.install.file_changes import CannotWriteError, FileChange
-from session_memory.app.install.installation import InstallRequest, install
+from session_memory.app.install import _home_changes as home_changes
+from session_memory.app.install import program
+from session_memory.app.install._file_changes import CannotWriteError, FileChange
+from session_memory.app.install._installation import InstallRequest, install
 from session_memory.app.install.program import locked
 from session_memory.common.errors import SessionMemoryError
 from session_memory.common.system.terminal import Terminal

@@ -20,16 +20,17 @@ from pathlib import Path
 import pytest
 from install_machine import NOBODY_LISTENS, PYTHON, REPOSITORY, Machine, directory_of, make_index
 
-from session_memory.app.install import environment, installers
-from session_memory.app.install.environment import NO_INDEX, Environment, ensure_environment
-from session_memory.app.install.installers import (
+from session_memory.app.install import _installers as installers
+from session_memory.app.install import environment
+from session_memory.app.install._installers import (
     NO_PIP,
     PIP_WHEEL,
     NoInstallerError,
     fetch_pip,
     package_for,
 )
-from session_memory.app.install.pip_settings import pip_settings, uv_variables
+from session_memory.app.install._pip_settings import pip_settings, uv_variables
+from session_memory.app.install.environment import NO_INDEX, Environment, ensure_environment
 from session_memory.common.system.terminal import Terminal
 from session_memory.sessions.settings.program import ProgramPaths
 

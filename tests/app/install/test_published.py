@@ -347,7 +347,7 @@ class TestFreshHomes:
         assert machine.run(command, "process").returncode == 0
         (machine.home / ".session-memory/config.yaml").write_text("scope: all\n")
         assert "scope" in machine.run(command, "config").stdout
-        loaded = "import session_memory.extras.page.app, session_memory.extras.page.server, session_memory.app.upkeep.watch"
+        loaded = "import session_memory.extras.page._app, session_memory.extras.page._server, session_memory.app.upkeep.watch"
         done = machine.run(str(directory / "python"), "-c", loaded)
         assert (done.returncode, done.stderr) == (0, "")
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from install_machine import reads_toml
 
-from session_memory.app.install import servers
-from session_memory.app.install.servers import has_server, is_empty, with_server, without_server
-from session_memory.app.install.settings_file import SettingsFileError
+from session_memory.app.install import _servers as servers
+from session_memory.app.install._servers import has_server, is_empty, with_server, without_server
+from session_memory.app.install._settings_file import SettingsFileError
 from session_memory.sessions.runtimes import all_runtimes, runtime
 
 LAUNCHER = "/home/me/.local/share/session-memory/bin/session-memory"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_memory.app.install.json_edit import parse
-from session_memory.app.install.settings_file import (
+from session_memory.app.install._json_edit import parse
+from session_memory.app.install._settings_file import (
     read,
     with_hooks,
     with_rules,

@@ -16,7 +16,7 @@ import records
 from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, tree, used_machine
 from own_process import run_here
 
-from session_memory.app.install.kept_files import sort_out
+from session_memory.app.install._kept_files import sort_out
 
 
 @pytest.fixture

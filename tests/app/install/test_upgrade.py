@@ -34,7 +34,7 @@ from install_machine import (
 from records import append, exchange
 
 from session_memory import __version__
-from session_memory.app.install.file_changes import remove_replaced, replace_directory
+from session_memory.app.install._file_changes import remove_replaced, replace_directory
 
 WAIT_SECONDS = 150
 _BEGINNING = "from __future__ import annotations\n"

@@ -32,7 +32,7 @@ from skills_scene import (
 )
 
 from session_memory import __version__
-from session_memory.app.install.pip_settings import uv_variables
+from session_memory.app.install._pip_settings import uv_variables
 
 BUILD_SECONDS = 60
 

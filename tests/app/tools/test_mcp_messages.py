@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, cast
 
 from session_memory import __version__
 from session_memory.app.tools import TOOLS, ToolResult
+from session_memory.app.tools._stdio_server import LINE_BYTES, serve
 from session_memory.app.tools.call import Served
-from session_memory.app.tools.stdio_server import LINE_BYTES, serve
 
 NAMES = [tool.name for tool in TOOLS]
 

@@ -15,7 +15,7 @@ from text_scene import samples
 from tools_scene import MONDAY, FakeBackend, Home, some_sessions
 
 from session_memory.app.tools import TOOLS, HomeBackend, ListedSession, SearchResult, call
-from session_memory.app.tools.results import RESULT_CHARACTERS, search_results
+from session_memory.app.tools._results import RESULT_CHARACTERS, search_results
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 
 

@@ -17,8 +17,8 @@ from records import assistant, exchange, gemini_exchange, lines, new_id, user, w
 from share import some
 from store_scene import Scene, put, said, state
 
-from session_memory.app.upkeep.leftover_files import CURSOR_SECONDS, remove_leftovers
-from session_memory.app.upkeep.runs import KEPT_RUNS, RunLog, UpkeepRun
+from session_memory.app.upkeep._leftover_files import CURSOR_SECONDS, remove_leftovers
+from session_memory.app.upkeep._runs import KEPT_RUNS, RunLog, UpkeepRun
 from session_memory.common.system.files import lock
 from session_memory.history.store.location import find_location
 from session_memory.sessions.settings.homes import person_home

@@ -10,8 +10,8 @@ from markdown_snapshot import MarkdownSnapshot
 from records import assistant, tool_result, user
 from share import some
 
+from session_memory.awareness.activity._update_text import HEADER, text_of
 from session_memory.awareness.activity.report import Report, summarize
-from session_memory.awareness.activity.update_text import HEADER, text_of
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.transcripts.entries import Entry
 

@@ -10,7 +10,7 @@ import pytest
 from collision_scene import Pair, collisions
 
 from bench.clones import Actor, Clone
-from session_memory.awareness.activity.concerned import WorkSearch
+from session_memory.awareness.activity._concerned import WorkSearch
 from session_memory.awareness.activity.updates import OLD_SECONDS
 from session_memory.common.system.deadline import DeadlineError
 from session_memory.sessions.transcripts.entries import Session

@@ -8,8 +8,8 @@ import pytest
 from collision_scene import Pair, collisions, play
 
 from bench.clones import Actor, Clone
-from session_memory.awareness.activity.collisions import coin
-from session_memory.awareness.activity.collisions.working_set import CollisionState
+from session_memory.awareness.activity.collisions import _coin as coin
+from session_memory.awareness.activity.collisions._working_set import CollisionState
 from session_memory.awareness.activity.delivery import as_reported
 from session_memory.awareness.activity.state import COLLISIONS, KnownState
 from session_memory.sessions.settings.compiled import Settings

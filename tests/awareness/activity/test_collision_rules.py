@@ -18,7 +18,7 @@ from records import PiSession, stamp
 from bench.clones import Actor, Clone
 from session_memory.awareness.activity.actions import FileAction
 from session_memory.awareness.activity.changes import Observation, OwnSession
-from session_memory.awareness.activity.collisions.working_set import KnownFiles
+from session_memory.awareness.activity.collisions._working_set import KnownFiles
 from session_memory.awareness.activity.updates import open_update
 from session_memory.common.system import git as system_git
 from session_memory.sessions.runtimes import runtime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session_memory.awareness.activity.commands import names_of
+from session_memory.awareness.activity._commands import names_of
 from session_memory.sessions.transcripts.entries import ToolUse
 
 

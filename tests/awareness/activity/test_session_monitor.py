@@ -9,7 +9,7 @@ import time
 import pytest
 from records import NamedHome, append, assistant, exchange, line, new_id, record, user, write
 
-from session_memory.awareness.activity import new_entries
+from session_memory.awareness.activity import _new_entries as new_entries
 from session_memory.awareness.activity.changes import Observation, OwnSession
 from session_memory.awareness.activity.updates import open_update
 from session_memory.session_monitor import (

@@ -12,7 +12,7 @@ from hooks_scene import told
 from records import append, assistant, user
 from tool_call_scene import Project
 
-from session_memory.extras.team.activity import keep_activity
+from session_memory.extras.team._activity import keep_activity
 from session_memory.extras.team.postgres.engine import RecentSession
 from session_memory.history.store.values import StoredEntry
 from session_memory.sessions.settings.homes import person_home

@@ -18,8 +18,8 @@ from records import append, assistant, line, user
 from share import some
 from tool_call_scene import Project
 
+from session_memory.awareness.activity._new_entries import Budget, read_changed
 from session_memory.awareness.activity.changes import OwnSession, changed_sessions
-from session_memory.awareness.activity.new_entries import Budget, read_changed
 from session_memory.common.system.deadline import Deadline
 from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.transcripts import lines

@@ -215,7 +215,7 @@ def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before
     telling = next(
         index
         for index, group in enumerate(groups)
-        if "awareness.activity.new_entries" in str(group)
+        if "awareness.activity._new_entries" in str(group)
     )
     for name in (
         "awareness.events.tool_call",

@@ -16,7 +16,7 @@ from own_process import plain_environment, run_here
 from records import append, exchange, new_id, register, user, write
 from transcripts_scene import BEGAN, write_transcript
 
-from session_memory.app.install.kept_files import ForeignPlaceError, check_place
+from session_memory.app.install._kept_files import ForeignPlaceError, check_place
 from session_memory.sessions.runtimes.claude import encode_cwd
 from session_memory.sessions.settings.registry import register_host
 

@@ -45,7 +45,7 @@ EVERY_PROMPT = {
     "session_memory.awareness.events.prompt",
     "session_memory.common.text.paths",
     "session_memory.sessions.runtimes",
-    "session_memory.sessions.runtimes.base",
+    "session_memory.sessions.runtimes._base",
     "session_memory.sessions.runtimes.claude",
     "session_memory.sessions.settings.compiled",
     "session_memory.sessions.transcripts.projects",
@@ -61,20 +61,20 @@ SOMETHING_NEW = {
     "session_memory.common.text.timestamps",
     "session_memory.sessions.transcripts.reader",
     "session_memory.sessions.transcripts.lines",
-    "session_memory.awareness.activity.new_entries",
+    "session_memory.awareness.activity._new_entries",
     "session_memory.common.text.sanitize",
     "session_memory.common.text.secrets",
     "session_memory.common.text.secrets.rules",
-    "session_memory.awareness.activity.forks",
+    "session_memory.awareness.activity._forks",
     "session_memory.awareness.activity.report",
-    "session_memory.awareness.activity.update_text",
+    "session_memory.awareness.activity._update_text",
     "session_memory.common.text.format",
 }
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {
     "session_memory.sessions.transcripts.project_folders",
     "session_memory.common.system.git",
-    "session_memory.awareness.activity.own_work",
+    "session_memory.awareness.activity._own_work",
 }
 
 

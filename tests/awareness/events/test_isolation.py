@@ -19,7 +19,7 @@ from opencode_scene import OpenCodeDatabase, text
 from records import append, assistant, codex_line, exchange, new_id, stamp, user, write
 
 from session_memory.awareness.activity.actions import FileAction
-from session_memory.awareness.activity.collisions.evidence import Evidence
+from session_memory.awareness.activity.collisions._evidence import Evidence
 from session_memory.common.errors import SessionMemoryError
 from session_memory.common.system import files
 from session_memory.sessions.runtimes import runtime

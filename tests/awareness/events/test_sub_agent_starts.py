@@ -13,7 +13,7 @@ from memories_scene import MemoryDirectory, conversation
 from records import append, assistant, user, write
 from tool_call_scene import Project
 
-from session_memory.awareness.events.sub_agent import CHARACTERS
+from session_memory.awareness.events._sub_agent import CHARACTERS
 from session_memory.memory.strategy import Memory
 from session_memory.sessions.transcripts.entries import INTRODUCTION
 

@@ -249,7 +249,7 @@ def test_only_one_function_connects_to_a_database_of_ours():
     }
     assert {line.partition(":")[0] for line in found} == {
         "common/system/sqlite.py",
-        "common/system/sqlite_read_only.py",
+        "common/system/_sqlite_read_only.py",
     }, found
     assert len(found) == 2
 

@@ -17,7 +17,7 @@ import pytest
 from records import exchange
 from store_scene import COMMAND, StoreUser
 
-from session_memory.common.system.pager import broken_at_words
+from session_memory.common.system._pager import broken_at_words
 
 LONG = " ".join(f"word{number:04}" for number in range(400))
 

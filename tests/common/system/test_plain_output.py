@@ -24,7 +24,7 @@ PRINTING = {
     "common/system/terminal.py",
     "awareness/events/main.py",
     "app/install/plugin_start.py",
-    "app/tools/stdio_server.py",
+    "app/tools/_stdio_server.py",
 }
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 

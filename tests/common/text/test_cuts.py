@@ -20,8 +20,8 @@ from session_memory.awareness.activity.report import Report, SessionSummary
 from session_memory.awareness.activity.updates import open_update
 from session_memory.awareness.events.log import HookLog
 from session_memory.common.text.sanitize import beginning, for_people, shortened
-from session_memory.extras.host import log as host_log
-from session_memory.extras.host.log import HostLog
+from session_memory.extras.host import _log as host_log
+from session_memory.extras.host._log import HostLog
 from session_memory.history.search.search import snippet
 from session_memory.history.store.ingest import extract
 from session_memory.memory import format, prompt_index

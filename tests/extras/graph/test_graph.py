@@ -21,7 +21,7 @@ from graph_scene import Machine
 from session_memory.common.errors import ConfigError
 from session_memory.extras.graph import command as graph_command
 from session_memory.extras.graph import strategy as graph
-from session_memory.extras.graph.database import checked_url, group_id
+from session_memory.extras.graph._database import checked_url, group_id
 from session_memory.extras.graph.graphs import forget_in_graph
 from session_memory.history.store.location import find_location
 from session_memory.memory.strategy import StrategyError, UnavailableError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from host_scene import HostMachine, about
 
-from session_memory.extras.host.group_skills import MOST_FILES, SkillError, sync_skills
+from session_memory.extras.host._group_skills import MOST_FILES, SkillError, sync_skills
 from session_memory.sessions.settings.host_layout import Layout, OutsideGroupError
 
 

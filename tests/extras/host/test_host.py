@@ -15,11 +15,11 @@ from fakes.loopback import Request
 from host_scene import HostMachine, Told, about
 
 from session_memory.app.tools.definitions import tools_of_group
-from session_memory.extras.host.agent import WITHOUT
-from session_memory.extras.host.log import LINE_CHARACTERS
+from session_memory.extras.host._agent import WITHOUT
+from session_memory.extras.host._log import LINE_CHARACTERS
+from session_memory.extras.host._values import Task, TaskRun
 from session_memory.extras.host.recovery import running_pids
 from session_memory.extras.host.request_files import RequestFiles
-from session_memory.extras.host.values import Task, TaskRun
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.transcripts.pointers import LOST
 

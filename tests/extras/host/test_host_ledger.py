@@ -18,16 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_memory.common.text.timestamps import iso_time
-from session_memory.extras.host.channels import ChannelError, Chats, channels_in
-from session_memory.extras.host.channels.unix_socket import SocketError, UnixSocket
-from session_memory.extras.host.ledger import (
+from session_memory.extras.host._ledger import (
     Ledger,
     UnknownGroupError,
     WrongGroupError,
     messages_text,
 )
-from session_memory.extras.host.schedule import ScheduleError, UnknownTaskError, next_time
-from session_memory.extras.host.values import ChatReply, Message, Prompt, Task, TaskRun
+from session_memory.extras.host._schedule import ScheduleError, UnknownTaskError, next_time
+from session_memory.extras.host._values import ChatReply, Message, Prompt, Task, TaskRun
+from session_memory.extras.host.channels import ChannelError, Chats, channels_in
+from session_memory.extras.host.channels.unix_socket import SocketError, UnixSocket
 
 
 def take(ledger: Ledger, text: str, jid: str = "local:main", message_id: str = "") -> str:

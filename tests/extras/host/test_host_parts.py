@@ -18,13 +18,13 @@ from host_scene import HostMachine
 from session_memory.cli import main
 from session_memory.common.errors import SessionMemoryError
 from session_memory.common.system.files import is_locked
-from session_memory.extras.host.group_files import (
+from session_memory.extras.host._group_files import (
     instructions_for_all,
     name_session,
     prepare_group,
     prepare_host,
 )
-from session_memory.extras.host.log import host_lock, is_served
+from session_memory.extras.host._log import host_lock, is_served
 from session_memory.extras.host.recovery import recover, running_pids
 from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE

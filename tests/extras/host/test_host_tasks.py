@@ -9,14 +9,14 @@ import pytest
 from host_scene import NOON, Clock
 
 from session_memory.common.text.timestamps import iso_time
-from session_memory.extras.host.ledger import (
+from session_memory.extras.host._ledger import (
     EmptyMessageError,
     Ledger,
     UnknownGroupError,
     WrongGroupError,
 )
-from session_memory.extras.host.schedule import ScheduleError, UnknownTaskError
-from session_memory.extras.host.values import Prompt, Task
+from session_memory.extras.host._schedule import ScheduleError, UnknownTaskError
+from session_memory.extras.host._values import Prompt, Task
 
 
 def add(
@@ -215,7 +215,7 @@ class TestGroups:
     ) -> None:
         compared = []
         monkeypatch.setattr(
-            "session_memory.extras.host.ledger._calls", lambda group, text: compared.append(text)
+            "session_memory.extras.host._ledger._calls", lambda group, text: compared.append(text)
         )
         for text in ("one", "two"):
             ledger.receive("chat:7", text, sender="1", sender_name="")

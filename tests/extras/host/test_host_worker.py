@@ -15,11 +15,11 @@ import share
 from host_scene import Told
 from share import some
 
-from session_memory.extras.host.agent import Event, PromptTaken, SessionStarted, TurnEnded
-from session_memory.extras.host.group_files import prepare_host
-from session_memory.extras.host.ledger import Ledger
-from session_memory.extras.host.values import Prompt
-from session_memory.extras.host.worker import Worker
+from session_memory.extras.host._agent import Event, PromptTaken, SessionStarted, TurnEnded
+from session_memory.extras.host._group_files import prepare_host
+from session_memory.extras.host._ledger import Ledger
+from session_memory.extras.host._values import Prompt
+from session_memory.extras.host._worker import Worker
 from session_memory.history.archives.writer import open_sessions
 from session_memory.sessions.settings.host_layout import Group, Layout
 from session_memory.sessions.settings.sections import HostSettings

@@ -14,9 +14,9 @@ import pytest
 from host_scene import Box, GroupDir, three_groups
 from records import exchange
 
-from session_memory.extras.host import ipc
-from session_memory.extras.host.ipc import REQUEST_BYTES, write_snapshots
-from session_memory.extras.host.service import Host
+from session_memory.extras.host import _ipc as ipc
+from session_memory.extras.host._ipc import REQUEST_BYTES, write_snapshots
+from session_memory.extras.host._service import Host
 from session_memory.sessions.settings.host_layout import Layout, OutsideGroupError
 
 

@@ -29,9 +29,9 @@ from share import some
 from session_memory.app.tools import RefusedError
 from session_memory.app.tools.definitions import tools_of_group
 from session_memory.common.errors import SessionMemoryError
+from session_memory.extras.host._callbacks import archive_callback, updates_callback
+from session_memory.extras.host._ipc import answer_requests, write_snapshots
 from session_memory.extras.host.administration import HostAdministration
-from session_memory.extras.host.callbacks import archive_callback, updates_callback
-from session_memory.extras.host.ipc import answer_requests, write_snapshots
 from session_memory.history.store.ingest.intake import take_in
 from session_memory.history.store.location import find_location
 from session_memory.history.store.sqlite.engine import SqliteStore
@@ -97,7 +97,7 @@ def task_of(group: str) -> dict[str, str]:
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
     # nobody writes here
-    monkeypatch.setattr("session_memory.extras.host.callbacks.wait_until_quiet", lambda path: None)
+    monkeypatch.setattr("session_memory.extras.host._callbacks.wait_until_quiet", lambda path: None)
     host = GroupDir(tmp_path / "host")
     for group in GROUPS:
         fill(host, group)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from host_scene import HostMachine, about
 
-from session_memory.extras.host.callbacks import OF_THE_MACHINE, OUTSIDE, refusal
+from session_memory.extras.host._callbacks import OF_THE_MACHINE, OUTSIDE, refusal
 
 ROOT = "/srv/host/groups/garden"
 BEYOND = (

@@ -16,7 +16,7 @@ from page_scene import ServedPage
 from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser, trip
 
-from session_memory.extras.page.page_request import PageRequest, VisitorGoneError
+from session_memory.extras.page._page_request import PageRequest, VisitorGoneError
 
 
 def answer(

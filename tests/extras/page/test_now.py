@@ -18,11 +18,11 @@ from page_scene import WAIT_SECONDS, ServedPage
 from records import append, assistant, exchange, user, write
 from store_scene import ROOT
 
-from session_memory.extras.host.callbacks import updates_callback
-from session_memory.extras.host.database import HostDatabase
-from session_memory.extras.host.group_files import name_session
-from session_memory.extras.page.active_sessions import active_since, work_of
-from session_memory.extras.page.labels import project_of
+from session_memory.extras.host._callbacks import updates_callback
+from session_memory.extras.host._database import HostDatabase
+from session_memory.extras.host._group_files import name_session
+from session_memory.extras.page._active_sessions import active_since, work_of
+from session_memory.extras.page._labels import project_of
 from session_memory.sessions.settings.host_layout import Layout
 
 

@@ -18,9 +18,9 @@ from records import exchange
 from starlette.requests import Request
 from store_scene import StoreUser
 
-from session_memory.extras.page.access import Access
-from session_memory.extras.page.app import PageApp
-from session_memory.extras.page.page_request import PageRequest
+from session_memory.extras.page._access import Access
+from session_memory.extras.page._app import PageApp
+from session_memory.extras.page._page_request import PageRequest
 from session_memory.extras.page.pages import View
 
 

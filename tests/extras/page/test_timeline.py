@@ -16,8 +16,8 @@ from page_scene import ServedPage
 from records import exchange
 from store_scene import StoreUser
 
+from session_memory.extras.page._labels import ShownRuntime
 from session_memory.extras.page.jinja import environment
-from session_memory.extras.page.labels import ShownRuntime
 from session_memory.extras.page.views.timeline import Bar, lanes_of
 
 CLAUDE = ShownRuntime("Claude Code", 0)

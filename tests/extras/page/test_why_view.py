@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from records import assistant, user, write
 from store_scene import StoreUser
 
-from session_memory.extras.page.diffs import diff_of, hunks_of
+from session_memory.extras.page._diffs import diff_of, hunks_of
 from session_memory.sessions.runtimes.claude import encode_cwd
 
 LINE = "total = price * (1 + tax_rate)"

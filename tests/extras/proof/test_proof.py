@@ -16,11 +16,11 @@ from records import append, assistant, record, stamp, user
 from store_scene import MONDAY, StoreUser
 
 from bench.clones import Clone
-from session_memory.awareness.activity.collisions.coin import HELD, TOLD
-from session_memory.awareness.activity.collisions.working_set import CollisionState
+from session_memory.awareness.activity.collisions._coin import HELD, TOLD
+from session_memory.awareness.activity.collisions._working_set import CollisionState
 from session_memory.awareness.activity.conflicts import line_of as conflict_line
 from session_memory.awareness.activity.state import COLLISIONS
-from session_memory.extras.proof.comparison import FEW, Tally, interval, permuted, tally_of
+from session_memory.extras.proof._comparison import FEW, Tally, interval, permuted, tally_of
 from session_memory.extras.proof.told import BRANCH, CONFLICT, FILE, is_named, line_of
 from session_memory.sessions.transcripts.entries import INTRODUCTION
 

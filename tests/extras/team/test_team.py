@@ -21,7 +21,7 @@ from records import append, assistant, exchange, user
 from team_scene import ORIGIN, PROJECT, Member, Team
 
 from session_memory.app.tools import call
-from session_memory.app.tools.home_backend import HomeBackend
+from session_memory.app.tools._home_backend import HomeBackend
 from session_memory.common.system.pgpass import address_of
 from session_memory.history.git.branches import normalised
 

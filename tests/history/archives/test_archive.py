@@ -17,7 +17,7 @@ from text_scene import PIECES, Judge, samples
 
 from session_memory.common.text.markdown import unescape
 from session_memory.common.text.sanitize import for_people
-from session_memory.extras.host.ledger import task_text
+from session_memory.extras.host._ledger import task_text
 from session_memory.history.archives.format import (
     ArchiveStyle,
     facts_in,

@@ -16,7 +16,7 @@ from repository_scene import LINE, OTHER, REQUEST, Work
 
 from session_memory.common.errors import SessionMemoryError
 from session_memory.history.git.commits import Commit
-from session_memory.history.patterns.quotations import decisions, is_go_ahead, proposal_in
+from session_memory.history.patterns._quotations import decisions, is_go_ahead, proposal_in
 from session_memory.history.patterns.why import Asked, Reason, bot_reason
 from session_memory.history.patterns.why_text import told_to_agent
 

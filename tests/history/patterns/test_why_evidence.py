@@ -10,7 +10,7 @@ import pytest
 from authors_scene import CLAUDE, CODEX, Authors, next_second
 from git_scene import git
 
-from session_memory.history.store.sqlite.times_of_work import _has_turn
+from session_memory.history.store.sqlite._times_of_work import _has_turn
 
 CART = "".join(f"line number {number} of the cart\n" for number in range(1, 10))
 

@@ -14,8 +14,8 @@ from store_scene import EVERYTHING, START, Scene, put, said, state, tool, trip
 
 from session_memory.common.system.sqlite import CorruptDatabaseError, Database
 from session_memory.history.store.ingest.values import ToolOutcome
-from session_memory.history.store.sqlite import schema
-from session_memory.history.store.sqlite.conversations import rebuild_conversations
+from session_memory.history.store.sqlite import _schema as schema
+from session_memory.history.store.sqlite._conversations import rebuild_conversations
 from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.history.store.sqlite.queue import StoredQueue
 

@@ -16,10 +16,10 @@ import pytest
 from records import assistant, exchange, lines, tool_result, user
 from store_scene import Scene
 
-from session_memory.history.store.ingest import read_ahead
+from session_memory.history.store.ingest import _read_ahead as read_ahead
+from session_memory.history.store.ingest._read_ahead import ReadAhead, Span, read_spans
 from session_memory.history.store.ingest.extract import Extractor
 from session_memory.history.store.ingest.ingestion import Ingestion
-from session_memory.history.store.ingest.read_ahead import ReadAhead, Span, read_spans
 from session_memory.history.store.ingest.sources import SourceDirectory
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.runtimes.records import CallResult

@@ -11,7 +11,7 @@ import pytest
 
 from bench.research.recall.__main__ import OWN_SETS, ask
 from bench.research.recall.sets import SetError, read_set
-from session_memory.history.search.dates import times_in
+from session_memory.history.search._dates import times_in
 from session_memory.history.search.index import ConversationTable, Expression, Terms, indexable
 from session_memory.history.search.query import (
     MOST_PARTS,

@@ -12,13 +12,13 @@ from psycopg import errors
 from store_scene import Scene, put, said, state
 from team_scene import AS_IT_IS, Team, memory
 
+from session_memory.extras.team.postgres._session_push import packed
 from session_memory.extras.team.postgres.connection import TeamError, connect
 from session_memory.extras.team.postgres.engine import TeamStore, push_changed_files, push_handoff
 from session_memory.extras.team.postgres.memories import TeamMemories, push_memories
 from session_memory.extras.team.postgres.push import TeamPush
 from session_memory.extras.team.postgres.rows import UnmergedFile
 from session_memory.extras.team.postgres.schema import add_member, remove_member
-from session_memory.extras.team.postgres.session_push import packed
 from session_memory.history.store.values import Filter
 from session_memory.memory.memory_index import MemoryFilter
 

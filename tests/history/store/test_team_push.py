@@ -19,6 +19,7 @@ from store_scene import MINUTE, Scene, put, said, state, tool
 from team_scene import AS_IT_IS, PROJECT, Team, push
 
 from session_memory.extras.team import push as team_push
+from session_memory.extras.team.postgres._session_push import PreparedBatch, SessionPush
 from session_memory.extras.team.postgres.connection import (
     FullTeamError,
     TeamError,
@@ -29,7 +30,6 @@ from session_memory.extras.team.postgres.connection import (
 from session_memory.extras.team.postgres.engine import TeamStore
 from session_memory.extras.team.postgres.push import TeamPush
 from session_memory.extras.team.postgres.schema import MIGRATIONS, migrate, schema_state, setup_sql
-from session_memory.extras.team.postgres.session_push import PreparedBatch, SessionPush
 from session_memory.extras.team.push import SharedAs, push_new
 from session_memory.history.store.ingest.values import ToolOutcome
 from session_memory.history.store.values import Filter, key_of

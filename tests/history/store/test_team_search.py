@@ -13,7 +13,8 @@ from team_scene import Team, memory
 
 from bench.corpus import Texts
 from bench.search import SEED, batch_of, words_and_common
-from session_memory.extras.team.postgres import push, search_index
+from session_memory.extras.team.postgres import _search_index as search_index
+from session_memory.extras.team.postgres import push
 from session_memory.extras.team.postgres.engine import TeamStore
 from session_memory.extras.team.postgres.memories import TeamMemories, push_memories
 from session_memory.extras.team.postgres.push import TeamPush

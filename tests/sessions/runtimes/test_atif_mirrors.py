@@ -15,7 +15,7 @@ from session_memory.common.system import files
 from session_memory.extras.conformance.fixture import said
 from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.records import USAGE
-from session_memory.sessions.transcripts import mirrored_files
+from session_memory.sessions.transcripts import _mirrored_files as mirrored_files
 from session_memory.sessions.transcripts.lines import first_line
 from session_memory.sessions.transcripts.mirror import unread
 from session_memory.sessions.transcripts.reader import TranscriptReader

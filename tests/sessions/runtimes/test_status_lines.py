@@ -11,7 +11,7 @@ from clients.everyone import CLIENTS
 from clients.npm import NpmPlace
 from install_machine import Machine, copy_repository
 
-from session_memory.app.install.status_line import switch_status_line
+from session_memory.app.install._status_line import switch_status_line
 from session_memory.sessions.settings.homes import person_home
 
 READY = {"copilot": "/ commands", "qwen-code": "Type your message"}

@@ -20,7 +20,7 @@ from share import some
 from store_scene import StoreUser
 
 from session_memory.app.tools import HomeBackend, call
-from session_memory.extras.page.active_sessions import ActiveSessions
+from session_memory.extras.page._active_sessions import ActiveSessions
 from session_memory.session_monitor import read_session_log
 
 SECRET, OTHER = "cherimoya", "persimmon"  # what is hidden, and what everybody may be told
@@ -146,7 +146,7 @@ class Machine(StoreUser):
         ]
 
     def page(self) -> str:
-        from session_memory.extras.page.store_pool import StorePool
+        from session_memory.extras.page._store_pool import StorePool
         from session_memory.history.store.location import find_location
 
         environ = {"HOME": str(self.home)}
@@ -422,14 +422,14 @@ UNJUDGED = {
 }
 ALLOWED = {
     "awareness/activity/actions.py": "of sub-agents of sessions that the gate lets be told",
-    "awareness/activity/approval.py": "report_of asks the gate",
+    "awareness/activity/_approval.py": "report_of asks the gate",
     "awareness/activity/call_collisions.py": "report_of asks the gate; its own session is told all",
     "awareness/activity/call_log.py": "which sessions are read again, by report_of",
-    "awareness/activity/collisions/evidence.py": "times and outcomes of calls that report_of lets be told",
-    "awareness/activity/concerned.py": "which sessions are read, by report_of",
-    "awareness/activity/forks.py": "ids of entries, which are only compared",
-    "awareness/activity/new_entries.py": "report_of asks the gate of what it reads",
-    "awareness/activity/own_work.py": "its own session",
+    "awareness/activity/collisions/_evidence.py": "times and outcomes of calls that report_of lets be told",
+    "awareness/activity/_concerned.py": "which sessions are read, by report_of",
+    "awareness/activity/_forks.py": "ids of entries, which are only compared",
+    "awareness/activity/_new_entries.py": "report_of asks the gate of what it reads",
+    "awareness/activity/_own_work.py": "its own session",
     "awareness/activity/report.py": "asks the gate; names that rules judge and that are only counted",
     "awareness/activity/session_edits.py": "edits of sessions that the gate lets be told",
     "awareness/activity/updates.py": "report_of asks the gate",
@@ -445,9 +445,9 @@ ALLOWED = {
     "extras/host/group_backend.py": "makes the gate",
     "history/costs.py": "tokens and dollars of what the store may tell of",
     "history/forgotten_marks.py": "hashes of what is being forgotten",
-    "extras/proof/told.py": "of sessions that the store shows; proof counts, and extras/page/dialogue.py asks the rules",
+    "extras/proof/told.py": "of sessions that the store shows; proof counts, and extras/page/_dialogue.py asks the rules",
     "history/trajectory.py": "asks the gate of every entry",
-    "extras/page/dialogue.py": "calls and notes of a session that the store may tell of",
+    "extras/page/_dialogue.py": "calls and notes of a session that the store may tell of",
 }
 
 
@@ -486,8 +486,8 @@ def test_the_last_entries_are_read_without_a_gate_only_where_nothing_of_them_is_
         ):
             without.add(str(path.relative_to(ROOT / "session_memory")))
     assert without == {
-        "app/install/checks.py",
-        "app/install/trial.py",
+        "app/install/_checks.py",
+        "app/install/_trial.py",
     }  # times and directories, for doctor
 
 

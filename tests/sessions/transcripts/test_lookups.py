@@ -9,7 +9,7 @@ from store_scene import Scene
 
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.runtimes.pi import RUNTIME as PI
-from session_memory.sessions.transcripts.lookups import is_lookup
+from session_memory.sessions.transcripts._lookups import is_lookup
 
 QUERY = '"kyoto flights"'
 

@@ -15,16 +15,16 @@ from ..actions import (
 )
 from ..call_log import reported_with_calls
 from ..changes import OwnSession, conflicts_stamp
-from .evidence import Evidence
+from ._evidence import Evidence
+from ._working_set import CollisionState, KnownFiles, WorkingSet
 from .facts import ACTIVE_SECONDS, SLACK_SECONDS, TAKEN, Fact, edit_facts
-from .working_set import CollisionState, KnownFiles, WorkingSet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ....common.system.git import Worktree
-    from ..new_entries import NewEntries
+    from .._new_entries import NewEntries
     from ..report import Report
 
     Others = list[tuple[Report, NewEntries]]
@@ -204,7 +204,7 @@ def _add_git(known: Known, found: Findings, entries: Others, *, is_call: bool) -
     is_shared = not is_call and any([new.session.team_root for _, new in entries])
     if known.heads is None and not has_git and not is_shared:
         return
-    from .git import branch_facts, first_to_remove, head_fact, taken_facts
+    from ._git import branch_facts, first_to_remove, head_fact, taken_facts
 
     own, evidence, reported = known.state.working_set, found.evidence, known.state.reported
     for session, actions in found.actions.items():

@@ -16,10 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..new_entries import NewEntries
+    from .._new_entries import NewEntries
     from ..status_line import Edit
-    from .evidence import Evidence
-    from .working_set import WorkingSet
+    from ._evidence import Evidence
+    from ._working_set import WorkingSet
 
 TAKEN, HEAD, MOVED, BRANCH = "taken", "head", "moved", "branch"
 SHORT_COMMIT = 7  # characters

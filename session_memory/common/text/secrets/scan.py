@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 from operator import itemgetter
 
 from . import LONG_VALUE, NAME_WITHIN, Spots
+from ._judge import ABOUT, JUDGES, is_assigned_secret, pattern
 from .assignments import MARK, AssignedValue, whole_value, words_of
-from .judge import ABOUT, JUDGES, is_assigned_secret, pattern
 from .rules import FOREIGN, FOREIGN_WORDS, PASSWORDS, ROWS, SecretRule, rule
 
 CLASSES = {

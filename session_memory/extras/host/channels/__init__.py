@@ -15,9 +15,9 @@ from typing import Protocol
 
 from ....common.errors import SessionMemoryError
 from ....common.text.paths import is_name
-from ..ledger import EmptyMessageError, Ledger, UnknownGroupError
-from ..log import HostLog
-from ..values import ChatReply
+from .._ledger import EmptyMessageError, Ledger, UnknownGroupError
+from .._log import HostLog
+from .._values import ChatReply
 
 
 class ChannelError(SessionMemoryError):

@@ -16,7 +16,7 @@ import socket
 from typing import Any
 
 from ....common.errors import SessionMemoryError
-from ..values import ChatReply
+from .._values import ChatReply
 from . import Chats
 
 LINE_BYTES = 1024 * 1024

@@ -10,7 +10,7 @@ from ....common.text.format import counted
 from ....common.text.sanitize import for_people
 from ....history.conflicts import Clash, Side, Unjudged, find_conflicts, live_sessions, sides_of
 from ....history.git.merges import Conflict
-from ..page_request import PageRequest
+from .._page_request import PageRequest
 
 SHOWN_FILES = 20  # of a repository
 SHOWN_HUNKS = 5  # of a file

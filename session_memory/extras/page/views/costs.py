@@ -25,9 +25,9 @@ from ....history.prices import all_prices
 from ....history.store.sqlite.queue_file import UnreadableQueueError
 from ....history.store.values import Conversation, Filter
 from ....memory.runner import settings_of
-from ..choices import chosen_of, filters, period, places
-from ..labels import project_of, shown_runtime
-from ..page_request import PageRequest
+from .._choices import chosen_of, filters, period, places
+from .._labels import project_of, shown_runtime
+from .._page_request import PageRequest
 
 SHOWN = 12
 DEFAULT_PERIOD = "7d"

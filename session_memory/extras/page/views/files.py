@@ -12,10 +12,10 @@ from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....history.store.sqlite.tool_uses import conversation_steps
 from ....history.store.values import Conversation, Filter, StoredEntry, edits_in
-from ..active_sessions import ActiveSession
-from ..choices import period, places
-from ..labels import ShownRuntime, project_of, shown_runtime
-from ..page_request import PageRequest
+from .._active_sessions import ActiveSession
+from .._choices import period, places
+from .._labels import ShownRuntime, project_of, shown_runtime
+from .._page_request import PageRequest
 
 DEFAULT_PERIOD = "7d"
 CONVERSATIONS = 100  # the latest ones

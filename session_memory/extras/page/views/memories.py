@@ -19,9 +19,9 @@ from ....memory.library import forget_memories, open_index, take_back
 from ....memory.memory_index import IndexedMemory, MemoryFilter
 from ....memory.pages import file_of
 from ...team.postgres.connection import TeamError
-from ..choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
-from ..labels import project_of
-from ..page_request import NotFoundError, PageRequest
+from .._choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
+from .._labels import project_of
+from .._page_request import NotFoundError, PageRequest
 
 LIMIT = 50
 MOST = 2000

@@ -8,9 +8,9 @@ from typing import Any
 from ....history.patterns.habits import find_habits, short_names
 from ....history.store.sqlite.tool_uses import conversation_steps
 from ....history.store.values import Filter
-from ..choices import filters, period, places
-from ..labels import shown
-from ..page_request import PageRequest
+from .._choices import filters, period, places
+from .._labels import shown
+from .._page_request import PageRequest
 
 SHOWN = 10
 DEFAULT_PERIOD = "30d"

@@ -10,7 +10,7 @@ from ....common.text.sanitize import for_people
 from ....history.store.values import Filter
 from ...proof import prove
 from ...proof.words import HEEDED, compared_lines, rows_of, sum_lines, told_lines
-from ..page_request import PageRequest
+from .._page_request import PageRequest
 
 
 def counted(request: PageRequest) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from ....history.store.values import (
 )
 from ...team.postgres.connection import TeamError
 from ...team.postgres.engine import TeamStore
-from .. import choices
-from ..page_request import PageRequest
+from .. import _choices as choices
+from .._page_request import PageRequest
 from .sessions import latest_sessions, text_of
 
 LIMIT = 20

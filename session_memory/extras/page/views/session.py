@@ -20,11 +20,11 @@ from ....memory.memory_index import MemoryFilter
 from ....memory.runner import settings_of
 from ....sessions.runtimes import all_runtimes
 from ....sessions.transcripts.reader import is_request
-from ..active_sessions import active_since
-from ..dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, items_of
-from ..diffs import hunks_of
-from ..labels import project_of, quoted, shown_runtime
-from ..page_request import NotFoundError, PageRequest
+from .._active_sessions import active_since
+from .._dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, items_of
+from .._diffs import hunks_of
+from .._labels import project_of, quoted, shown_runtime
+from .._page_request import NotFoundError, PageRequest
 
 NO_LIMIT = 10**9
 REQUEST_CHARACTERS = 110

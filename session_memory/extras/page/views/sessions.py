@@ -12,9 +12,9 @@ from ....common.text.format import shorten
 from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....history.store.values import Conversation, Filter
-from ..active_sessions import NIGHT_HOURS, ActiveSession, active_since, midnight
-from ..labels import project_of, shown_runtime
-from ..page_request import PageRequest
+from .._active_sessions import NIGHT_HOURS, ActiveSession, active_since, midnight
+from .._labels import project_of, shown_runtime
+from .._page_request import PageRequest
 
 CONVERSATIONS = 120  # at the left: the latest ones
 ALL = Filter()

@@ -19,10 +19,10 @@ from ....history.copies.deletions import (
 )
 from ....history.store.sqlite.tool_uses import work_hours
 from ....history.store.values import Conversation, Filter
-from ..active_sessions import midnight
-from ..choices import chosen_of
-from ..labels import ShownRuntime, project_of, shown_runtime
-from ..page_request import PageRequest
+from .._active_sessions import midnight
+from .._choices import chosen_of
+from .._labels import ShownRuntime, project_of, shown_runtime
+from .._page_request import PageRequest
 
 SPANS = {"day": 1, "week": 7, "month": 28}  # days
 MOST = 1000  # conversations in a span: more would not be legible

@@ -12,10 +12,10 @@ from ....common.text.written_lines import normalised
 from ....history.git.commits import Repository, worktree_lines
 from ....history.patterns.why import Reasons
 from ....history.store.sqlite.written_lines import known_key
-from ..dialogue import CallDetail, call_detail
-from ..diffs import hunks_of
-from ..labels import shown
-from ..page_request import NotFoundError, PageRequest
+from .._dialogue import CallDetail, call_detail
+from .._diffs import hunks_of
+from .._labels import shown
+from .._page_request import NotFoundError, PageRequest
 from .session import shown_call
 
 SHOWN_LINES = 2000

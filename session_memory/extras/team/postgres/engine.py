@@ -24,6 +24,7 @@ from ....history.store.values import (
     StoredEntry,
 )
 from . import connection
+from ._search_index import PostgresSearchIndex, TeamTables
 from .push import TeamPush
 from .rows import (
     CONVERSATIONS,
@@ -40,7 +41,6 @@ from .rows import (
     where,
 )
 from .schema import TeamDatabase
-from .search_index import PostgresSearchIndex, TeamTables
 
 ALIVE_SECONDS = 1.0  # after which a connection that was kept is taken to be gone
 _READ_ITEMS = 1000  # of a conversation, at a time

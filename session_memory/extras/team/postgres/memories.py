@@ -14,12 +14,12 @@ from ....history.search.query import LONGEST, parse, whole_expression
 from ....history.store.sqlite.search_index import local_terms
 from ....history.store.values import ITEM_BITS, joined
 from ....memory.memory_index import WEIGHTS, IndexedMemory, MemoryFilter, Origin
+from ._search_index import items_of
+from ._session_push import clipped
 from .connection import NOW
 from .engine import TeamStore
 from .push import TeamPush
 from .rows import labels, time_in
-from .search_index import items_of
-from .session_push import clipped
 
 MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest

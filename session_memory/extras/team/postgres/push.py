@@ -11,9 +11,7 @@ from typing import Any
 
 from ....history.store.sqlite.search_index import local_terms
 from ....history.store.values import NUMBERS
-from .connection import NOW, TeamError, cut, place_of
-from .schema import TeamDatabase
-from .session_push import (
+from ._session_push import (
     PreparedBatch,
     PreparedSession,
     PushedSession,
@@ -24,6 +22,8 @@ from .session_push import (
     storable,
     unpacked,
 )
+from .connection import NOW, TeamError, cut, place_of
+from .schema import TeamDatabase
 
 _SESSION = SharedSession._fields
 # Rows are copied into tables of the connection and go on from there: a table with policies takes no

@@ -24,8 +24,8 @@ from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..sqlite.written_lines import key_for
 from ..values import Progress
+from ._read_ahead import ReadAhead
 from .extract import Extractor, advanced, begun, is_beginning, is_unchanged
-from .read_ahead import ReadAhead
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
 from .values import Batch, FileState, UnreadFile
 

@@ -20,7 +20,7 @@ from ....sessions.transcripts.reader import USER_RANK
 from ...archives.format import ASKING, TOOL, messages_in, title_in
 from ...archives.list import list_archives, private_folder
 from ..location import Archives, StoreLocation
-from ..sqlite.archived_items import KnownItem, KnownMessages, known_keys, known_messages
+from ..sqlite._archived_items import KnownItem, KnownMessages, known_keys, known_messages
 from ..sqlite.engine import SqliteStore
 from ..values import FOREIGN_ROOT, TOOL_ROLE, Progress, key_of
 from .extract import is_unchanged

@@ -21,7 +21,7 @@ from ....common.system.files import (
     write_atomically,
 )
 from ....common.text.format import counted
-from .schema import MIGRATIONS, fault_of_file
+from ._schema import MIGRATIONS, fault_of_file
 from .search_index import index_size
 
 TYPE_CHECKING = False
@@ -134,7 +134,7 @@ def finish_salvage(path: str) -> str:
 def _put_salvaged(path: str, moved: str) -> None:
     """Make a store of the readable rows of the one that is at `moved`, if it has any, and remove
     the mark."""
-    from .salvage import salvage
+    from ._salvage import salvage
 
     made = f"{path}{_UNFINISHED}"
     _remove(made)

@@ -111,7 +111,7 @@ class SqliteStore(StoreDatabase):
     def file_states(self, home: str) -> dict[str, FileState]:
         """Return the known files of a group, by key."""
         from ..ingest.values import FileState
-        from .writer import SELECT_STATE
+        from ._writer import SELECT_STATE
 
         return {row[1]: FileState._make(row) for row in self.rows(SELECT_STATE, (home,))}
 
@@ -126,7 +126,7 @@ class SqliteStore(StoreDatabase):
         """Store all batches or, if anything fails, none. Return the new state of each file; None
         for a batch that was not stored because another process has read on in its file."""
         from ....sessions.settings import forgotten
-        from .writer import without_forgotten, write  # a search does without it
+        from ._writer import without_forgotten, write  # a search does without it
 
         with self.transaction() as connection:
             # Read within it: another process that forgets meanwhile notes that first, then waits to
@@ -176,7 +176,7 @@ class SqliteStore(StoreDatabase):
 
     def forget(self, home: str, *keys: str) -> None:
         """Remove files, their entries and conversations, as if they had never been read."""
-        from .writer import remove
+        from ._writer import remove
 
         for at in range(0, len(keys), _FORGOTTEN_AT_ONCE):
             some = keys[at : at + _FORGOTTEN_AT_ONCE]
@@ -203,7 +203,7 @@ class SqliteStore(StoreDatabase):
 
     def marks(self, conversations: Iterable[Conversation]) -> list[str]:
         """Return the marks of the messages and titles in conversations (see transcripts.marks)."""
-        from .forgotten_items import marks_of_conversations
+        from ._forgotten_items import marks_of_conversations
 
         with self.explained():
             return list(marks_of_conversations(self.connection, _ids_of(conversations)))
@@ -213,7 +213,7 @@ class SqliteStore(StoreDatabase):
     ) -> list[tuple[Conversation, int]]:
         """Return the conversations of other files, such as forks, that have copies of these, each
         with the time of its latest copy, in milliseconds since the epoch."""
-        from .forgotten_items import conversations_with, copies_of
+        from ._forgotten_items import conversations_with, copies_of
 
         with self.explained():
             copied_at = conversations_with(
@@ -227,7 +227,7 @@ class SqliteStore(StoreDatabase):
 
     def forget_copies(self, conversations: Iterable[Conversation]) -> None:
         """Delete the copies that other files have of these conversations."""
-        from .forgotten_items import copies_of, remove_copies
+        from ._forgotten_items import copies_of, remove_copies
         from .queue_database import forget_conversations
 
         chosen = list(conversations)
@@ -254,7 +254,7 @@ class SqliteStore(StoreDatabase):
             self._forget_conversations(conversations)
 
     def _forget_conversations(self, conversations: list[Conversation]) -> None:
-        from .writer import drop_made_title, remove, remove_items
+        from ._writer import drop_made_title, remove, remove_items
 
         with self._deleting(len(conversations)) as connection:
             for one in conversations:
@@ -318,7 +318,7 @@ class SqliteStore(StoreDatabase):
     ) -> list[TimedCall]:
         """Return the edits and commands made between two times, by sessions and their sub-agents,
         the earliest first: see written_lines.py."""
-        from .sub_agent_calls import between
+        from ._sub_agent_calls import between
         from .written_lines import calls_between
 
         calls = [*calls_between(self, since, until, homes), *between(self, (since, until), homes)]
@@ -327,7 +327,7 @@ class SqliteStore(StoreDatabase):
     def sub_agent_calls(self, conversation_id: int) -> list[StoredEntry]:
         """Return the calls of a conversation's sub-agents that write files or run git: see
         sub_agent_calls.py."""
-        from .sub_agent_calls import of_conversation
+        from ._sub_agent_calls import of_conversation
 
         return of_conversation(self, conversation_id)
 
@@ -335,7 +335,7 @@ class SqliteStore(StoreDatabase):
         self, conversations: Sequence[Conversation], first: int, last: int
     ) -> list[Conversation]:
         """Return the conversations with a running turn between two times: see times_of_work.py."""
-        from .times_of_work import running_at
+        from ._times_of_work import running_at
 
         return running_at(self, conversations, first, last)
 

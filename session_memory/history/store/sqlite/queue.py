@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from ....common.system.sqlite import Connection, fetch
 from ..rules import StoreRules
 from ..values import FOREIGN_ROOT, Conversation, Filter, StoredEntry, Usage
+from ._seen_items import find_again, seen_elsewhere, seen_of, unseen
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, items_between, where
-from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 
 _OF_CONVERSATION = (
     "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = "

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from ....common.system import sqlite
 from ....common.system.sqlite import Connection
 from ..values import ITEM_BITS, Conversation, Usage
+from ._schema import fault_of_file
 from .corruption import StoreDatabase
 from .queue_file import (
     MIGRATIONS,
@@ -19,7 +20,6 @@ from .queue_file import (
     path_of,
     unreadable,
 )
-from .schema import fault_of_file
 
 
 class QueueDatabase(StoreDatabase):

@@ -97,7 +97,7 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
     is_done = not ends
     if is_done:
         from ....common.text.sanitize import for_storage
-        from . import sub_agent_calls
+        from . import _sub_agent_calls as sub_agent_calls
 
         files = fetch(connection, "SELECT title, cwd, id FROM memory_file_states")
         redacted = [(for_storage(title), for_storage(cwd), id) for title, cwd, id in files]

@@ -19,9 +19,9 @@ from ...search.index import (
 )
 from ...search.ranking import length_norms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
+from ._schema import TOKENIZER
 from .exclusions import item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where
-from .schema import TOKENIZER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -35,10 +35,10 @@ from ..ingest.extract import (
 )
 from ..ingest.values import NewEntry
 from ..values import ITEM_BITS, items_of_file, key_of
+from ._sub_agent_calls import SubAgentCall
+from ._sub_agent_calls import insert as insert_calls
 from .engine import SqliteStore
 from .rows import ids_of
-from .sub_agent_calls import SubAgentCall
-from .sub_agent_calls import insert as insert_calls
 from .written_lines import insert, key_for
 
 _EXCLUDED = (

@@ -17,8 +17,8 @@ from ....sessions.transcripts.reader import is_request as names_something
 from ....sessions.transcripts.reader import title_of as title_of_request
 from ...format import EPISODE
 from ...strategy import Memory, MemoryResult, ModelBudget, TextStrategy
+from ._solutions import says_something, solutions
 from .sentences import excerpt, has_words, looks_like_code, own_words, sentences_of
-from .solutions import says_something, solutions
 
 MOST_SOLUTIONS = 12  # of a conversation; the last ones
 NOTHING = "no text"

@@ -28,8 +28,8 @@ from ...strategy import (
     TextStrategy,
     Usage,
 )
-from .model import Claude
-from .reply import BadReplyError, SummaryReply, checked, checked_whole, comparable
+from ._model import Claude
+from ._reply import BadReplyError, SummaryReply, checked, checked_whole, comparable
 
 Checked = TypeVar("Checked")
 

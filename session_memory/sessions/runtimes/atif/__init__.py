@@ -3,13 +3,13 @@ here."""
 
 from __future__ import annotations
 
-from ..mirrored import MirroredSessions
+from .._mirrored import MirroredSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..base import Event
+    from .._base import Event
 
 
 class Atif(MirroredSessions):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ....common.system.json import as_object
 from ...transcripts.entries import typed_by_person
-from .. import dialogs
+from .. import _dialogs as dialogs
 
 # Texts of the CLI and its hooks in a user's record, by how they begin.
 _WRAPPERS = (

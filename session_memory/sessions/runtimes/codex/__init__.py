@@ -6,14 +6,14 @@ from ....common.system.files import is_directory, names_in, path_stamp, read_end
 from ....common.system.json import as_string, objects_in
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import Session, called
-from ..base import CopiedSessions
+from .._base import CopiedSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ...transcripts.entries import ToolUse
-    from ..base import Event, Folders
+    from .._base import Event, Folders
 
 MOST_SESSIONS = 400  # those written to last, of which a prompt may be told
 MOST_BEGUN = 5_000  # the youngest, among which these are: their status takes 10 ms

@@ -100,7 +100,7 @@ def answered(output: object) -> str:
     """Return the user's answers in a dialog, from a call's output; '' for any other output."""
     if not isinstance(output, str) or not output.startswith(ANSWERS):
         return ""
-    from .. import dialogs
+    from .. import _dialogs as dialogs
 
     return dialogs.words_in(output)
 

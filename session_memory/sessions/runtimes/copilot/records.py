@@ -239,7 +239,7 @@ def _words_of_result(data: Record) -> str:
     text = _result_text(data)
     if not text.startswith(("User ", "Plan not approved", "The user rejected")):
         return ""
-    from .. import dialogs
+    from .. import _dialogs as dialogs
 
     return dialogs.words_in(text)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ....common.system.files import user_dir
 from ....common.system.json import as_string
-from ..mirrored import MirroredSessions
+from .._mirrored import MirroredSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..base import Event
+    from .._base import Event
 
 
 CHATS = "chats"

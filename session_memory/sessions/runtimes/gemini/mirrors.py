@@ -24,9 +24,9 @@ from ....common.system.json import as_string, decode, objects_in, objects_of
 from ....common.text.paths import is_name
 from ....common.text.secrets import redact
 from ....common.text.timestamps import epoch_seconds
+from ...transcripts._mirrored_files import Source, refresh_mirrors
 from ...transcripts.lines import id_checksum
 from ...transcripts.mirror import Exclusion, Mirror, mark_of
-from ...transcripts.mirrored_files import Source, refresh_mirrors
 from . import CHATS, RUNTIME
 from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
 

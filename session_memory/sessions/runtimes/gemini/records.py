@@ -247,7 +247,7 @@ def _answers(record: Record, offset: int) -> list[Entry]:
     answers = []
     for call in objects_of(record.get("toolCalls")):
         if call.get("name") in _DIALOGS:
-            from .. import dialogs
+            from .. import _dialogs as dialogs
 
             words = dialogs.words_in("\n".join(_outputs(call)))
             entry_id = f"{as_string(record.get('id'))}:{as_string(call.get('id'))}:answer"

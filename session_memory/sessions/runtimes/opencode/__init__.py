@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....common.system.files import user_dir
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import called
-from ..mirrored import MirroredSessions
+from .._mirrored import MirroredSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...transcripts.entries import ToolUse
-    from ..base import Event
+    from .._base import Event
 
 DATABASE = "opencode.db"
 

@@ -271,7 +271,7 @@ def _words_of_result(data: Record) -> str:
     status, is_question = state.get("status"), data.get("tool") == "question"
     if status not in ("completed", "error") or (status == "completed" and not is_question):
         return ""
-    from .. import dialogs
+    from .. import _dialogs as dialogs
 
     if status == "error":
         return dialogs.words_in(as_string(state.get("error")))

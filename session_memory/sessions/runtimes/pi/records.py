@@ -273,7 +273,7 @@ def _answered(message: Record) -> str:
     name = as_string(message.get("toolName")).lower()
     if "ask" not in name and "question" not in name:
         return ""
-    from .. import dialogs
+    from .. import _dialogs as dialogs
 
     texts = [as_string(block.get("text")) for block in objects_of(message.get("content"))]
     return dialogs.words_in("\n".join(texts))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ....common.system.files import real_path
 from ....common.system.json import as_string
-from ..base import ProjectFolders
+from .._base import ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..base import Event
+    from .._base import Event
 
 
 class QwenCode(ProjectFolders):

@@ -184,7 +184,7 @@ def _answers(record: Record, offset: int) -> list[Event]:
     ]
     if not outputs:
         return []
-    from .. import dialogs
+    from .. import _dialogs as dialogs
 
     texts = [
         dialogs.words_in(as_string(output.get("output", output.get("error")))) for output in outputs

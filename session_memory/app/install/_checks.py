@@ -1,0 +1,430 @@
+"""The checks of `doctor` in a home: does the hook work there?"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ... import NAME
+from ...awareness.events.log import missed_too_often, notices
+from ...common.errors import SessionMemoryError
+from ...common.system.files import user_dir
+from ...common.system.git import find_worktree
+from ...common.text.format import counted, enumerated
+from ...common.text.timestamps import age
+from ...sessions.runtimes.install import Hook, Install
+from ...sessions.settings.program import ProgramPaths
+from ...sessions.settings.registry import agent_home
+from ...sessions.transcripts.entries import Session
+from ...sessions.transcripts.log import last_entries
+from ..upkeep._runs import past_runs
+from . import _settings_file as settings_file
+from ._file_changes import missing_directories, read_if_there
+from ._home_changes import extension_names, ours
+from ._homes import Target
+from ._servers import has_server, read_toml, servers_file
+from ._trial import Trial, interpreter_of, modified, try_hook
+from .environment import OLDEST_PYTHON, version_of
+from .ledger import InstallLedger
+from .program_checks import NOTE, OK, WRONG, Finding
+
+_SLOW_RATIO = 5
+_LOG_LINES = 3
+_UPKEEP_RUNS = 3
+_SESSIONS_LOOKED_AT = 20
+_ENTRIES_LOOKED_AT = 200  # of a session, for the last prompt
+
+
+def check_home(
+    target: Target,
+    paths: ProgramPaths,
+    ledger: InstallLedger,
+    environ: Mapping[str, str],
+    now: float,
+) -> tuple[list[Finding], Trial | None]:
+    """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a
+    hook to try."""
+    if target.kind == "skills":
+        return [_check_files(target, ledger)], None
+    kept, last = [*_check_state(target), check_upkeep(target, now)], _check_log(target)
+    if target.kind == "template":
+        return [_check_files(target, ledger), *kept, *last], None
+    if not os.access(target.settings_dir, os.R_OK | os.X_OK):
+        text = f"{target.settings_dir} cannot be read"
+        return [
+            Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")
+        ], None
+    findings, hooks = _check_hooks(target, paths, ledger)
+    hook = next((hook for hook in hooks if hook.event == target.runtime.PROMPT_EVENT), None)
+    trial = None
+    if hook is not None:
+        broken = _check_command(hook.command, target)
+        findings += broken
+        if not broken:
+            trial = try_hook(target, hook.command, environ, is_timed=True)
+            findings.append(check_trial(trial))
+    findings += [
+        *_check_status_line(target, ledger),
+        *_check_plugins(target, hooks),
+        *_check_tools(target),
+        *check_disabled(target),
+        *kept,
+        *_check_transcripts(target),
+    ]
+    record = ledger.homes.get(target.root)
+    if record is not None and (hook is not None or extension_names(target)):
+        prompted = _prompted_since(target, record.installed_at, environ)
+        served = [
+            session
+            for session in prompted
+            if os.path.exists(target.home.cursor_file(session.key) + ".lock")
+        ]
+        findings += check_firing(len(prompted), len(served), now - record.installed_at)
+    return [*findings, *last], trial
+
+
+def check_trial(trial: Trial) -> Finding:
+    if trial.problem:
+        text = f"it was run as the runtime runs it, and failed: {trial.problem}"
+        return Finding(WRONG, "hook", text, "mend that, or report it")
+    if not trial.hook_seconds:
+        return Finding(OK, "hook", f"not tried: {trial.reason}")
+    hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
+    text = f"it takes {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms"
+    if trial.hook_seconds > _SLOW_RATIO * trial.bare_seconds:
+        mend = "see `program` above; a network home directory is slow too"
+        return Finding(NOTE, "hook", f"{text}: that is slow", mend)
+    return Finding(OK, "hook", text)
+
+
+def check_disabled(target: Target) -> list[Finding]:
+    """Report settings that keep hooks from running: the home's, the administrator's, and the
+    current project's."""
+    install = target.runtime.install
+    managed = install.MANAGED_SETTINGS.get(sys.platform, "")
+    findings = []
+    for path in _switch_files(target, managed):
+        try:
+            values = _values(path, install)
+        except SessionMemoryError:
+            continue
+        if switch := install.switched_off(values):
+            findings.append(
+                Finding(
+                    WRONG,
+                    "settings",
+                    f"{path}: {switch}, so no hook runs there",
+                    "take that out, if you may",
+                )
+            )
+        if str(path) == managed and values.get(install.ONLY_MANAGED_HOOKS) is True:
+            text = f"{path}: {install.ONLY_MANAGED_HOOKS} is true, so that no hook of yours runs"
+            findings.append(Finding(WRONG, "settings", text, "ask who administers this machine"))
+    return findings
+
+
+def _values(path: Path, install: Install) -> Mapping[str, Any]:
+    """Return the values of a settings file; {} if there is none. Raises SettingsFileError,
+    CannotWriteError."""
+    content = read_if_there(path)
+    if content is None or path.suffix == ".toml":
+        return read_toml(content, path) if content else {}
+    return settings_file.read(content, str(path), install).values
+
+
+def _switch_files(target: Target, managed: str) -> list[Path]:
+    """Return the settings files that may switch hooks off in a home, or in the project of the
+    current directory. They need not be there."""
+    if target.kind == "skills":
+        return []
+    install = target.runtime.install
+    names = [
+        name
+        for name in (install.SWITCH_FILE or install.SETTINGS_FILE, install.LOCAL_SETTINGS_FILE)
+        if name
+    ]
+    files = [Path(target.settings_dir, name) for name in names]
+    if target.kind != "runtime":
+        files += [Path(target.config_dir, name) for name in names]
+    else:
+        worktree = find_worktree(os.getcwd())
+        root = worktree.root if worktree else os.getcwd()
+        files += [Path(root, name) for name in install.PROJECT_SWITCH_FILES]
+        if not install.PROJECT_SWITCH_FILES:
+            files += [
+                Path(top, install.HOME_FOLDER, name)
+                for top in (os.getcwd(), root)
+                for name in names
+            ]
+    return list(dict.fromkeys([*files, *([Path(managed)] if managed else [])]))
+
+
+def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding]:
+    """Report a hook that served none of the sessions with prompts since its install, `age_seconds`
+    ago."""
+    if not prompted or served:
+        return []
+    which = "the session" if prompted == 1 else f"any of the {prompted} sessions"
+    text = f"it has not run in {which} that had prompts since it was installed ({age(age_seconds)})"
+    mend = (
+        "begin sessions anew that were running then; no hook runs under --bare or --safe-mode, "
+        "nor where the SDK is "
+        "given setting_sources=[]"
+    )
+    return [Finding(WRONG, "firing", text, mend)]
+
+
+def _check_hooks(
+    target: Target, paths: ProgramPaths, ledger: InstallLedger
+) -> tuple[list[Finding], list[Hook]]:
+    """Check that all our hooks are in the settings, or a plugin or extension in their place; return
+    those."""
+    path, install = target.settings_file, target.runtime.install
+    has_plugin = bool(target.plugins)
+    if path is None:
+        return [] if has_plugin else [_check_files(target, ledger)], []
+    try:
+        content = read_if_there(path)
+        found = settings_file.read(content, str(path), install).hooks if content is not None else []
+    except SessionMemoryError as error:
+        mend = "correct the file; as it is, the runtime may read none of it"
+        return [Finding(WRONG, "settings", f"{error}", mend)], []
+    is_ours = ours(ledger)
+    here = [hook for hook in found if is_ours(hook.command)]
+    declared = read_if_there(paths.app / "hooks" / "hooks.json")
+    if declared is None or (has_plugin and not here):
+        return [], here
+    wanted = install.wanted_hooks(declared.decode(), "python3", str(paths.app))
+    present = {(hook.event, hook.matcher) for hook in here}
+    missing = dict.fromkeys(
+        hook.event for hook in wanted if (hook.event, hook.matcher) not in present
+    )
+    if missing:
+        text = f"{path}: the hook for {enumerated(missing)} is not there, so that it never runs"
+        return [Finding(WRONG, "hooks", text, _reinstall(target))], here
+    found_all = Finding(
+        OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}"
+    )
+    return [found_all, *_check_trust(target, here)], here
+
+
+def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
+    """Report hooks of ours that the runtime does not trust yet."""
+    ours_events = {hook.event for hook in here}
+    events = [
+        event
+        for event in target.runtime.install.untrusted_hooks(target.settings_dir)
+        if event in ours_events
+    ]
+    if not events:
+        return []
+    names = enumerated(dict.fromkeys(events))
+    text = f"{names}: not trusted yet, so that {target.runtime.TITLE} does not run them"
+    return [Finding(WRONG, "trust", text, target.runtime.install.AFTER_INSTALL)]
+
+
+def _check_files(target: Target, ledger: InstallLedger) -> Finding:
+    """Check the files of ours that a runtime loads, or reads skills from, or those of a
+    template."""
+    record = ledger.homes.get(target.root)
+    about, mend = "extension", _reinstall(target)
+    files = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
+    if record and target.kind in ("skills", "template"):
+        about, files = target.kind, list(record.files)
+    if record and record.template:
+        mend = f"{NAME} new {shlex.quote(target.root)} --template {record.template}"
+    gone = [path for path in files if not os.path.isfile(path)]
+    if gone:
+        return Finding(WRONG, about, f"{gone[0]} is gone", mend)
+    return Finding(
+        OK,
+        about,
+        f"{counted(len(files), 'file')} in {os.path.commonpath(map(os.path.dirname, files))}",
+    )
+
+
+def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
+    """Check that our status line is in the settings if it is wanted, and only then."""
+    install, path, command = (
+        target.runtime.install,
+        target.status_line_file,
+        f"{NAME} config statusline",
+    )
+    try:
+        content = read_if_there(path) if install.STATUS_LINE else None
+        is_there = content is not None and settings_file.has_status_line(
+            content, str(path), install, ours(ledger)
+        )
+    except SessionMemoryError as error:
+        return [Finding(WRONG, "status line", f"{error}", "correct the file")]
+    if install.SHOWS_STATUS and target.home.settings().statusline:
+        return [Finding(OK, "status line", "on, by the extension")]
+    is_wanted = bool(install.STATUS_LINE) and target.home.settings().statusline
+    if is_there and is_wanted:
+        return [Finding(OK, "status line", f"on, in {path}")]
+    if is_wanted:
+        return [Finding(NOTE, "status line", f"on, but {path} does not name it", f"{command} on")]
+    return (
+        [Finding(NOTE, "status line", f"off, but {path} names it", f"{command} off")]
+        if is_there
+        else []
+    )
+
+
+def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
+    """Report plugins of ours, alone or beside the hooks in the settings."""
+    dirs = dict.fromkeys((target.settings_dir, target.config_dir))
+    names = dict.fromkeys(
+        name for path in dirs for name in target.runtime.install.plugins_named(path, NAME)
+    )
+    if not names:
+        return []
+    if not hooks:
+        return [
+            Finding(
+                OK, "plugin", f"{enumerated(names)} is switched on, and does what hooks would do"
+            )
+        ]
+    text = (
+        f"the plugin {enumerated(names)} is switched on too: both hooks run, and each thing "
+        f"is told by one of them"
+    )
+    return [Finding(NOTE, "plugin", text, "one of both is enough")]
+
+
+def _check_tools(target: Target) -> list[Finding]:
+    """Check that the runtime lists our MCP server, unless a plugin of ours is there."""
+    install = target.runtime.install
+    path = servers_file(install, target.settings_dir) if target.kind == "runtime" else None
+    if path is None or target.plugins:
+        return []
+    try:
+        if has_server(path, install):
+            return [Finding(OK, "tools", f"served by {NAME} mcp, in {path}")]
+    except SessionMemoryError as error:
+        return [Finding(NOTE, "tools", f"{error}", "agents have the commands of the skills")]
+    return [Finding(NOTE, "tools", f"{path} does not list the server {NAME}", _reinstall(target))]
+
+
+def _check_command(command: str, target: Target) -> list[Finding]:
+    python = interpreter_of(command)
+    version = version_of(python) if python else ""
+    if not version:
+        return [
+            Finding(
+                WRONG,
+                "interpreter",
+                f"{python or command} is gone or does not run",
+                _reinstall(target),
+            )
+        ]
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PYTHON:
+        text = f"{python} is Python {version}, which is too old"
+        return [Finding(WRONG, "interpreter", text, _reinstall(target))]
+    scripts = [word for word in shlex.split(command) if word.endswith(".py")]
+    gone = [script for script in scripts if not os.path.isfile(script)]
+    return [Finding(WRONG, "program", f"{script} is gone", _reinstall(target)) for script in gone]
+
+
+def check_upkeep(target: Target, now: float) -> Finding:
+    """Check the last runs of upkeep. A single failure, as on a full disk, is only noted."""
+    mode, runs = target.home.settings().upkeep, past_runs(target.home)
+    if mode != "sessions":
+        return Finding(OK, "upkeep", f"{mode}, by config.yaml")
+    if not runs:
+        return Finding(OK, "upkeep", "begins with the next start or end of a session")
+    last, problems = runs[-1], [run.problem for run in runs[-_UPKEEP_RUNS:]]
+    if len(problems) == _UPKEEP_RUNS and all(problems):
+        text = (
+            f"it failed the last {_UPKEEP_RUNS} times, at last {age(now - last.began)}: "
+            f"{last.problem}"
+        )
+        return Finding(
+            WRONG, "upkeep", text, f"{NAME} doctor status tells more; {NAME} ingest does it now"
+        )
+    if last.problem:
+        return Finding(
+            NOTE,
+            "upkeep",
+            f"it failed {age(now - last.began)}: {last.problem}",
+            "it is tried again",
+        )
+    return Finding(OK, "upkeep", f"last {age(now - last.began)}")
+
+
+def _check_state(target: Target) -> list[Finding]:
+    """Check that state can be written, and report faults in the settings that count for a home."""
+    found = [
+        Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)
+    ]
+    if not found and os.path.isfile(target.home.config_file):
+        found.append(Finding(OK, "config", f"{target.home.config_file} is as documented"))
+    state = Path(target.home.state_dir)
+    existing = state if state.exists() else missing_directories(state)[0].parent
+    if not existing.is_dir():
+        text = f"{existing} is no directory: what was told cannot be noted"
+        found.append(Finding(WRONG, "state", text, "move it away"))
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        text = f"{existing} is not writable: what was told cannot be noted, so nothing is told"
+        found.append(Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}"))
+    return found
+
+
+def _check_transcripts(target: Target) -> list[Finding]:
+    sessions = target.sessions()
+    there = [session.path for session in sessions if os.path.isfile(session.path)]
+    where = os.path.dirname(there[0]) if there and target.project else target.transcripts_dir
+    if there:
+        return [Finding(OK, "transcripts", f"{len(there)} in {where}")]
+    if sessions:
+        text = f"none of the {len(sessions)} named sessions has a transcript in {where}"
+        variable = target.runtime.CONFIG_VARIABLE
+        mend = (
+            f"see that {variable} is what the agent's runtime has, and that it is started in "
+            f"the home"
+        )
+        return [Finding(WRONG, "transcripts", text, mend)]
+    return [Finding(NOTE, "transcripts", f"none yet in {where}")]
+
+
+def _check_log(target: Target) -> list[Finding]:
+    how = "see hook.log for what is slow: a file system that hangs, or a very large history"
+    found = [
+        Finding(
+            WRONG,
+            "deadline",
+            f"{event} of session {id} took longer than 1 s {count} times in a row: {what}",
+            how,
+        )
+        for id, event, count, what in missed_too_often(target.home)
+    ]
+    try:
+        content = read_if_there(Path(target.home.log_file)) or b""
+    except SessionMemoryError as error:
+        return [*found, Finding(NOTE, "log", f"{error}")]
+    lines = content.decode(errors="replace").splitlines()[-_LOG_LINES:]
+    return [*found, *(Finding(NOTE, "log", line) for line in lines)]
+
+
+def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) -> list[Session]:
+    """The sessions, of those that were last written, in which somebody prompted after `since`
+    (seconds since 1970)."""
+    found = []
+    for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
+        count = _ENTRIES_LOOKED_AT if modified(session) > since else 0
+        entries = last_entries(target.runtime, session.path, count, None)[0] if count else []
+        prompt = next((entry for entry in reversed(entries) if entry.role == "user"), None)
+        if prompt is None or (prompt.timestamp or 0) <= since:
+            continue
+        # What an agent home's sessions were told is noted there.
+        if target.kind == "agent" or not agent_home(prompt.cwd, environ, stop=user_dir(environ)):
+            found.append(session)
+    return found
+
+
+def _reinstall(target: Target) -> str:
+    return f"{NAME} install --home {shlex.quote(target.root)}"

@@ -1,0 +1,279 @@
+"""Installs: checks every home first, leaves out those that cannot be changed; all changes can be
+undone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ...common.errors import SessionMemoryError
+from ...common.system.terminal import Terminal
+from ...sessions.runtimes import Runtime
+from ...sessions.settings.homes import ENV_DIR, MEMORY_DIR, home_at, person_home
+from ...sessions.settings.program import ProgramPaths, source_dir
+from . import program
+from ._home_changes import HomePlan, InstalledPaths, make_install, plan_install
+from ._homes import (
+    RUNTIME,
+    SHARED_SKILLS_FOLDER,
+    NoHomeError,
+    Target,
+    find,
+    identify,
+    is_here,
+    settings_of,
+    shared_skills,
+)
+from ._kept_files import check_place
+from ._trial import Trial, try_hook
+from .environment import Environment, missing_groups, version_of
+from .ledger import InstallLedger, read_ledger, with_files_below
+from .program import InstalledProgram
+from .templates import fill_sample_home, plan_template, templated_home
+
+
+@dataclass
+class Installed:
+    """The result of an install, or of a dry run, which has no `trials`; else there is one for each
+    home. `refused` has the errors of homes that were left out."""
+
+    paths: ProgramPaths
+    targets: list[Target]
+    plans: list[HomePlan]
+    is_sample: bool
+    is_dry_run: bool
+    program: InstalledProgram
+    trials: list[Trial] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    refused: list[SessionMemoryError] = field(default_factory=list)
+
+    @property
+    def has_problems(self) -> bool:
+        """Tell whether packages are missing that could not be installed."""
+        return not self.is_dry_run and bool(self.program.environment.problems)
+
+
+class _Plans(NamedTuple):
+    """The homes that can be changed, what would be changed in each, and why others are left out."""
+
+    targets: list[Target]
+    plans: list[HomePlan]
+    refused: list[SessionMemoryError]
+
+
+class InstallRequest(NamedTuple):
+    """The homes and runtimes to install into, all that are found without either. `extras` go into
+    the environment too; with `skills_for_all`, skills are also put where several runtimes look; a
+    `dry_run` changes nothing."""
+
+    homes: list[str]
+    runtimes: Collection[Runtime] = ()
+    extras: Collection[str] = ()
+    skills_for_all: bool = False
+    dry_run: bool = False
+
+
+def install(
+    request: InstallRequest,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    terminal: Terminal,
+    *,
+    is_allowed: bool,
+) -> Installed:
+    """Install, into a sample home if there is no other. A home whose settings are not in order is
+    left out; if all are, nothing is changed. If it `is_allowed`, agents may also look things up
+    without asking. Raises SessionMemoryError, OSError."""
+    source = source_dir()
+    program.check_source(source)
+    if environ.get(ENV_DIR):
+        check_place(person_home(environ).memory_dir)
+
+    def planned(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
+        absent: list[SessionMemoryError] = []
+        targets = _targets(request, ledger, paths, environ, absent) or [
+            _sample_target(paths, environ)
+        ]
+        plans = _planned(
+            targets,
+            InstalledPaths(source, python, paths),
+            ledger,
+            request.skills_for_all,
+            is_allowed,
+        )
+        return plans._replace(refused=[*absent, *plans.refused])
+
+    ledger = read_ledger(paths.ledger_file)
+    foreseen = planned(str(paths.python), ledger, is_allowed=is_allowed)
+    targets = foreseen.targets
+    is_sample = targets[0].root == str(paths.sample_home)
+    if request.dry_run:
+        installed = _foreseen_program(paths, source, request.extras)
+        return Installed(
+            paths, targets, foreseen.plans, is_sample, True, installed, refused=foreseen.refused
+        )
+    with program.locked(paths) as made_for_us:
+        # as it is now: another install may have been at work until now
+        ledger = read_ledger(paths.ledger_file)
+        program.note_directories(made_for_us, ledger)
+        installed = program.ensure_program(paths, source, terminal, request.extras)
+        if is_sample:
+            fill_sample_home(paths.sample_home, source)
+        made = planned(installed.environment.python, ledger, is_allowed=is_allowed)
+        for plan in made.plans:
+            make_install(plan, ledger)
+        trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
+    notes = _notes(paths, environ)
+    return Installed(
+        paths, made.targets, made.plans, is_sample, False, installed, trials, notes, made.refused
+    )
+
+
+def _planned(
+    targets: list[Target],
+    made_from: InstalledPaths,
+    ledger: InstallLedger,
+    skills_for_all: bool,
+    is_allowed: bool,
+) -> _Plans:
+    """The plans for `targets`. Raises what is wrong with the first where none of them can be
+    changed."""
+    found = _Plans([], [], [])
+    for target in targets:
+        try:
+            if target.kind == "template":
+                plan = plan_template(
+                    target.root, ledger.homes[target.root].template, made_from.source, ledger
+                )
+            else:
+                plan = plan_install(
+                    target, made_from, ledger, for_all=skills_for_all, allow=is_allowed
+                )
+            for change in plan.changes:
+                change.check()
+        except SessionMemoryError as error:
+            found.refused.append(error)
+        else:
+            found.targets.append(target)
+            found.plans.append(plan)
+    if found.refused and all(target.kind == "skills" for target in found.targets):
+        raise found.refused[0]
+    return found
+
+
+def _targets(
+    request: InstallRequest,
+    ledger: InstallLedger,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    refused: list[SessionMemoryError],
+) -> list[Target]:
+    """The homes that are meant, and the skills that several runtimes share where one of them is
+    among these; add to `refused` why a named one is left out."""
+    found = _named(request, ledger, environ, refused)
+    if not request.homes and not request.runtimes:
+        templated = [
+            target for home in ledger.homes if (target := templated_home(home, ledger, environ))
+        ]
+        roots = [*(target.root for target in templated), str(paths.sample_home)]
+        found = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
+    own = [target for target in found if target.kind == "runtime"]
+    skills = shared_skills(environ)
+    if (
+        own
+        and skills.root not in [target.root for target in found]
+        and (
+            request.skills_for_all
+            or any(not one.runtime.install.SKILLS_FOLDER and not one.plugins for one in own)
+        )
+    ):
+        found.append(skills)
+    for target in own:
+        record = ledger.homes.get(target.root)
+        if (
+            record
+            and skills.root not in ledger.homes
+            and (theirs := with_files_below(record, skills.root))
+        ):
+            theirs.runtime = SHARED_SKILLS_FOLDER
+            ledger.homes[skills.root] = theirs
+    return found
+
+
+def _named(
+    request: InstallRequest,
+    ledger: InstallLedger,
+    environ: Mapping[str, str],
+    refused: list[SessionMemoryError],
+) -> list[Target]:
+    """Return the homes that were named; add to `refused` why others are not. Raises NoHomeError."""
+    found = [
+        templated_home(path, ledger, environ) or identify(path, environ) for path in request.homes
+    ]
+    for one in request.runtimes:
+        target = settings_of(one, environ)
+        if is_here(one, environ):
+            found.append(target)
+            continue
+        names = one.install
+        where = f"{target.settings_dir} is not there" + (
+            f", nor a command {names.COMMAND}" if names.COMMAND else ""
+        )
+        hint = "start it once, then run this again"
+        refused.append(NoHomeError(f"{one.TITLE} is not on this machine: {where}", hint))
+    if refused and not found:
+        raise refused[0]
+    return list({target.root: target for target in found}.values())
+
+
+def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:
+    """The sample home, which has its transcripts in itself."""
+    root = str(paths.sample_home)
+    config_dir = f"{root}/{RUNTIME.install.HOME_FOLDER}"
+    sessions_dir = f"{root}/{MEMORY_DIR}/{RUNTIME.SESSIONS_FOLDER}"
+    return Target(
+        "agent",
+        root,
+        config_dir,
+        root,
+        config_dir,
+        home_at(root, environ, sessions_dir=sessions_dir),
+    )
+
+
+def _foreseen_program(
+    paths: ProgramPaths, source: Path, extras: Collection[str]
+) -> InstalledProgram:
+    """Return the program as an install would leave it."""
+    missing = missing_groups(paths, source / program.LOCK_FILE)
+    version = version_of(paths.python)
+    state = "ready" if version else "missing"
+    return InstalledProgram(
+        Environment(str(paths.python), version, state, dict.fromkeys([*missing, *extras], "")),
+        not program.is_current(paths, source, version),
+        not program.is_our_link(paths) and not program.link_problem(paths),
+    )
+
+
+def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
+    problem = program.link_problem(paths)
+    if problem:
+        return [problem]
+    if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
+        add = 'export PATH="$HOME/.local/bin:$PATH"'
+        return [
+            f"{paths.bin_dir} is not on your PATH. Add this line to the startup file of your "
+            f"shell:\n{add}"
+        ]
+    return []
+
+
+def _trial(target: Target, plan: HomePlan, environ: Mapping[str, str]) -> Trial:
+    if not plan.hooks:
+        return Trial(reason="its agent asks by itself")
+    event = target.runtime.PROMPT_EVENT
+    command = next((hook.command for hook in plan.hooks if hook.event == event), "")
+    return try_hook(target, command, environ, is_timed=False)

@@ -1,0 +1,109 @@
+"""Recognises our files in a place of ours, or beside it: a purge may delete them, one by one."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ...awareness.events.upkeep_start import IGNORE_ALL
+from ...common.errors import SessionMemoryError
+from ...history.archives.format import facts_in
+from ...sessions.runtimes import all_runtimes
+from ...sessions.settings.check import FileCheck
+from ...sessions.settings.homes import ENV_DIR
+from ._file_changes import remove_if_empty
+
+IGNORE_FILE = ".gitignore"
+_END_BYTES = 16 * 1024
+_MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
+# Paths below a place; those of a runtime's other directory lie in homes/<name>/ as the person's do
+# in the place.
+_NAMED = re.compile(
+    r"(?:homes/[^/]+/)?(?:"
+    r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
+    r"missed|told-faults|told-homes|environment)\.(?:json|lock))"
+    rf"|state/(?:cursors|projects|team|homes|groups|{_MIRRORS})/.*"
+    r"|(?:store/)?lines\.key|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"
+    r"|(?:plugin/)?env(?:-[^/]*|\.new)?/.*|plugin/[^/]*\.(?:json|lock|log)"
+    r"|(?:\.private-)?(?:conversations|memories)/(?:[^/]+/)*\.[a-z-]+"
+    r")(?:\.corrupt[^/]*|\.\d+(?:-\d+)?\.tmp)?"
+)
+_FOLDERS = re.compile(
+    rf"(?:homes/[^/]+/)?(?:state(?:/(?:cursors|projects|homes|groups|(?:team|{_MIRRORS})(?:/.*)?))?"
+    r"|store(?:/strategies(?:/.*)?)?|plugin|(?:plugin/)?env(?:/.*)?"
+    r"|(?:\.private-)?(?:conversations|memories)(?:/.*)?)|homes(?:/[^/]+)?|\."
+)
+_ARCHIVE = re.compile(r"(?:homes/[^/]+/)?(?:\.private-)?conversations/[^/]+\.md")
+_PAGE = re.compile(r"(?:homes/[^/]+/)?(?:\.private-)?memories/.+\.md")
+_MEMORY = re.compile(rb"^## .* \^[a-z2-7]{10}[ \t]*$", re.MULTILINE)
+
+
+class ForeignPlaceError(SessionMemoryError):
+    """A directory for what is kept that holds something else."""
+
+
+def check_place(place: str) -> None:
+    """Raise ForeignPlaceError if the directory `place` is not empty and nothing in it is ours."""
+    own, others = sort_out(place, place) if os.path.isdir(place) else ([], [])
+    if others and not own:
+        hint = f"set {ENV_DIR} to a directory of its own, or leave it out"
+        raise ForeignPlaceError(
+            f"{place}: it holds {os.path.basename(others[0])}, which is not ours", hint
+        )
+
+
+def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
+    """Return what at `path`, which is `place` or lies below it, is ours and what is not. A
+    directory stands for all in it if that is of one kind. Symlinks are not followed, and not
+    ours."""
+    if (os.path.islink(path) and path != place) or not os.path.isdir(path):
+        return ([path], []) if _is_ours(path, place) else ([], [path])
+    parts = [sort_out(f"{path}/{name}", place) for name in sorted(os.listdir(path))]
+    own, others = (
+        [one for part in parts for one in part[0]],
+        [one for part in parts for one in part[1]],
+    )
+    if not parts:
+        return ([path], []) if _FOLDERS.fullmatch(os.path.relpath(path, place)) else ([], [path])
+    return ([path], []) if not others else (own, others) if own or path == place else ([], [path])
+
+
+def delete(path: str, place: str) -> None:
+    """Delete what at `path` is ours by now, and the directories that are empty then. Raises
+    OSError."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        if _is_ours(path, place):
+            os.unlink(path)
+        return
+    for name in os.listdir(path):
+        delete(f"{path}/{name}", place)
+    remove_if_empty(Path(path))
+
+
+def _is_ours(path: str, place: str) -> bool:
+    """Return True for a regular file that we made, by its place and, if people may have such a
+    file, its content."""
+    inner = os.path.relpath(path, place).replace(os.sep, "/")
+    if os.path.islink(path):  # an environment has some
+        return bool(re.match(r"(?:homes/[^/]+/)?(?:plugin/)?env[^/]*/", inner))
+    if _ARCHIVE.fullmatch(inner):
+        return facts_in(_read(path)[-_END_BYTES:].decode("utf-8", "replace")) is not None
+    if _PAGE.fullmatch(inner):
+        return bool(_MEMORY.search(_read(path)))
+    if inner.rpartition("/")[2] == "config.yaml" and re.fullmatch(
+        r"(?:homes/[^/]+/)?config\.yaml", inner
+    ):
+        return not any(
+            "unknown key" in fault.text or not fault.key for fault in FileCheck(path).faults
+        )
+    if inner == IGNORE_FILE:
+        return _read(path) == IGNORE_ALL
+    return bool(_NAMED.fullmatch(inner))
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes() if os.path.isfile(path) else b""
+    except OSError:
+        return b""

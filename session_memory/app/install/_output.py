@@ -1,0 +1,383 @@
+"""Shows the results of install, uninstall and new: to a person in lines, to a program as one JSON
+object."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from typing import Any
+
+from ... import NAME, __version__
+from ...common.system.terminal import Terminal, byte_size
+from ...common.text.format import counted, enumerated, one_line, shorten
+from ...common.text.sanitize import for_people
+from ...history.archives.estimate import archive_bytes
+from ...sessions.settings.homes import MEMORY_DIR
+from ...sessions.settings.program import EXTRAS
+from ._home_changes import HomePlan
+from ._homes import Target
+from ._installation import Installed
+from ._installers import NO_PIP
+from ._uninstallation import Uninstalled
+from .environment import Environment, names_of, sizes_of
+from .example import PastUpdate
+from .program import command_path
+from .templates import IDENTITY, TEMPLATES, NewHome
+
+ABOUT = "each of your agents learns with your next prompt what your other sessions did."
+TITLE_CHARACTERS = 60
+STEP_CHARACTERS = 38
+_LACKING = {  # without the packages of a group
+    "basic": "where there is a config.yaml they get none",
+    "store": "nothing is stored or searched",
+    "watch": "`watch` and completion do not work",
+    "page": "the page does not start",
+}
+
+
+def show_title(terminal: Terminal, what: str, *, is_dry_run: bool) -> None:
+    about = "a dry run, which changes nothing." if is_dry_run else what
+    terminal.paragraph(terminal.paint("bold", f"{NAME} {__version__}: {about}"))
+
+
+def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> None:
+    """Print what a prompt of this person's own sessions would have got, or of the sample."""
+    name = shorten(one_line(for_people(update.name)), TITLE_CHARACTERS)
+    if update.is_waiting:
+        introduction = "Two of your branches do not merge as they are now. The next prompt of"
+        introduction += f' "{name}" ({update.runtime}) gets:'
+    elif is_own:
+        when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(update.at))
+        introduction = (
+            f'On {when} two of your sessions worked in one project. The next prompt of "{name}"'
+        )
+        introduction += f" ({update.runtime}) would have got:"
+    else:
+        introduction = (
+            f"For example: Codex edits a file that {update.runtime} has read. With your next prompt"
+        )
+        introduction += f" {update.runtime} gets:"
+    terminal.line()
+    terminal.paragraph(introduction)
+    terminal.quote(update.text)
+
+
+def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
+    terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
+    _show_program(done, terminal, called_as)
+    terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off:")
+    # not wrapped: it is to be copied
+    terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")
+    kept = archive_bytes(
+        {(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"}
+    )
+    if kept:
+        terminal.item("archives", f"the text of all sessions so far, about {byte_size(kept)}; off:")
+        terminal.line(f"{' ' * 15}{command_of(done, terminal)} config archive_history off")
+    for note in done.notes:
+        text, *commands = note.split("\n")
+        terminal.note(terminal.short(text))
+        for command in commands:  # not wrapped: it is to be copied
+            terminal.line(f"      {command}")
+    for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
+        _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
+        if done.trials and done.trials[index].problem:
+            terminal.note(
+                f"The hook was tried and failed: {terminal.short(done.trials[index].problem)}"
+            )
+    if done.is_sample:
+        terminal.note(
+            "You have used no agent here yet: that is a sample, with three sessions to look at."
+        )
+    for error in done.refused:
+        terminal.note(
+            f"Not installed: {terminal.short(str(error))}"
+            + (f" ({error.hint})" if error.hint else "")
+        )
+    terminal.result(_installed_result(done))
+
+
+def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
+    show_title(terminal, "uninstalled", is_dry_run=done.is_dry_run)
+    for plan in done.plans:
+        if plan.root != str(done.paths.sample_home) and plan.changes:
+            _show_removal(plan, done, terminal)
+    verb = "would be" if done.is_dry_run else "is"
+    if done.is_whole:
+        terminal.heading(terminal.short(f"The program in {done.paths.program_dir} {verb} removed"))
+    for path in done.purged:
+        terminal.item("purged", terminal.short(f"{path} {verb} deleted"))
+    has_gone = done.is_whole and not done.is_dry_run  # and the command with it
+    for path in done.kept:
+        how = (
+            "not ours"
+            if done.purged
+            else "yours to delete"
+            if has_gone
+            else "--purge deletes it too, after asking"
+        )
+        terminal.item("kept", terminal.short(f"{path} ({how})"))
+    for path in done.shared:
+        terminal.item("kept", terminal.short(f"{path}, which is not of this home alone"))
+    for one in done.left:
+        terminal.item("left", terminal.short(f"{one.what}: {one.remove}"))
+    for root in done.unreachable:
+        terminal.note(
+            f"{terminal.short(root)} is not there, so that nothing was taken out of it. If it "
+            f"was moved: python3 "
+            "install.py --uninstall --home PATH, from a copy of the repository."
+        )
+    terminal.result(
+        {
+            "version": __version__,
+            "dry_run": done.is_dry_run,
+            "program_removed": done.is_whole,
+            "homes": [
+                {**_changes(one), "restored": done.restored[one.root], "notes": one.notes}
+                for one in done.plans
+            ],
+            "purged": list(done.purged),
+            "kept": [*done.kept, *done.shared],
+            "unreachable": done.unreachable,
+            "left": [one._asdict() for one in done.left],
+        }
+    )
+
+
+def show_new(done: NewHome, terminal: Terminal) -> None:
+    show_title(terminal, f"an agent on {done.template}", is_dry_run=done.environment is None)
+    terminal.heading(terminal.short(done.root))
+    for change in done.plan.changes:
+        if done.environment is None:
+            for line in change.diff().splitlines():
+                terminal.line("  " + line)
+        else:
+            terminal.item(change.kind, os.path.relpath(change.path, done.root))
+    if not done.plan.changes:
+        terminal.line("  as it was")
+    for note in done.plan.notes:
+        terminal.note(terminal.short(note))
+    if done.environment is not None:
+        _show_missing(done.environment, terminal, f"{NAME} install")
+        if done.missing:
+            terminal.heading(
+                f"It runs on {sizes_of(done.missing)}, which is not installed. Install it first:"
+            )
+            extras = "".join(f" --with {name}" for name in done.missing)
+            terminal.line(
+                f"  {NAME} new {shlex.quote(done.root)} --template {done.template}{extras}"
+            )
+        terminal.heading("Talk to it:")
+        where = terminal.short(done.root)
+        terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
+        terminal.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
+        terminal.line()
+        terminal.paragraph(
+            f"{IDENTITY[0]} says who it is. Run this again to renew all but that "
+            f"and the configuration."
+        )
+    terminal.result(
+        {
+            "version": __version__,
+            "dry_run": done.environment is None,
+            "template": done.template,
+            "home": done.root,
+            "files": [change.as_dict() for change in done.plan.changes],
+            "notes": done.plan.notes,
+            "program_dir": str(done.paths.program_dir),
+            "problems": done.environment.problems if done.environment else {},
+            "missing": list(done.missing),
+        }
+    )
+
+
+def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
+    environment = done.program.environment
+    if done.is_dry_run and environment.missing:
+        terminal.item(
+            "environment",
+            f"{terminal.short(str(done.paths.env))}: {', '.join(environment.missing)}",
+        )
+    app = terminal.short(str(done.paths.app))
+    python = "" if environment.state == "missing" else f", with Python {environment.version}"
+    terminal.item("program", f"{app}{python}{'' if done.program.is_app_changed else ', as it was'}")
+    terminal.item(
+        "command",
+        terminal.short(f"{done.paths.link}{'' if done.program.is_link_made else ', as it was'}"),
+    )
+    if not done.is_dry_run:
+        _show_missing(environment, terminal, called_as)
+
+
+def _show_missing(environment: Environment, terminal: Terminal, called_as: str) -> None:
+    """Print what could not be installed, why, and what to do about it."""
+    for problem in dict.fromkeys(environment.problems.values()):
+        groups = [group for group, its in environment.problems.items() if its == problem]
+        terminal.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
+    if not environment.problems:
+        return
+    lacking = [what for group, what in _LACKING.items() if group in environment.problems]
+    if lacking:
+        terminal.note(f"Prompts get updates without these packages, but {enumerated(lacking)}.")
+    extras = "".join([f" --with {name}" for name in environment.problems if name in EXTRAS])
+    where = (
+        ""
+        if environment.remedy or NO_PIP in environment.problems.values()
+        else ", where a package index answers"
+    )
+    terminal.note(f"To install them{where}:")
+    for command in filter(None, (environment.remedy, f"{called_as}{extras}")):
+        terminal.line(f"      {command}")
+
+
+def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run: bool) -> None:
+    if is_dry_run:
+        terminal.heading(f"{terminal.short(target.root)} ({target.title})")
+        _show_changes(plan, terminal)
+    else:
+        parts = [f"{kind}{' as before' if not is_new else ''}" for kind, is_new in _parts_of(plan)]
+        if plan.plugins:
+            parts.append(
+                f"nothing, since {enumerated(plan.plugins)} is there already and does the same"
+            )
+        parts = parts or [
+            "renewed" if any(change.is_needed for change in plan.changes) else "as before"
+        ]
+        where = plan.settings.path if plan.settings and plan.hooks else target.root
+        label = {"runtime": target.runtime.TITLE, "skills": "skills", "template": "template"}.get(
+            target.kind, "agent"
+        )
+        terminal.item(label, terminal.short(f"{where}: {'; '.join(parts)}"))
+        if plan.hooks and target.runtime.install.AFTER_INSTALL:
+            terminal.note(target.runtime.install.AFTER_INSTALL)
+    if plan.switched_off:
+        terminal.note(
+            f"{plan.switched_off} in these settings: no hook of ours runs. It was left as it is."
+        )
+    for note in plan.notes:
+        terminal.note(terminal.short(note))
+
+
+def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
+    """Return the kinds of what is in a home now, each with whether it is new."""
+    is_changed = any(change.is_needed for change in plan.files)
+    hooks_are_new = bool(plan.settings and plan.settings.kind != "unchanged")
+    return [
+        *([("hooks", hooks_are_new)] if plan.hooks else []),
+        *([(f"extension {os.path.basename(path)}", is_changed) for path in plan.extensions]),
+        *(
+            [("tools", any(one.is_needed for one in (plan.settings, plan.server) if one))]
+            if plan.has_tools
+            else []
+        ),
+        *([(f"{len(plan.rules)} rules for lookups", hooks_are_new)] if plan.rules else []),
+        *([(f"skills {enumerated(plan.skills)}", is_changed)] if plan.skills else []),
+    ]
+
+
+def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
+    if not plan.changes:
+        terminal.line("  nothing to change")
+    styles = {"+": "green", "-": "red", "@": "dim"}
+    shown = [change for change in (plan.settings, plan.server) if change]
+    for line in [line for change in shown for line in change.diff().splitlines()]:
+        terminal.line(terminal.paint(styles[line[0]], line) if line[:1] in styles else line)
+    for change in plan.changes:
+        if change not in shown:
+            verb = {"added": "add", "changed": "replace", "removed": "remove"}[change.kind]
+            terminal.line(terminal.short(f"  would {verb} {change.path}"))
+
+
+def command_of(done: Installed, terminal: Terminal) -> str:
+    """Return the installed command as this person's shell finds it."""
+    return terminal.short(str(command_path(done.paths))) if done.notes else NAME
+
+
+def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
+    """Print the one next step."""
+    command = command_of(done, terminal)
+    terminal.heading("Next")
+    if done.is_sample:
+        sample = terminal.short(str(done.paths.sample_home))
+        _show_step("Look at the sample:", terminal, f"{command} page --home {sample}")
+        _show_step("Once you have used an agent here:", terminal, called_as)
+        return
+    terminal.paragraph(
+        "Start a new session of your agent. With each prompt it learns what the others did.",
+        first="  ",
+        indent="  ",
+    )
+    _show_step("To see the state and everything else you can do:", terminal, command)
+
+
+def _show_step(what: str, terminal: Terminal, command: str) -> None:
+    """Print what a command is for, and the command on a line of its own, however long: it is
+    copied."""
+    terminal.paragraph(what, first="  ", indent="  ")
+    terminal.line(f"    {command}")
+
+
+def show_rules(done: Installed, terminal: Terminal) -> None:
+    """Print how many rules each home got."""
+    for target, plan in zip(done.targets, done.plans):
+        if plan.rules:
+            terminal.item(target.runtime.TITLE, f"{len(plan.rules)} rules for lookups")
+
+
+def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None:
+    terminal.heading(terminal.short(plan.root))
+    if done.is_dry_run:
+        _show_changes(plan, terminal)
+    elif plan.settings and plan.settings.is_needed:
+        is_back = done.restored[plan.root]
+        was = "as it was before" if plan.settings.after else "removed, since there was none before"
+        how = was if is_back else "our hooks are out, what you changed since stays"
+        terminal.item("settings", terminal.short(f"{plan.settings.path}: {how}"))
+    if plan.server and plan.server.is_needed and not done.is_dry_run:
+        terminal.item("tools", terminal.short(f"{plan.server.path}: our server is out"))
+    if plan.files and not done.is_dry_run:
+        terminal.item("files", f"{counted(len(plan.files), 'file')} of ours removed")
+    for note in plan.notes:
+        terminal.note(terminal.short(note))
+
+
+def _changes(plan: HomePlan) -> dict[str, Any]:
+    return {
+        "path": plan.root,
+        "runtime": plan.runtime,
+        "settings": plan.settings and {**plan.settings.as_dict(), "diff": plan.settings.diff()},
+        "server": plan.server and {**plan.server.as_dict(), "diff": plan.server.diff()},
+        "skills": [change.as_dict() for change in plan.files if change.is_needed],
+    }
+
+
+def _installed_result(done: Installed) -> dict[str, Any]:
+    homes: list[dict[str, Any]] = [
+        {
+            "kind": target.kind,
+            **_changes(plan),
+            "rules": plan.rules,
+            "hooks_disabled": bool(plan.switched_off),
+            "plugins": plan.plugins,
+            "notes": plan.notes,
+        }
+        for target, plan in zip(done.targets, done.plans)
+    ]
+    for home, trial in zip(homes, done.trials):
+        home["trial"] = vars(trial)
+    return {
+        "version": __version__,
+        "dry_run": done.is_dry_run,
+        "program_dir": str(done.paths.program_dir),
+        "environment": {
+            **vars(done.program.environment),
+            "missing": done.program.environment.missing,
+        },
+        "program_changed": done.program.is_app_changed,
+        "command": str(command_path(done.paths)),
+        "is_sample": done.is_sample,
+        "homes": homes,
+        "notes": done.notes,
+        "refused": [{"error": str(error), "hint": error.hint} for error in done.refused],
+    }

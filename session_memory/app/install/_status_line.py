@@ -1,0 +1,110 @@
+"""The status line in the settings of runtimes: put there as the person wants it, and taken out
+again."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+
+from ... import NAME
+from ...common.errors import SessionMemoryError
+from ...sessions.runtimes import all_runtimes
+from ...sessions.settings.homes import Home
+from ...sessions.settings.program import ProgramPaths, program_paths
+from . import _settings_file as settings_file
+from . import program
+from ._file_changes import FileChange, checksum
+from ._home_changes import extension_names, ours
+from ._homes import RUNTIME, Target, known_home, settings_of
+from ._own_content import without_status_line
+from .ledger import HomeRecord, InstallLedger, read_ledger
+
+
+def switch_status_line(
+    home: Home, environ: Mapping[str, str], *, is_on: bool
+) -> tuple[list[Path], list[str]]:
+    """Put our status line into the settings of the runtimes that keep their state in `home`, behind
+    one that is there, or take it out. Return the files that were changed, with the extensions that
+    show it by themselves, and why others were not. Raises SessionMemoryError, OSError."""
+    paths = program_paths(environ)
+    extensions = _extensions(home, environ)
+    changes: list[tuple[HomeRecord, FileChange]] = []
+    refused: list[SessionMemoryError] = []
+    with program.locked(paths) if paths.program_dir.is_dir() else nullcontext():
+        ledger = read_ledger(paths.ledger_file)
+        for root, record in ledger.homes.items():
+            target = None if record.template else known_home(root, ledger, environ)
+            if not target or target.kind == "skills" or target.home.config_file != home.config_file:
+                continue
+            if not target.runtime.install.STATUS_LINE:
+                continue
+            try:
+                change = _change(target, record, paths, ledger, is_on=is_on)
+                change.check()
+            except SessionMemoryError as error:
+                refused.append(error)
+            else:
+                changes.append((record, change))
+        if not changes and not extensions and refused:
+            raise refused[0]
+        if not changes and not extensions and is_on:
+            raise SessionMemoryError(
+                "nothing is installed that shows a status line", f"run {NAME} install first"
+            )
+        for record, change in changes:
+            # As long as nobody else writes the file, an uninstall restores it as a whole.
+            if (
+                change.before is not None
+                and checksum(change.before) in record.written
+                and change.after is not None
+            ):
+                record.written.append(checksum(change.after))
+        if changes:
+            ledger.save()
+        for record, change in changes:
+            change.make()
+            record.status_line = record.status_line if is_on else {}
+        if changes:
+            ledger.save()
+    return [*[change.path for _, change in changes], *extensions], [f"{error}" for error in refused]
+
+
+def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
+    """Return the extensions that show the line for `home`; for a package the settings that name
+    it."""
+    found = []
+    for one in all_runtimes():
+        target = settings_of(one, environ)
+        if one.install.SHOWS_STATUS and target.home.config_file == home.config_file:
+            files = [Path(target.settings_dir, name) for name in extension_names(target)]
+            if target.plugins:
+                files.append(Path(target.settings_dir, "settings.json"))
+            found += [file for file in files if file.is_file()]
+    return found
+
+
+def _change(
+    target: Target, record: HomeRecord, paths: ProgramPaths, ledger: InstallLedger, *, is_on: bool
+) -> FileChange:
+    """Return the change of one file, and note what it will be in `record`. Raises
+    SettingsFileError."""
+    path, is_ours = target.status_line_file, ours(ledger)
+    noted = record.status_line or {"file": str(path), "before": "", "after": ""}
+    removal = without_status_line(
+        HomeRecord("", runtime=record.runtime, status_line=noted), is_ours
+    )
+    if not is_on:
+        return removal
+    python = str(paths.python) if paths.python.exists() else sys.executable
+    words = [python, "-I", "-S", str(paths.app / "hooks" / "status_line.py")]
+    words += [] if target.runtime is RUNTIME else [target.runtime.PROGRAM]
+    command = f"{shlex.join(words)} || exit 0"
+    after = settings_file.with_status_line(
+        removal.before, str(path), target.runtime.install, command, is_ours
+    )
+    before = None if removal.after is None else removal.after.decode()
+    record.status_line = {"file": str(path), "before": before, "after": checksum(after)}
+    return FileChange(path, removal.before, after)

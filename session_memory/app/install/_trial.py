@@ -1,0 +1,217 @@
+"""Tries an installed hook as the runtime runs it, on a throw-away copy: nothing counts as
+delivered."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...common.system.files import user_dir
+from ...sessions.settings.homes import ENV_DIR, ENV_HOME, Home, home_at, person_home, runtime_home
+from ...sessions.settings.registry import agent_home
+from ...sessions.transcripts.entries import Session
+from ...sessions.transcripts.log import last_entries
+from ._homes import Target
+
+_RUNS = 3
+_TIMEOUT_SECONDS = 30
+_PROMPT = "What is going on elsewhere?"
+_SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR, ENV_HOME)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """`text` is the update that the next prompt of `session` would get ('' for none, `reason` may
+    say why); `problem` says what went wrong. Times are medians in seconds, of a prompt with nothing
+    new and of `python -I -c pass`; 0 if not taken, as in an install."""
+
+    session: str = ""
+    text: str = ""
+    reason: str = ""
+    problem: str = ""
+    hook_seconds: float = 0.0
+    bare_seconds: float = 0.0
+
+
+class _Scene(NamedTuple):
+    """The input of a hook and its environment, whose prompt it is, and the throw-away copy of the
+    home."""
+
+    event: dict[str, Any]
+    environ: dict[str, str]
+    session: str
+    home: Home
+
+
+def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_timed: bool) -> Trial:
+    """Run a prompt hook's `command` for the next prompt in a home, so that a failure shows."""
+    command = command.removesuffix(target.runtime.install.FAIL_OPEN)
+    with tempfile.TemporaryDirectory(
+        prefix="session-memory-", ignore_cleanup_errors=True
+    ) as directory:
+        try:
+            set_up = _agent_scene if target.kind == "agent" else _plain_scene
+            scene = set_up(target, os.path.realpath(directory), environ)
+            return Trial(reason=scene) if isinstance(scene, str) else _run(scene, command, is_timed)
+        except subprocess.TimeoutExpired:
+            return Trial(problem=f"it did not end within {_TIMEOUT_SECONDS} seconds")
+        except OSError as error:
+            return Trial(problem=f"{error.filename or target.root}: {error.strerror or error}")
+
+
+def interpreter_of(command: str) -> str:
+    """Return the interpreter that a hook's command starts; '' if unknown."""
+    try:
+        return shlex.split(command)[0]
+    except (ValueError, IndexError):
+        return ""
+
+
+def modified(session: Session) -> float:
+    """Return when the session's transcript was last written, in seconds since 1970; 0 if there is
+    none."""
+    try:
+        return os.stat(session.path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
+    """Set up the next prompt of the session `main`, else of the one last active; or say why there
+    is none."""
+    sessions = target.sessions()
+    if not sessions:
+        return "no session has begun yet"
+    own = max(sessions, key=lambda session: (session.name == "main", modified(session)))
+    lying_in = Counter(
+        os.path.dirname(session.path) for session in sessions if os.path.isfile(session.path)
+    )
+    project_dir = lying_in.most_common(1)[0][0] if lying_in else os.path.dirname(own.path)
+    sessions_dir = os.path.join(directory, os.path.relpath(target.home.sessions_dir, target.root))
+    shutil.copytree(target.home.sessions_dir, sessions_dir)
+    moved = {**environ, ENV_DIR: f"{directory}/person", ENV_HOME: directory}
+    home = home_at(directory, moved, sessions_dir=sessions_dir)
+    cursors = target.home.cursor_file(own.name)
+    if os.path.isfile(cursors):
+        os.makedirs(os.path.dirname(home.cursor_file(own.name)))
+        shutil.copyfile(cursors, home.cursor_file(own.name))
+    start = os.path.normpath(os.path.join(directory, os.path.relpath(target.project, target.root)))
+    os.makedirs(start, exist_ok=True)
+    return _scene(
+        target, own.name, home, f"{project_dir}/{os.path.basename(own.path)}", start, environ, moved
+    )
+
+
+def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
+    """Set up the first prompt of a new session in the project, else in the one last active."""
+    project_dir, where = target.transcripts_dir, target.project
+    if not where:
+        project_dir, where = _last_active_project(target, environ)
+    if not os.path.isdir(project_dir):
+        return "no session has begun in it yet"
+    moved = {**environ, ENV_DIR: directory}
+    home = runtime_home(target.config_dir, target.runtime.USUAL_DIR, moved)
+    is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=user_dir(environ))
+    start = where if is_safe else directory  # in an agent home the hook would write to it
+    own_id = str(uuid.uuid4())
+    transcript = target.runtime.own_path(
+        {"session_id": own_id, "cwd": where}, where, target.config_dir
+    )
+    return _scene(target, f"a new session in {where}", home, transcript, start, environ, moved)
+
+
+def _scene(
+    target: Target,
+    session: str,
+    home: Home,
+    transcript: str,
+    start: str,
+    environ: Mapping[str, str],
+    moved: Mapping[str, str],
+) -> _Scene:
+    """Copy the settings, and return a prompt in the session with this transcript, started in
+    `start`."""
+    for of, to in ((person_home(environ), person_home(moved)), (target.home, home)):
+        if os.path.isfile(of.config_file):
+            os.makedirs(to.memory_dir, exist_ok=True)
+            shutil.copyfile(of.config_file, to.config_file)
+    install, session_id = target.runtime.install, target.runtime.session_id_of(transcript)
+    variables = {key: moved[key] for key in _SHARED_VARIABLES if key in moved}
+    variables |= install.hook_variables(session_id, start)
+    return _Scene(
+        install.prompt_event(session_id, transcript, start, _PROMPT), variables, session, home
+    )
+
+
+def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the directory of the transcripts of the project last active and that of its sessions;
+    ('', '') if there is none. Projects of an agent home are left out: their prompts show what its
+    sessions did."""
+    looked_at = set()
+    for session in sorted(target.sessions(), key=modified, reverse=True):
+        project_dir = os.path.dirname(session.path)
+        if project_dir not in looked_at:
+            looked_at.add(project_dir)
+            entries, _ = last_entries(target.runtime, session.path, 1, None)
+            cwd = entries[0].cwd if entries else ""
+            if not (cwd and agent_home(cwd, environ, stop=user_dir(environ))):
+                return project_dir, cwd or project_dir
+    return "", ""
+
+
+def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
+    shell = shutil.which("sh") or "/bin/sh"
+
+    def start() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [shell, "-c", command],
+            input=json.dumps(scene.event).encode() + b"\n",
+            env=scene.environ,
+            cwd=scene.event["cwd"],
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+
+    done, text, problem = start(), "", ""
+    log = Path(scene.home.log_file)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
+        problem = f"it ended with {done.returncode}: {said[-1]}"
+    elif done.stdout.strip():
+        try:
+            text = str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
+        except (ValueError, KeyError, TypeError):
+            problem = "what it printed is no answer that the runtime understands"
+    elif log.is_file():
+        problem = log.read_text(errors="replace").splitlines()[-1].partition(": ")[2]
+    if problem:
+        return Trial(scene.session, problem=problem)
+    reason = "" if text else "nothing happened lately in the other sessions"
+    if not is_timed:
+        return Trial(scene.session, text, reason)
+    bare = [interpreter_of(command), "-I", "-c", "pass"]
+    bare_seconds = _seconds(lambda: subprocess.run(bare, env=scene.environ, check=False))
+    return Trial(scene.session, text, reason, "", _seconds(start), bare_seconds)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    """Return the median time of a few runs."""
+    times = []
+    for _ in range(_RUNS):
+        started = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)

@@ -1,0 +1,375 @@
+"""Uninstall: every home is checked before anything is changed, and gets back what it was before.
+What others wrote stays, and is reported: marks of trust, servers that a person added by hand, hosts
+with their groups."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ... import NAME
+from ...common.errors import SessionMemoryError
+from ...common.system.files import expanded
+from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.install import text_of
+from ...sessions.settings.homes import home_at, person_home, private_beside
+from ...sessions.settings.program import ProgramPaths
+from ...sessions.settings.registry import registered_hosts
+from . import _home_changes as home_changes
+from . import _settings_file as settings_file
+from . import program
+from ._file_changes import checksum, read_if_there, remove_if_empty
+from ._homes import (
+    SHARED_SKILLS_FOLDER,
+    Target,
+    identify,
+    is_here,
+    known_home,
+    runtime_called,
+    settings_of,
+    shared_skills,
+)
+from ._kept_files import delete, sort_out
+from ._own_content import rules_by_content
+from ._servers import runs_ours, servers_file
+from .ledger import HomeRecord, InstallLedger, read_ledger
+
+# The programs of ours that a skill names, where installs put them.
+_OF_OUR_SKILLS = (b"/session-memory/bin/session-memory ", b"/session-memory/app/scripts/")
+_MCP_KEYS = ("mcpServers", "mcp")
+_MCP_TABLE = re.compile(r"^\[mcp_servers\.([^\]\n]+)\]((?:\n(?!\[).*)*)", re.MULTILINE)
+
+
+class Leftover(NamedTuple):
+    """A thing that stays, with its place, and how to remove it."""
+
+    what: str
+    remove: str
+
+
+@dataclass
+class Uninstalled:
+    """The result of an uninstall, or of a dry run. `restored` says by home if its settings have
+    their old bytes again. `purged` has what was deleted of what is kept, each with the place it
+    lies in, `kept` what was not, and `shared` what serves other homes too. `unreachable` are the
+    homes that are not where they were, `left` is what others wrote. `is_whole` if the program is
+    removed too."""
+
+    paths: ProgramPaths
+    plans: list[home_changes.HomePlan]
+    is_dry_run: bool
+    is_whole: bool
+    restored: dict[str, bool] = field(default_factory=dict)
+    purged: dict[str, str] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
+    unreachable: list[str] = field(default_factory=list)
+    left: list[Leftover] = field(default_factory=list)
+
+
+def uninstall(
+    homes: list[str],
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    dry_run: bool,
+    purge: bool,
+    confirm: Callable[[list[str]], None],
+) -> Uninstalled:
+    """Uninstalls from `homes`; without any, from all, and removes the program. `purge` also deletes
+    what was kept of their sessions, and the configuration, but not the named sessions, which are
+    the host's; `confirm` is given these paths before, and raises what keeps it from being done.
+    Nothing is changed before the settings of every home are found to be in order. Raises
+    SessionMemoryError, OSError."""
+    ledger = read_ledger(paths.ledger_file)
+    foreseen = _foreseen(homes, ledger, paths, environ, dry_run=dry_run, purge=purge)
+    if dry_run:
+        return foreseen
+    if foreseen.purged:
+        confirm(list(foreseen.purged))
+    if not paths.program_dir.is_dir():
+        return _take_out(foreseen, ledger)
+    with program.locked(paths):
+        # as it is now: an install may have been at work until now
+        ledger = read_ledger(paths.ledger_file)
+        return _take_out(
+            _foreseen(homes, ledger, paths, environ, dry_run=False, purge=purge), ledger
+        )
+
+
+def _foreseen(
+    homes: list[str],
+    ledger: InstallLedger,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    dry_run: bool,
+    purge: bool,
+) -> Uninstalled:
+    """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands
+    in it afterwards."""
+    records = _records(homes, ledger, environ)
+    is_ours = home_changes.ours(ledger)
+    plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
+    result = Uninstalled(paths, plans, dry_run, not homes)
+    for plan, record in zip(plans, records.values()):
+        after = plan.settings.after if plan.settings else None
+        result.restored[plan.root] = (None if after is None else after.decode()) == record.original
+    real = [root for root in records if root != str(paths.sample_home)]
+    result.unreachable = [root for root in real if not os.path.isdir(root)]
+    going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
+    place = person_home(environ).memory_dir
+    own = {path: base for root in real for path, base in _purgeable(root, ledger, environ)}
+    if result.is_whole and os.path.lexists(place):
+        own = {
+            place: place,
+            **{path: base for path, base in own.items() if not path.startswith(f"{place}/")},
+        }
+    result.shared = [path for path in own if path == place and not result.is_whole]
+    for path, base in own.items():
+        if path not in result.shared:
+            ours_there, others = sort_out(path, base)
+            left = [one for one in ours_there if one not in going]
+            result.purged.update(dict.fromkeys(left if purge else (), base))
+            result.kept += others if purge else [path] if left or others else []
+    result.left = leftovers(plans, environ, is_whole=result.is_whole)
+    return result
+
+
+def _records(
+    homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
+) -> dict[str, HomeRecord]:
+    """Return the records of the homes to uninstall from. Without a ledger, search the homes of the
+    person's runtimes. Skills that several runtimes share go with the last of these."""
+    if homes:
+        named = dict(_record_of(path, ledger, environ) for path in homes)
+        left = {root: record for root, record in ledger.homes.items() if root not in named}
+        runtimes = [runtime_called(record.runtime) for record in left.values()]
+        if all(one is None or one.install.SKILLS_FOLDER for one in runtimes):
+            named.update(
+                {root: one for root, one in left.items() if one.runtime == SHARED_SKILLS_FOLDER}
+            )
+        return named
+    if not ledger.homes:
+        here = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
+        for target in (*here, shared_skills(environ)):
+            if os.path.isdir(target.root):
+                found = _record_by_content(target, home_changes.ours(ledger))
+                ledger.homes[target.root] = found or _empty_record(target)
+    return dict(ledger.homes)
+
+
+def _record_of(
+    path: str, ledger: InstallLedger, environ: Mapping[str, str]
+) -> tuple[str, HomeRecord]:
+    """The home that `path` is, and what is known of it: by its path, by what was installed into a
+    home that is no more where it was, or by what is in it. Raises SessionMemoryError."""
+    root = os.path.abspath(expanded(path, os.environ))
+    if root in ledger.homes:
+        return root, ledger.homes[root]
+    moved = next(
+        (old for old, record in ledger.homes.items() if _is_moved(old, record, root)), None
+    )
+    if moved is not None:
+        ledger.homes[root] = _at(ledger.homes.pop(moved), moved, root)
+        return root, ledger.homes[root]
+    target = identify(path, environ)
+    if target.root != root:
+        return _record_of(target.root, ledger, environ)
+    found = _record_by_content(target, home_changes.ours(ledger))
+    if found is None:
+        raise SessionMemoryError(
+            f"{path}: nothing was installed there", f"the ledger is {ledger.path}"
+        )
+    ledger.homes[root] = found
+    return root, found
+
+
+def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
+    """Check if `root` is the home that was at `old`, which is gone: something in it is just as we
+    wrote it there."""
+    if os.path.lexists(old):
+        return False
+    here = _at(record, old, root)
+    written = [
+        (here.settings_file, set(record.written)),
+        *((path, {known}) for path, known in here.files.items()),
+    ]
+    return any(
+        (content := read_if_there(Path(path))) and checksum(content) in known
+        for path, known in written
+    )
+
+
+def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
+
+    def moved(path: str) -> str:
+        return root + path[len(old) :] if path == old or path.startswith(old + os.sep) else path
+
+    return replace(
+        record,
+        settings_file=moved(record.settings_file),
+        files={moved(path): known for path, known in record.files.items()},
+        identity={moved(path): known for path, known in record.identity.items()},
+        made=[moved(path) for path in record.made],
+        server={
+            key: moved(value) if key == "file" else value for key, value in record.server.items()
+        },
+        status_line={
+            key: moved(value) if key == "file" else value
+            for key, value in record.status_line.items()
+        },
+    )
+
+
+def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRecord | None:
+    """Return what is ours in a home that the ledger does not know; None if nothing is."""
+    path = target.settings_file
+    content = read_if_there(path) if path else None
+    settings = (
+        None if content is None else settings_file.read(content, str(path), target.runtime.install)
+    )
+    own, shared = target.skills_dir, target.shared_skills_dir
+    folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
+    skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
+    contents = {
+        str(path): path.read_bytes()
+        for path in skills
+        if path.is_file() and not path.parent.is_symlink()
+    }
+    files = {
+        path: checksum(text)
+        for path, text in contents.items()
+        if any(part in text for part in _OF_OUR_SKILLS)
+    }
+    if target.kind == "runtime":
+        extensions = [
+            Path(target.settings_dir, name) for name in home_changes.extension_names(target)
+        ]
+        files.update(
+            {
+                str(path): checksum(content)
+                for path in extensions
+                if (content := read_if_there(path))
+            }
+        )
+    if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):
+        return None
+    made = [directory for folder in folders for directory in (folder.parent, folder)]
+    record = _empty_record(target)
+    record.rules, record.files = rules_by_content(settings.rules) if settings else [], files
+    record.made = [
+        str(one) for one in made if str(one) != target.settings_dir or target.kind == "skills"
+    ]
+    return record
+
+
+def _empty_record(target: Target) -> HomeRecord:
+    """The record of a home in which nothing is known to be ours."""
+    runtime = SHARED_SKILLS_FOLDER if target.kind == "skills" else target.runtime.name
+    record = HomeRecord(str(target.settings_file or ""), "", runtime=runtime)
+    if target.runtime.install.STATUS_LINE:
+        record.status_line = {"file": str(target.status_line_file), "before": "", "after": ""}
+    path = servers_file(target.runtime.install, target.settings_dir)
+    if path and path != target.settings_file:
+        record.server = {"file": str(path), "before": "", "after": ""}
+    return record
+
+
+def _purgeable(
+    root: str, ledger: InstallLedger, environ: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is kept of a home's sessions, and its configuration, each with the place it lies
+    in."""
+    is_templated = bool(ledger.homes[root].template)
+    target = None if is_templated else known_home(root, ledger, environ)
+    if not is_templated and (target is None or target.kind == "skills"):
+        return
+    home = target.home if target else home_at(root, environ)
+    if target is None or target.kind == "agent":
+        sessions = [each.SESSIONS_FOLDER for each in all_runtimes()]
+        inside = [
+            str(path)
+            for path in sorted(Path(home.memory_dir).glob("*"))
+            if path.name not in sessions
+        ]
+        yield from ((path, home.memory_dir) for path in inside)
+        kept = [home.conversations_dir, home.memories_dir]
+        yield from (
+            (path, home.root)
+            for path in [*kept, *map(private_beside, kept)]
+            if os.path.lexists(path)
+        )
+    elif os.path.lexists(home.memory_dir):
+        yield home.memory_dir, home.memory_dir
+
+
+def _take_out(result: Uninstalled, ledger: InstallLedger) -> Uninstalled:
+    for plan in result.plans:
+        home_changes.make_uninstall(plan, ledger)
+    for path, place in result.purged.items():
+        if os.path.lexists(path):
+            delete(path, place)
+        remove_if_empty(Path(path).parent)
+    if result.is_whole:
+        program.remove_program(result.paths, ledger)
+    return result
+
+
+def leftovers(
+    plans: list[home_changes.HomePlan], environ: Mapping[str, str], *, is_whole: bool
+) -> list[Leftover]:
+    """Return what stays in the homes of `plans`, and, if the program goes too, elsewhere."""
+    found: list[Leftover] = []
+    for plan in plans:
+        runtime = runtime_called(plan.runtime)
+        for path in runtime.install.mcp_files(plan.root) if runtime else ():
+            change = next((one for one in plan.changes if str(one.path) == path), None)
+            text = (change.after or b"").decode("utf-8", "replace") if change else text_of(path)
+            found += _servers(os.path.normpath(path), text)
+        if runtime and plan.settings:
+            found += [
+                Leftover(*one)
+                for one in runtime.install.left_behind(plan.root, plan.settings.after)
+            ]
+    if is_whole:
+        for host in registered_hosts(environ):
+            groups = f"{host}/groups"
+            if os.path.isdir(groups):
+                number = len([one for one in os.scandir(groups) if one.is_dir()])
+                what = (
+                    f"the host {host}, with {number} group{'' if number == 1 else 's'} and "
+                    f"their sessions"
+                )
+                found.append(Leftover(what, "stop it, then delete the directory"))
+    return list(dict.fromkeys(found))
+
+
+def _servers(path: str, text: str) -> Iterator[Leftover]:
+    """Yield the MCP servers in a file with this text that run our command."""
+    names = []
+    if path.endswith(".toml"):
+        names = [
+            match[1].strip("\"'") for match in _MCP_TABLE.finditer(text) if runs_ours(match[2])
+        ]
+    elif NAME in text:
+        try:
+            names = list(_named_servers(json.loads(text)))
+        except (ValueError, RecursionError):  # not plain JSON: a person finds it by the name
+            names = [NAME] if re.search(rf'"{NAME}"[^}}]*"mcp"', text) else []
+    for name in dict.fromkeys(names):
+        yield Leftover(f"the MCP server {name} in {path}", "delete the entry there")
+
+
+def _named_servers(value: Any) -> Iterator[str]:
+    """Yield the names of servers that run our command, at any depth: some stand under projects."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if key in _MCP_KEYS and isinstance(inner, dict):
+            yield from [name for name, server in inner.items() if runs_ours(json.dumps(server))]
+        else:
+            yield from _named_servers(inner)

@@ -1,0 +1,421 @@
+"""Approval: calls that the user is asked about if the settings say so. These are an edit of a file
+that another session has edited and not committed, or of lines that conflict with another branch,
+and a git command that reaches such edits or moves the worktree of another session.
+
+A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that
+a git command reaches. One with more new entries than can be read at once may have made such an
+edit."""
+
+from __future__ import annotations
+
+from ...common.system.files import read_end, status_at, without_links
+from ...common.system.git import Worktree, find_worktree
+from ...common.system.json import objects_in
+from ...common.text.format import shorten
+from ...common.text.paths import relative, resolved
+from ...common.text.sanitize import quotable
+from ...common.text.timestamps import age
+from ...sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
+from ._new_entries import Budget, NewEntries, read_changed
+from .actions import EDIT, GIT, REMOVE, FileAction, actions_of, by_time, sub_agent_actions
+from .call_log import ActionIndex, CallLog, edited_key
+from .changes import changed_sessions
+from .collisions._evidence import Evidence
+from .collisions._git import MOVES, commits_or_stages, has_flag, overwrites, stages
+from .collisions._working_set import KnownFiles
+from .collisions.facts import PATH_CHARACTERS, SLACK_SECONDS, called, shown_command
+from .report import Report, reports_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ...sessions.settings.compiled import Settings
+    from ...sessions.transcripts.entries import Session
+    from .changes import Changed, OwnSession
+
+ACTIVE_SECONDS = 15 * 60
+DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, the user is asked
+READ_BYTES = 256 * 1024 * 1024
+RESULT_BYTES = 2 * 1024 * 1024  # at the end of a transcript, searched for the result of a call
+_MOST_QUOTED = 1000  # characters of a command that may be as long as made the time run out
+_FORCED = ("--hard", "--force", "--discard-changes")
+_WITH_NEW = ("--include-untracked", "--all")
+_NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
+
+
+class Objection:
+    """Reason to ask about a call: the session with the key `session` and this `report` edited the
+    file at `path` at `time`, or with path '' was active then in the worktree. If it `is_removed`,
+    the session removed the file; if it `is_doubtful`, the file changed during one of its commands.
+    `command` is the git command in question as it was typed. If it `is_possible`, not all entries
+    of the session could be read. Without a report, nothing was read in time, unless it is about a
+    `conflict` with another branch, as upkeep keeps it."""
+
+    def __init__(
+        self,
+        session: str = "",
+        report: Report | None = None,
+        time: float = 0.0,
+        path: str = "",
+        *,
+        is_possible: bool = False,
+    ) -> None:
+        self.session = session
+        self.report = report
+        self.time = time
+        self.path = path
+        self.command = ""
+        self.is_removed = False
+        self.is_doubtful = False
+        self.conflict: dict[str, Any] | None = None
+        self.is_possible = is_possible
+
+
+class ObjectionSearch:
+    """Search for objections to a call of the session `own` in what `sessions` did until `now`."""
+
+    def __init__(
+        self, own: OwnSession, sessions: list[Session], settings: Settings, now: float
+    ) -> None:
+        self._own = own
+        self._settings = settings
+        self._now = now
+        self._oldest = now - settings.first_sight_seconds
+        self._sessions = changed_sessions(sessions, {}, self._oldest, own)
+        self._active = [
+            changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS
+        ]
+
+    def of_edit(self, path: str) -> Objection | None:
+        """Return the objection to an edit of the file at `path`. Raises OSError if the log cannot
+        be written."""
+        worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
+        return self._uncommitted(Reach((path,)), worktree, self._active) if worktree else None
+
+    def of_conflict(self, path: str, replaced: list[str]) -> Objection | None:
+        """Return the objection to an edit that replaces these texts in the file at `path`
+        (absolute): the conflict that upkeep found there. Raises OSError, ValueError."""
+        from .conflicts import hit
+
+        conflict = hit(self._own, without_links(path), replaced, self._now)
+        if conflict is None:
+            return None
+        objection = Objection(f"conflict {conflict['pair']}", None, conflict["at"], path)
+        objection.conflict = conflict
+        return objection
+
+    def of_command(self, command: str, directory: str) -> Objection | None:
+        """Return the objection to a command line that is run in `directory`. Raises OSError as
+        `of_edit` does."""
+        if not self._sessions:
+            return None
+        from ...common.text.shell_effects import effects_of
+
+        for effect in effects_of(command, directory):
+            reach = (
+                reach_of(effect.words, effect.path, lambda path: status_at(path) is not None)
+                if effect.kind == GIT
+                else Reach((effect.path,))
+            )
+            worktree = self._worktree(effect.path) if reach else None
+            if reach is None or worktree is None:
+                continue
+            objection = self._uncommitted(reach, worktree, self._sessions) if reach.paths else None
+            if objection is None and reach.moves:
+                objection = self._working_in(worktree)
+            if objection is not None:
+                objection.command = effect.typed
+                return objection
+        return None
+
+    def _worktree(self, directory: str) -> Worktree | None:
+        return find_worktree(directory, self._own.user_dir)
+
+    def _uncommitted(
+        self, reach: Reach, worktree: Worktree, sessions: list[Changed]
+    ) -> Objection | None:
+        """Return the last edit of one of the sessions that `reach` covers and that was not
+        committed since."""
+        index = ActionIndex(CallLog(self._own.cursor_file), "approval", {})
+        everyone, budget = (
+            [session for session, _ in self._sessions],
+            Budget(DECODED_BYTES, READ_BYTES),
+        )
+        index.read_on(self._own, everyone, self._now, self._oldest, budget)
+        evidence = Evidence({}, {}, worktree, self._own.user_dir)
+        found = []
+        for changed in sessions:
+            edited = index.edited.get(changed[0].key, {})
+            written = {
+                path: index.latest(changed[0].key, path)[edited_key(changed[0].key, path)]
+                for path in reach.paths
+            }
+            for path, time in {**written, **edited}.items():
+                is_reached = (
+                    time and path.startswith(worktree.root + "/") and reach.covers(path, evidence)
+                )
+                if is_reached and not _is_committed(path, time, evidence):
+                    found.append((time, path, changed))
+            if "unread" in index.cursors.get(changed[0].key, {"unread": ()}):
+                found.append((0.0, "", changed))
+        for time, path, changed in sorted(found, key=lambda one: -one[0]):
+            objection = self._seen_edit(changed, path, time, worktree) if path else None
+            # not all was read
+            for report, new in self._read(changed, self._now - ACTIVE_SECONDS) if not path else ():
+                objection = Objection(new.session.key, report, report.last_active, is_possible=True)
+            if objection is not None:
+                return objection
+        return None
+
+    def _seen_edit(
+        self, changed: Changed, path: str, time: float, worktree: Worktree
+    ) -> Objection | None:
+        """Return the edit as its transcript and the disk show it; None if it was refused or is
+        hidden."""
+        for report, new in self._read(changed, time - 1):
+            key = new.session.key
+            paths = {"": self._own.path, key: new.session.path}
+            runtimes = {"": self._own.runtime, key: self._own.runtime_of(new.session)}
+            evidence = Evidence(runtimes, paths, worktree, self._own.user_dir)
+            for action in reversed(self._actions(report, new, time - 1, path)):
+                if (
+                    action.kind in (EDIT, REMOVE)
+                    and action.path == path
+                    and _shows(action, key, evidence)
+                ):
+                    objection = Objection(key, report, action.time, path)
+                    objection.is_removed = action.kind == REMOVE
+                    objection.is_doubtful = action.is_doubtful
+                    return objection
+            if new.is_partial:
+                return Objection(key, report, time, path, is_possible=True)
+        return None
+
+    def _working_in(self, worktree: Worktree) -> Objection | None:
+        """Return the session that worked last in a worktree."""
+        found = []
+        for changed in self._active:
+            for report, new in self._read(changed, self._now - ACTIVE_SECONDS):
+                places = {
+                    entry.cwd: entry.timestamp
+                    for entry in report.entries
+                    if entry.tools and entry.timestamp
+                }
+                for cwd, time in places.items():
+                    there = self._worktree(cwd)
+                    if there and there.git_dir == worktree.git_dir:
+                        found.append(Objection(new.session.key, report, time))
+        return max(found, key=lambda one: one.time, default=None)
+
+    def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, NewEntries]]:
+        """Return what a session did since the time `oldest`, as far as the rules permit; at most
+        one report."""
+        own, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
+        read, _ = read_changed(own, [changed], {}, self._now, oldest, 1, budget)
+        found = reports_of(read, own, self._settings, self._now)
+        return [(report, new) for report, new in found if report is not None]
+
+    def _actions(
+        self, report: Report, new: NewEntries, oldest: float, path: str
+    ) -> list[FileAction]:
+        """Return the actions of a session, with those that may have written the file at `path`."""
+        transcripts, runtime = (
+            self._own.sub_agents_of(new.session),
+            self._own.runtime_of(new.session),
+        )
+        actions = sub_agent_actions(
+            transcripts, runtime, {}, oldest, gate=report.gate
+        ) + actions_of(report.entries)
+        files = KnownFiles([path])
+        actions += [edit for action in actions for edit in files.edits_by(action)]
+        return sorted(actions, key=by_time)
+
+
+def _shows(action: FileAction, session: str, evidence: Evidence) -> bool:
+    """Check if an edit or removal by another session was done, and shows on the disk."""
+    end, has_failed = evidence.end(session, action)
+    if end is None or (has_failed and not action.is_command):
+        return False
+    modified = evidence.modified(action.path, is_moved=bool(action.words))
+    if action.kind == REMOVE:
+        return modified is None and not action.is_doubtful
+    began = evidence.began(session, action) - SLACK_SECONDS
+    if action.is_doubtful:
+        return modified is not None and began <= modified <= end + SLACK_SECONDS
+    until = evidence.modified_until(action.path, is_moved=bool(action.words))
+    return until >= began or (not action.is_command and evidence.is_older(action.path, began))
+
+
+def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
+    """Check if an edit of a file was committed: the file is as HEAD has it. If git cannot tell, a
+    later commit that may have changed the file counts."""
+    is_committed = evidence.is_as_committed(path)
+    if is_committed is not None:
+        return is_committed
+    later = [
+        move
+        for move in evidence.moves()
+        if move.time >= int(edited_at) and move.message.startswith("commit")
+    ]
+    return any([evidence.has_changed(move, path) is not False for move in later])
+
+
+def unjudged(command: str, path: str = "", modified: float = 0.0) -> Objection:
+    """Return the objection to a git command, or to an edit of the file at `path`, which was
+    `modified` then, that could not be judged in time: the user knows better."""
+    objection = Objection("", None, modified, path)
+    objection.command = command[:_MOST_QUOTED]
+    return objection
+
+
+def reason_of(objection: Objection, directory: str, now: float) -> str:
+    """Return an objection in words for the user. Paths are relative to `directory`."""
+    path = shorten(quotable([relative(objection.path, directory)])[0], PATH_CHARACTERS)
+    command = shown_command(objection.command) if objection.command else ""
+    when = age(now - objection.time)
+    if objection.conflict:
+        from .conflicts import line_of
+
+        return line_of(objection.conflict, now).removeprefix("! ")
+    if objection.report is None:
+        return (
+            f"{command or path} could not be checked in time against what other sessions have "
+            f"not committed"
+        )
+    name = called(objection.report)
+    if objection.is_possible:
+        reached = f"{command} reaches" if command else "is edited here"
+        return (
+            f"what {reached} may be edited by {name}, active {when}, which wrote "
+            f"too much to be read"
+        )
+    if not objection.path:
+        return f"{command} moves the worktree of {name}, active {when}"
+    reached = f"{command} reaches " if command else ""
+    done = f"{'removed' if objection.is_removed else 'edited'} {when} by"
+    done = f"changed {when} during a command of" if objection.is_doubtful else done
+    return f"{reached}{path}, {done} {name} and not committed since"
+
+
+def was_allowed(own: OwnSession, call_id: str) -> bool:
+    """Check if a call succeeded, as the end of a transcript shows: the user has allowed it."""
+    records, wanted = own.runtime.records, call_id.encode()
+    for path in (own.path, *own.sub_agents()):
+        for line in read_end(path, RESULT_BYTES).split(b"\n"):
+            if wanted in line and records.prefilter(line, RESULTS):
+                for record in objects_in(line):
+                    events = [
+                        *records.events(record, 0, RESULTS),
+                        *records.events(record, 0, RESULTS | SUB_AGENTS),
+                    ]
+                    results = [
+                        one
+                        for one in events
+                        if isinstance(one, CallResult) and one.call_id == call_id
+                    ]
+                    if any([not one.has_failed for one in results]):
+                        return True
+    return False
+
+
+class Reach:
+    """Reach of a command: the uncommitted work below one of `paths` (absolute; '' for the whole
+    worktree), and with `moves` the sessions in the worktree, which is then at another commit. Of a
+    `commit` by an action, only what that takes along; with `is_tracked` only files that git
+    knows."""
+
+    def __init__(
+        self,
+        paths: tuple[str, ...] = (),
+        *,
+        moves: bool = False,
+        commit: FileAction | None = None,
+        is_tracked: bool = False,
+    ) -> None:
+        self.paths = paths
+        self.moves = moves
+        self.commit = commit
+        self.is_tracked = is_tracked
+
+    def covers(self, path: str, evidence: Evidence) -> bool:
+        """Check if it reaches uncommitted changes of the file at `path`."""
+        if not any(
+            [not place or f"{path}/".startswith(place.rstrip("/") + "/") for place in self.paths]
+        ):
+            return False
+        takes = stages(self.commit, path) if self.commit else True
+        if takes is None:  # it takes the index
+            return evidence.is_staged(path)
+        return takes and (not self.is_tracked or evidence.is_tracked(path))
+
+
+def reach_of(
+    words: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
+) -> Reach | None:
+    """Return the reach of the git command with these `words`, from the subcommand on, in
+    `directory`; None if it is harmless to others. `is_there` checks if a path exists."""
+    command, rest = words[0], words[1:]
+    if not (commits_or_stages(words) or overwrites(words)):
+        return None
+    if command in MOVES:
+        if set(rest) & {"--abort", "--continue", "--skip", "--quit"}:
+            return None
+        return _moving(command, rest)
+    if command in ("checkout", "restore"):
+        return _checked_out(command, rest, directory, is_there)
+    if command == "reset" and [
+        word for word in rest if not word.startswith("-") and word != "HEAD"
+    ]:
+        return _moving(command, rest)
+    if command == "clean":
+        return Reach(_paths(rest, directory) or (directory,))
+    if command == "commit":
+        return Reach(
+            ("",), commit=FileAction(GIT, directory, (0.0, 0, ""), words=words), is_tracked=True
+        )
+    if command == "add":
+        is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in rest])
+        return Reach(_paths(rest, directory) or (("",) if is_all else ()))
+    if command == "stash" and "--" in rest:
+        return Reach(_paths(rest[rest.index("--") + 1 :], directory))
+    takes_new = command == "stash" and any(
+        [has_flag(word, "ua") or word in _WITH_NEW for word in rest]
+    )
+    return Reach(("",), is_tracked=not takes_new)  # a stash, or a reset to HEAD
+
+
+def _moving(command: str, rest: tuple[str, ...]) -> Reach:
+    """Return the reach of a command that moves the worktree, and if it is forced overwrites all
+    uncommitted work."""
+    is_forced = any(
+        [word in _FORCED or (command != "merge" and has_flag(word, "f")) for word in rest]
+    )
+    return Reach(("",) if is_forced else (), moves=True, is_tracked=True)
+
+
+def _checked_out(
+    command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
+) -> Reach | None:
+    """Return the reach of `checkout` or `restore`: a branch moves the worktree, paths overwrite
+    uncommitted work."""
+    if "--" in rest:
+        return Reach(_paths(rest[rest.index("--") + 1 :], directory), is_tracked=True)
+    if command == "restore":
+        is_index = "--staged" in rest and "--worktree" not in rest
+        return None if is_index else Reach(_paths(rest, directory), is_tracked=True)
+    paths = _paths(rest, directory)
+    if not paths or any([word in _NEW_BRANCH for word in rest]):
+        return _moving(command, rest) if rest else None
+    if len(paths) > 1 and not is_there(paths[0]):  # out of a commit
+        paths = paths[1:]
+    return (
+        Reach(paths, is_tracked=True)
+        if all([is_there(path) for path in paths])
+        else _moving(command, rest)
+    )
+
+
+def _paths(words: tuple[str, ...], directory: str) -> tuple[str, ...]:
+    return tuple([resolved(word, directory) for word in words if word and not word.startswith("-")])

@@ -1,0 +1,234 @@
+"""Sessions that may have changed a file in hand. They are searched for its name as bytes: a prompt
+has the time to look through all that wrote something, and to read a few."""
+
+from __future__ import annotations
+
+from ...common.system.files import Opened, os, read_at, status_at
+from ...common.system.json import objects_in
+from ...common.text.paths import ANY
+from ...sessions.runtimes.records import CALLS, MESSAGES, SUB_AGENTS
+from ...sessions.transcripts.entries import Entry
+from ...sessions.transcripts.lines import resume_offset, windows_backward
+from .actions import EDIT, GIT, NAMED, REMOVE, REWRITERS, actions_of, is_read_only, may_concern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.records import Records
+    from ...sessions.transcripts.entries import Session
+    from ...sessions.transcripts.lines import Cursor
+    from ._own_work import OwnWork
+    from .changes import Changed, OwnSession
+
+_PART_BYTES = 1024 * 1024
+_WANTED = (MESSAGES | CALLS, MESSAGES | CALLS | SUB_AGENTS)
+# a file that another command removes is named, a directory may not be
+_COMMANDS = (b"git ", b"mv ", b"rm -")
+_REWRITERS = [mark.encode() for mark in REWRITERS]
+_ESCAPED = (b"\\n", b"\\t")  # white space in JSON
+_PLAIN = "._-"  # and letters and digits: hardly anything escapes these
+_ESCAPE = b"\\u00"
+_LETTERS = [
+    _ESCAPE + digits for digits in (b"2d", b"2D", b"2e", b"2E", b"3", b"4", b"5", b"6", b"7")
+]
+
+
+class WorkSearch:
+    """Search for sessions that may have changed files of the `work` of the session `reader`, or
+    moved HEAD under it. `cursors` are its own. A transcript without one is looked through back to
+    `oldest`, in seconds since the epoch. `active` are the keys of sessions that surely have done
+    something since they were read last."""
+
+    def __init__(
+        self, reader: OwnSession, work: OwnWork, cursors: Mapping[str, Cursor], oldest: float
+    ) -> None:
+        self._reader = reader
+        self._cursors = cursors
+        self._oldest = oldest
+        state = work.state
+        in_hand = state.working_set.actions if state else {}
+        self._open = state.open_actions if state else {}
+        self._offsets = work.sub_agents
+        self._names = {path.rpartition("/")[2] for path in in_hand}
+        self._marks = [*{_needle(name) for name in self._names}]
+        has_edits = any([action.kind == EDIT for actions in in_hand.values() for action in actions])
+        self._takes = GIT if has_edits or work.heads else ""
+        self._is_idle = not (self._names or work.heads)
+        self.active: set[str] = set()
+
+    def concerned(self, changed: Iterable[Changed]) -> tuple[set[str], list[str]]:
+        """Return the keys of the sessions that may concern the work, and of those that could not be
+        looked through."""
+        keys: set[str] = set()
+        left = {session.key: None for session, _ in changed}
+
+        def look(pair: Changed) -> None:
+            if self._may_concern(pair[0]):
+                keys.add(pair[0].key)
+            del left[pair[0].key]
+
+        self._reader.deadline.attempt_each(changed, look, lambda pair: pair[0].path)
+        return keys, list(left)
+
+    def _may_concern(self, session: Session) -> bool:
+        """Check if a session may concern the work. Raises OSError."""
+        if self._is_idle:
+            return False
+        if session.is_remote or session.key in self._open:
+            return True
+        runtime = self._reader.runtime_of(session)
+        with Opened(session.path) as descriptor:
+            for part in self._parts(session, descriptor, runtime):
+                lines = _lines_with_calls(part, runtime.records)
+                if lines and runtime.records.CALL_MARK and session.key in self._cursors:
+                    self.active.add(session.key)
+                if self._are_about_work(lines, runtime):
+                    return True
+        beside = [*runtime.sub_agents_beside(session.path), *session.known_sub_agents]
+        return any([self._is_sub_agent_concerned(path, runtime) for path in beside])
+
+    def _parts(self, session: Session, descriptor: int, runtime: Runtime) -> Iterator[bytes]:
+        """Yield the lines of a transcript that were not read yet, in parts. Raises OSError."""
+        status, cursor = os.fstat(descriptor), self._cursors.get(session.key)
+        start = resume_offset(cursor, descriptor, status) if cursor else None
+        if cursor is None or start is None:
+            seen = cursor.get("seen", 0.0) if cursor else self._oldest
+            yield from _lines_since(descriptor, status.st_size, seen, runtime)
+        else:
+            for low, high, _ in cursor.get("unread", ()):
+                yield from _lines_between(descriptor, low, high)
+            yield from _lines_between(descriptor, start, status.st_size)
+
+    def _is_sub_agent_concerned(self, path: str, runtime: Runtime) -> bool:
+        """Check the part of a sub-agent's transcript that was not read yet. Raises OSError."""
+        status, start = status_at(path), self._offsets.get(path, 0)
+        if (
+            status is None
+            or status.st_size == start
+            or (not start and status.st_mtime < self._oldest)
+        ):
+            return False
+        with Opened(path) as descriptor:
+            parts = _lines_between(
+                descriptor, start if start < status.st_size else 0, status.st_size
+            )
+            return any(
+                [
+                    self._are_about_work(_lines_with_calls(part, runtime.records), runtime)
+                    for part in parts
+                ]
+            )
+
+    def _are_about_work(self, lines: list[bytes], runtime: Runtime) -> bool:
+        """Check if a call in one of `lines` edits or removes a file called like one in hand, or may
+        be a command of git that takes one along. Few lines have the bytes for it, and only these
+        are decoded."""
+        marked = []
+        calls = [(runtime.records.without_results(line), line) for line in lines]
+        if self._has_name(b"\n".join([call for call, _ in calls])):
+            marked = [line for call, line in calls if self._has_name(call)]
+        marked += [line for call, line in calls if _has_command(call)]
+        for record in [record for line in marked for record in objects_in(line)]:
+            for wanted in _WANTED:
+                for event in runtime.records.events(record, 0, wanted):
+                    if isinstance(event, Entry) and self._concerns(event):
+                        return True
+        return False
+
+    def _has_name(self, text: bytes) -> bool:
+        if _ESCAPE in text and any([letters in text for letters in _LETTERS]):
+            return True
+        for mark in self._marks:  # noqa: SIM110  `any` takes longer
+            if mark in text:
+                return True
+        return False
+
+    def _concerns(self, entry: Entry) -> bool:
+        entry.cwd = entry.cwd or "/"  # some runtimes name it in another record
+        for action in actions_of([entry], self._may_be_wanted):
+            if action.kind in (EDIT, REMOVE):
+                if action.kind == REMOVE or action.path.rpartition("/")[2] in self._names:
+                    return True
+            elif action.kind == NAMED:
+                if action.path == ANY or action.path in self._names:
+                    return True
+            elif (
+                action.kind == GIT == self._takes
+                and action.words
+                and not is_read_only(action.words)
+            ):
+                return True
+        return False
+
+    def _may_be_wanted(self, command: str) -> bool:
+        """Check what `collisions` asks of a command before it is parsed."""
+        return may_concern(command, self._names)
+
+
+def _has_command(call: bytes) -> bool:
+    """Check if a call may run git, remove or move a directory, or rewrite files that it does not
+    name."""
+    key = call.find(b"ommand")
+    # before the other key; without that, in all but the last byte
+    shorter = call.find(b"cmd", 0, key)
+    if key < 0 and shorter < 0:
+        return False
+    command = call[shorter if shorter >= 0 else key :]
+    for mark in _REWRITERS:
+        if mark in command:
+            return True
+    for mark in _COMMANDS:
+        at = command.find(mark)
+        while at >= 0:
+            if not command[at - 1 : at].isalnum() or command[at - 2 : at] in _ESCAPED:
+                return True
+            at = command.find(mark, at + 1)
+    return False
+
+
+def _lines_with_calls(part: bytes, records: Records) -> list[bytes]:
+    """Return the lines that may have calls."""
+    if not records.CALL_MARK:
+        return [line for line in part.split(b"\n") if records.prefilter(line, _WANTED[0])]
+    lines = []
+    at = part.find(records.CALL_MARK)
+    while at >= 0:
+        end = part.find(b"\n", at)
+        lines.append(part[part.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(part)])
+        at = part.find(records.CALL_MARK, end) if end >= 0 else -1
+    return lines
+
+
+def _lines_between(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """Yield the lines in `[start, end)` in parts, the last one even if it is not complete. Raises
+    OSError."""
+    cut = b""
+    while start < end:
+        part = cut + read_at(descriptor, start, min(end, start + _PART_BYTES))
+        start += _PART_BYTES
+        if start < end:
+            part, _, cut = part.rpartition(b"\n")
+        yield part
+
+
+def _lines_since(descriptor: int, size: int, since: float, runtime: Runtime) -> Iterator[bytes]:
+    """Yield the lines back to the time `since` in parts, the last one first. Raises OSError."""
+    for lines in windows_backward(descriptor, 0, size):
+        yield b"\n".join([line for _, line in lines])
+        for record in objects_in(lines[0][1]):
+            if since > (runtime.records.time(record) or since):
+                return
+
+
+def _needle(name: str) -> bytes:
+    """Return bytes that are in each command and JSON text with the name of a file: its longest part
+    without characters that may be escaped; b"" if there is none."""
+    plain = "".join(
+        [
+            letter if letter.isascii() and (letter.isalnum() or letter in _PLAIN) else " "
+            for letter in name
+        ]
+    )
+    return max(plain.split(" "), key=len).encode()

@@ -1,0 +1,106 @@
+"""Forks: sessions that begin as a copy of another one's entries, which are not reported a second
+time."""
+
+from __future__ import annotations
+
+from ...sessions.transcripts.lines import id_checksum
+from ._new_entries import NewEntries, entries_back_to
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ...sessions.runtimes import Runtime
+    from ...sessions.transcripts.entries import Entry, Session
+    from ...sessions.transcripts.lines import Cursor
+    from .changes import OwnSession
+
+
+def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> float | None:
+    """Return since when the session with this transcript continues by itself if it is a fork: `now`
+    if it has nothing but copies yet. None for any other session; copies from before `oldest` do not
+    count."""
+    try:
+        entries = entries_back_to(runtime, path, oldest)
+    except OSError:
+        return None
+    own = [entry for entry in entries if not entry.is_copy]
+    if len(own) == len(entries):
+        return None
+    return min([entry.timestamp for entry in own if entry.timestamp is not None], default=now)
+
+
+def drop_copies(
+    read: list[NewEntries],
+    sessions: Iterable[Session],
+    cursors: Mapping[str, Cursor],
+    own: OwnSession,
+) -> list[NewEntries]:
+    """Remove from `read` the entries that a session at first sight copied from the session `own`,
+    or from a known one of `sessions`. Sessions for which that fails are left out: their entries may
+    be copies."""
+    first_seen = [new for new in read if new.is_first_sight and new.entries]
+    times = [
+        entry.timestamp
+        for new in first_seen
+        for entry in new.entries
+        if entry.timestamp is not None
+    ]
+    oldest = min(times, default=0.0)
+    asked = (own.path, _ids, own.runtime, own.path, oldest)
+    seen: set[str] = (own.deadline.attempt(*asked) if first_seen and own.path else None) or set()
+    kept = []
+    for new in reversed(read):  # the one written to last is the copy
+        if new.is_first_sight and new.entries:
+            entries = own.deadline.attempt(
+                new.session.path, _own_entries, new, seen, sessions, cursors, own, oldest
+            )
+            if entries is None:
+                continue
+            # Entries before copies are copies too.
+            new.is_partial = new.is_partial and len(entries) == len(new.entries)
+            new.entries = entries
+        seen.update([entry.id for entry in new.entries if entry.id])
+        kept.append(new)
+    return kept[::-1]
+
+
+def _own_entries(
+    new: NewEntries,
+    seen: set[str],
+    sessions: Iterable[Session],
+    cursors: Mapping[str, Cursor],
+    own: OwnSession,
+    oldest: float,
+) -> list[Entry]:
+    """Return the entries that no other session has: without the ids `seen` and those of its kin."""
+    kin = _kin(new, sessions, cursors)
+    known = seen.union(*[_ids(own.runtime_of(one), one.path, oldest) for one in kin])
+    return [entry for entry in new.entries if entry.id not in known and not entry.is_copy]
+
+
+def _kin(
+    new: NewEntries, sessions: Iterable[Session], cursors: Mapping[str, Cursor]
+) -> list[Session]:
+    """Return the sessions that a session may be a copy of: they have the same beginning or, if it
+    was forked after a compaction, their last seen entries are among its own."""
+    first = new.cursor.get("first")
+    checksums = {id_checksum(entry.id) for entry in new.entries if entry.id}
+    kin = []
+    for other in sessions:
+        cursor = cursors.get(other.key, {})
+        begins_alike = bool(first) and cursor.get("first") == first
+        if other is not new.session and (
+            begins_alike or not checksums.isdisjoint(cursor.get("ids", ()))
+        ):
+            kin.append(other)
+    return kin
+
+
+def _ids(runtime: Runtime, path: str, oldest: float) -> set[str]:
+    """Return the ids of the last entries in a transcript, back to the time `oldest`; none without a
+    transcript."""
+    try:
+        return {entry.id for entry in entries_back_to(runtime, path, oldest) if entry.id}
+    except OSError:
+        return set()

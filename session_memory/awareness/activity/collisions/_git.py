@@ -1,0 +1,486 @@
+"""Collisions over a worktree: HEAD moved by another session, and uncommitted work that git
+committed or overwrote."""
+
+from __future__ import annotations
+
+from ....common.system.git import USUAL_BRANCHES, HeadMove, Worktree, head_of, is_commit
+from ....common.text.paths import resolved
+from ..actions import COMMAND, EDIT, GIT, FileAction
+from .facts import BRANCH, HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._new_entries import NewEntries
+    from ..report import Report
+    from ._evidence import Evidence
+    from ._working_set import WorkingSet
+
+    Shift = tuple[HeadMove, str, tuple[str, ...]]  # by which session, and the words of its command
+
+GIT_SLACK_SECONDS = 1.5  # the log of HEAD has them in whole seconds
+LONGEST_SECONDS = 60  # a command without a result is assumed to run at most so long
+MOST_FILES = 50  # of this session are checked for one git command
+# Verbs in the log of HEAD, with the commands that write them.
+_MOVED_BY = {
+    "checkout": ("switch", "checkout", "rebase", "bisect", "stash"),
+    "commit": ("commit",),
+    "reset": ("reset", "stash", "checkout"),
+    "pull": ("pull",),
+    "merge": ("merge", "pull"),
+    "rebase": ("rebase", "pull"),
+    "cherry-pick": ("cherry-pick",),
+    "revert": ("revert",),
+    "am": ("am",),
+}
+# Commands that may move a branch from elsewhere, or make HEAD name another one without a line in
+# its log.
+_FROM_ELSEWHERE = (
+    *("branch", "fetch", "push", "symbolic-ref", "update-ref", "worktree"),
+    *[command for commands in _MOVED_BY.values() for command in commands],
+)
+_RENAMED = "Branch: renamed "
+_COMMIT_VALUES = (
+    "--message",
+    "--file",
+    "--author",
+    "--date",
+    "--reuse-message",
+    "--reedit-message",
+    "--template",
+)
+_NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
+MOVES = ("switch", "rebase", "pull", "merge")
+_OVERWRITE = (*MOVES, "restore", "checkout")
+# moves of a branch that need no mention
+_EXPECTED = ("commit", "cherry-pick", "revert", "am", "clone", "Branch")
+
+
+def taken_facts(
+    own: WorkingSet,
+    session: str,
+    actions: list[FileAction],
+    evidence: Evidence,
+    reported: Mapping[str, float],
+) -> list[Fact]:
+    """Return the uncommitted files of this session that a git command of `session` committed,
+    staged or overwrote."""
+    facts: dict[str, Fact] = {}  # by path: of several commands the last one counts
+    for action in actions:
+        if action.kind != GIT or not action.words:
+            continue
+        is_in, is_away = commits_or_stages(action.words), overwrites(action.words)
+        if (
+            not (is_in or is_away)
+            or not evidence.is_done(session, action)
+            or is_restored(action, actions)
+            or not evidence.is_in_worktree(action.path)
+        ):
+            continue
+        end, has_failed = evidence.end(session, action)
+        end = action.time + 3600 if end is None else end
+        candidates = _uncommitted(own, action, end, evidence)
+        taken: Mapping[str, str]
+        if is_in:
+            taken = _committed_from(own, candidates, action, end, evidence)
+        else:
+            gone = not has_failed and may_remove(action.words)
+            began = evidence.began(session, action)
+            taken = {
+                path: ""
+                for path, since in candidates
+                if _names(action, path)
+                and _is_overwritten(path, since, action, began, end, gone, evidence)
+            }
+        for path, commit in taken.items():
+            edit = own.last(path, evidence, (EDIT,))
+            own_time = edit.time if edit else 0.0
+            fact = Fact(
+                TAKEN,
+                session,
+                action.time,
+                path=path,
+                own_kind=EDIT,
+                own_time=own_time,
+                words=action.words,
+                heads=("", commit),
+            )
+            if reported.get(fact.key, -1.0) < own_time:
+                facts[path] = fact
+    return list(facts.values())
+
+
+def branch_facts(
+    others: list[tuple[Report, NewEntries]],
+    worktree: Worktree | None,
+    reported: Mapping[str, float],
+) -> list[Fact]:
+    """Return sessions on other machines at work on the branch of `worktree`, unless it is a default
+    one."""
+    head = head_of(worktree.git_dir) if worktree else ""
+    if not head or head in USUAL_BRANCHES:
+        return []
+    from ....sessions.transcripts.team_sessions import branch_of
+
+    found = []
+    for report, new in others:
+        session = new.session
+        if (
+            session.team_root
+            and any([entry.tools for entry in report.entries])
+            and branch_of(session.path) == head
+        ):
+            fact = Fact(BRANCH, session.key, report.last_active, path=head)
+            if fact.key not in reported:
+                found.append(fact)
+    return found
+
+
+def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
+    """Return the facts without removals of files that an earlier command had removed."""
+    first: dict[str, float] = {}
+    for fact in facts:
+        if fact.kind == TAKEN:
+            first[fact.path] = min(fact.time, first.get(fact.path, fact.time))
+    return [
+        fact
+        for fact in facts
+        if fact.kind != TAKEN
+        or fact.time == first[fact.path]
+        or evidence.modified(fact.path) is not None
+    ]
+
+
+def head_fact(
+    own: WorkingSet, known: str, now: str, others: dict[str, list[FileAction]], evidence: Evidence
+) -> Fact | None:
+    """Return that HEAD is not at `known`, the branch or commit at this session's last update, and
+    that this session did not move it; or that the branch was set to another commit."""
+    moves = [move for move in evidence.moves() if move.time >= int(own.updated)]
+    before, switched, shifted = _logged(own, known, moves, others, evidence)
+    if now != before and switched:
+        move, who, words = switched
+        return Fact(HEAD, who, move.time, own_time=move.time, words=words, heads=(before, now))
+    is_logged = bool(moves) and is_commit(now) and moves[-1].after == now
+    if now != before and before and not is_logged:
+        return _unlogged_head(own, (before, now), others, evidence)
+    shifted = _from_elsewhere(own, now, others, evidence) or shifted
+    if not shifted:
+        return None
+    move, who, words = shifted
+    return Fact(
+        MOVED,
+        who,
+        move.time,
+        own_time=move.time,
+        words=words,
+        heads=(move.before[:SHORT_COMMIT], now),
+    )
+
+
+def _logged(
+    working_set: WorkingSet,
+    known: str,
+    moves: list[HeadMove],
+    others: dict[str, list[FileAction]],
+    evidence: Evidence,
+) -> tuple[str, Shift | None, Shift | None]:
+    """Return by the log of HEAD which branch or commit this session left checked out, and the last
+    switch and the last move of the branch by anybody else since."""
+    before, switched, shifted = known, None, None
+    for move in moves:
+        who, words = _who_moved(working_set, move, others, evidence)
+        if move.branches:
+            if who == "":
+                before, switched = move.branches[1], None  # this session did, and knows
+            elif move.branches[0] != move.branches[1]:
+                switched = move, who or "", words
+        elif move.before != move.after:
+            if who == "":
+                shifted = None
+            elif move.verb not in _EXPECTED:
+                shifted = move, who or "", words
+    return before, switched, shifted
+
+
+def _unlogged_head(
+    working_set: WorkingSet,
+    heads: tuple[str, str],
+    others: dict[str, list[FileAction]],
+    evidence: Evidence,
+) -> Fact | None:
+    """Return that HEAD names another branch than before, as a renamed one, without a log of who
+    switched; None if this session may have done it."""
+    renamed = [move for move in evidence.moves() if move.message.startswith(_RENAMED)]
+    time = (
+        renamed[-1].time
+        if renamed and renamed[-1].time >= int(working_set.updated)
+        else evidence.head_written()
+    )
+    who, words = _who_moved(
+        working_set,
+        HeadMove("", "", time, ""),  # type: ignore[arg-type]
+        others,
+        evidence,
+        _FROM_ELSEWHERE,
+    )
+    return (
+        None if who == "" else Fact(HEAD, who or "", time, own_time=time, words=words, heads=heads)
+    )
+
+
+def _from_elsewhere(
+    working_set: WorkingSet, branch: str, others: dict[str, list[FileAction]], evidence: Evidence
+) -> Shift | None:
+    """Return the last move of the branch that was not made in this worktree, and by whom; None if
+    there is none, or if this session made it."""
+    shifted = None
+    for move in evidence.moves_elsewhere(branch, working_set.updated):
+        who, words = _who_moved(working_set, move, others, evidence, _FROM_ELSEWHERE)
+        shifted = None if who == "" else (move, who or "", words)
+    return shifted
+
+
+def _uncommitted(
+    own: WorkingSet, action: FileAction, end: float, evidence: Evidence
+) -> list[tuple[str, float]]:
+    """Return the files that this session had edited and not committed before a git command, with
+    the edit's end."""
+    commits = [move for move in evidence.moves() if move.message.startswith("commit")]
+    found = []
+    edited = [
+        path for path, actions in own.actions.items() if any([one.kind == EDIT for one in actions])
+    ]
+    for path in edited[-MOST_FILES:]:
+        edit = own.last(path, evidence, (EDIT,))
+        if edit is None or edit.time >= end:
+            continue
+        modified = (
+            evidence.modified(path) if evidence.is_in_worktree(path.rpartition("/")[0]) else 0
+        )
+        if modified == 0 or (modified is None and edit.is_command and evidence.end("", edit)[1]):
+            continue  # no file, one that was never there, or one of another worktree
+        since = evidence.ended("", edit)
+        between = [move for move in commits if int(since) <= move.time < int(action.time)]
+        if all([evidence.has_changed(move, path) is False for move in between]):
+            found.append((path, since))
+    return found
+
+
+def _committed_from(
+    own: WorkingSet,
+    candidates: list[tuple[str, float]],
+    action: FileAction,
+    end: float,
+    evidence: Evidence,
+) -> dict[str, str]:
+    """Return the files that a command staged or committed, each with its commit ('' if unknown),
+    without those that this session had staged itself."""
+    is_commit = action.words[0] == "commit"
+    commits = _commits_by(own, action, end, evidence) if is_commit else []
+    candidates = candidates if commits or not is_commit else []
+    staged = evidence.staged([path for path, _ in candidates])
+    taken = {}
+    for path, since in candidates:
+        modified = evidence.modified(path)
+        changing = [
+            one
+            for one in commits
+            if evidence.has_changed(one, path) and evidence.object_after(one, path)
+        ]
+        if changing:
+            is_other_since = modified is None or modified > end
+            is_taken = is_other_since or any(
+                [evidence.object_after(one, path) == staged.get(path) for one in changing]
+            )
+        else:
+            is_unknown = not is_commit or None in [
+                evidence.has_changed(move, path) for move in commits
+            ]
+            is_as_left = (
+                path in staged and modified is not None and modified <= since + SLACK_SECONDS
+            )
+            is_taken = is_as_left and is_unknown and stages(action, path) is not False
+            later = [
+                one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS
+            ]
+            is_taken = is_taken and not any([stages(one, path) for one in later])
+        if is_taken:
+            taken[path] = changing[-1].after if changing else ""
+    return taken
+
+
+def _commits_by(
+    own: WorkingSet, action: FileAction, end: float, evidence: Evidence
+) -> list[HeadMove]:
+    """Return the commits that a command made, without those that this session may have made."""
+    own_commits = [one for one in own.commands if one.kind == GIT and one.words[:1] == ("commit",)]
+    return [
+        move
+        for move in evidence.moves()
+        if move.message.startswith("commit")
+        and int(action.time) <= move.time <= end + GIT_SLACK_SECONDS
+        and not any([_may_have_moved("", one, move, evidence) for one in own_commits])
+    ]
+
+
+def _is_overwritten(
+    path: str,
+    since: float,
+    action: FileAction,
+    began: float,
+    end: float,
+    may_be_gone: bool,
+    evidence: Evidence,
+) -> bool:
+    """Check if a command overwrote a file or, if it `may_be_gone`, removed it."""
+    modified = evidence.modified(path)
+    if modified is None:
+        return may_be_gone and evidence.may_have_gone(path, began - SLACK_SECONDS)
+    if action.words[0] == "clean":  # it only removes
+        return False
+    until = evidence.modified_until(path)
+    return (
+        until > max(since + SLACK_SECONDS, began - SLACK_SECONDS)
+        and modified <= end + SLACK_SECONDS
+    )
+
+
+def _who_moved(
+    own: WorkingSet,
+    move: HeadMove,
+    others: dict[str, list[FileAction]],
+    evidence: Evidence,
+    from_elsewhere: tuple[str, ...] = (),
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the session that moved HEAD and the words of its command: '' for this one or perhaps,
+    None if unknown. The command was run in this worktree, or, if it may be one of those
+    `from_elsewhere`, in any of the repository."""
+    verbs = from_elsewhere or _MOVED_BY.get(move.verb, (move.verb, "update-ref"))
+    is_there = evidence.is_in_repository if from_elsewhere else evidence.is_in_worktree
+    fitting: list[tuple[int, float, str, FileAction]] = []
+    for session, actions in [("", own.commands), *others.items()]:
+        for action in actions:
+            if action.kind != GIT or action.words[:1] == () or action.words[0] not in verbs:
+                continue
+            if _may_have_moved(session, action, move, evidence) and is_there(action.path):
+                names_it = move.branches is not None and move.branches[1] in action.words
+                fitting.append((-names_it, abs(action.time - move.time), session, action))
+    if fitting:
+        _, _, session, action = min(fitting, key=lambda one: one[:3])
+        return session, action.words
+    for action in own.commands:
+        if action.kind == COMMAND and _may_have_moved("", action, move, evidence):
+            return "", ()
+    return None, ()
+
+
+def _may_have_moved(session: str, action: FileAction, move: HeadMove, evidence: Evidence) -> bool:
+    """Check if a command may have been running when HEAD moved."""
+    end, _ = evidence.end(session, action)
+    if not evidence.is_done(session, action):
+        return False
+    until = action.time + LONGEST_SECONDS if end is None else end
+    return action.time - GIT_SLACK_SECONDS <= move.time <= until + GIT_SLACK_SECONDS
+
+
+def stages(action: FileAction, path: str) -> bool | None:
+    """Check if a git command stages the file at `path`; None for a commit of what was staged
+    before."""
+    if action.words[:1] not in (("add",), ("stage",), ("commit",)):
+        return False
+    is_commit, is_value, named = action.words[0] == "commit", False, []
+    for word in action.words[1:]:
+        if is_value:
+            is_value = False
+        elif word.startswith("-") and word != "--":
+            is_long = word.startswith("--")
+            if word in ("--all", "--update", "--include") or has_flag(word, "aAui"):
+                return True
+            is_value = is_commit and (
+                word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct")
+            )
+        elif word != "--":
+            named.append(word)
+    for word in named:
+        at = resolved(word, action.path)
+        if (
+            not word
+            or word[0] == ":"
+            or set("*?[") & set(word)
+            or path == at
+            or path.startswith(at.rstrip("/") + "/")
+        ):
+            return True
+    return None if is_commit and not named else False
+
+
+def _names(action: FileAction, path: str) -> bool:
+    """Check if a git command that overwrites may concern the file at `path`: it may name others
+    after `--`."""
+    words = action.words
+    named = words[words.index("--") + 1 :] if "--" in words else ()
+    places = [
+        resolved(word, action.path)
+        for word in named
+        if word[:1] != ":" and not set("*?[") & set(word)
+    ]
+    return (
+        len(places) < len(named)
+        or not named
+        or any([f"{path}/".startswith(f"{at.rstrip('/')}/") for at in places])
+    )
+
+
+def has_flag(word: str, letters: str) -> bool:
+    """Check if a word is a group of short options with one of `letters`: `-am`, but not `-mam`."""
+    if word[:1] != "-" or word[1:2] == "-":
+        return False
+    for letter in word[1:]:
+        if letter in "mFCct":  # its value is in the same word
+            return False
+        if letter in letters:
+            return True
+    return False
+
+
+def commits_or_stages(words: tuple[str, ...]) -> bool:
+    """Check if a git command stages or commits changes of the worktree."""
+    if words[0] == "add":
+        return "-n" not in words and "--dry-run" not in words
+    return words[0] == "commit" and "--dry-run" not in words
+
+
+def may_remove(words: tuple[str, ...]) -> bool:
+    """Check if a git command that overwrites may also remove an uncommitted file."""
+    if words[0] == "reset":
+        return "--hard" in words
+    is_switch = words[0] in ("switch", "checkout") and not {"-b", "-c", "-B", "-C", "--"} & set(
+        words
+    )
+    return is_switch or words[0] in ("stash", "clean")
+
+
+def is_restored(action: FileAction, actions: list[FileAction]) -> bool:
+    """Check if the same call restored what a stash removed, as `git stash && git pull && git stash
+    pop` does."""
+    return action.words[0] == "stash" and any(
+        one.kind == GIT
+        and one.call_id == action.call_id
+        and one.words[:1] == ("stash",)
+        and one.words[1:2] in (("pop",), ("apply",))
+        for one in actions
+    )
+
+
+def overwrites(words: tuple[str, ...]) -> bool:
+    """Check if a git command may overwrite or remove uncommitted work."""
+    if words[0] == "stash":
+        return words[1:2] == () or words[1] not in _NO_STASH
+    if words[0] == "reset":
+        return bool({"--hard", "--merge", "--keep"} & set(words))
+    if words[0] == "clean":
+        is_forced = any([has_flag(word, "f") or word == "--force" for word in words])
+        return is_forced and not any([has_flag(word, "n") or word == "--dry-run" for word in words])
+    return words[0] in _OVERWRITE

@@ -1,0 +1,243 @@
+"""Working set: the files that a session has read or edited and not released, kept between its
+prompts."""
+
+from __future__ import annotations
+
+from ....common.system.files import real_path, status_at
+from ....common.system.git import copied_to, find_worktree
+from ....common.system.json import sealed, unsealed
+from ....common.text.paths import ANY
+from ..actions import COMMAND, EDIT, GIT, NAMED, READ, REMOVE, FileAction, is_read_only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ._evidence import Evidence
+
+KEPT_ACTIONS = 4  # on one path: the last ones may have been refused
+MOST_PATHS = 400
+MOST_OPEN = 100
+MOST_REPORTED = 400
+MOST_SUB_AGENTS = 400
+MOST_DRAWS = 400
+
+
+class WorkingSet:
+    """The last `actions` on each path, and the `commands` since the session's last update, at the
+    time `updated`."""
+
+    def __init__(self, updated: float = 0.0) -> None:
+        self.updated = updated
+        self.actions: dict[str, list[FileAction]] = {}
+        self.commands: list[FileAction] = []
+
+    def add(self, actions: Iterable[FileAction]) -> None:
+        """Add later actions."""
+        for action in actions:
+            if action.kind == NAMED or (action.is_doubtful and action.kind in (EDIT, REMOVE)):
+                continue
+            if action.kind in (EDIT, READ):
+                kept = [*self.actions.pop(action.path, ()), action]
+                # drop the oldest of those that there are more of: of both kinds some stay
+                if len(kept) > KEPT_ACTIONS:
+                    edits = sum([one.kind == EDIT for one in kept])
+                    more = EDIT if 2 * edits > len(kept) else READ
+                    kept.remove(next(one for one in kept if one.kind == more))
+                self.actions[action.path] = kept
+            elif action.kind == REMOVE:
+                for path in self.reached_by(action):
+                    del self.actions[path]
+            else:
+                self.commands.append(action)
+
+    def limit(self, paths: Iterable[str]) -> None:
+        """Drop all other paths."""
+        self.actions = {path: self.actions[path] for path in paths if path in self.actions}
+
+    def last(
+        self, path: str, evidence: Evidence, kinds: tuple[str, ...] = (EDIT, READ)
+    ) -> FileAction | None:
+        """Return the last action on a path that was not refused; None if there is none."""
+        for action in reversed(self.actions.get(path, ())):
+            if action.kind in kinds and evidence.is_done("", action):
+                return action
+        return None
+
+    def has_read(self, path: str, since: float, evidence: Evidence) -> bool:
+        """Check if this session read a file after a time, also by a command that prints it."""
+        reads = [
+            one for one in self.actions.get(path, ()) if one.kind == READ and one.time >= since
+        ]
+        if any([evidence.is_done("", one) for one in reads]):
+            return True
+        from ....common.text.shell_commands import prints
+
+        later = [one for one in self.commands if one.kind == COMMAND and one.time >= since]
+        return any([prints(one.words[0], path) and evidence.is_done("", one) for one in later])
+
+    def reached_by(self, action: FileAction) -> list[str]:
+        """Return the paths that an action affects: its own, or all below a directory that is
+        removed."""
+        if action.path in self.actions:
+            return [action.path]
+        if action.kind == REMOVE:
+            return [path for path in self.actions if path.startswith(action.path + "/")]
+        return []
+
+    def is_concerned_by(self, action: FileAction) -> bool:
+        """Check if another session's action changes a file of the set, or is a git command that
+        changes something."""
+        if action.kind in (READ, COMMAND, NAMED):
+            return False
+        if action.kind == GIT:
+            return bool(action.words) and not is_read_only(action.words)
+        return bool(self.reached_by(action))
+
+
+class CollisionState:
+    """State of one session between its prompts: its `working_set`, the `reported` facts (each with
+    the time of its own action then), the `open_actions` of each other session that had no result
+    yet, and the `sub_agents`' transcripts with the offsets up to which they were read; `draws` are
+    those of the coin. Content that cannot be read counts as none."""
+
+    def __init__(self, content: str, updated: float) -> None:
+        """`content` is what `content()` returned; `updated` the time of the last update."""
+        self.working_set = WorkingSet(updated)
+        self.reported: dict[str, float] = {}
+        self.open_actions: dict[str, list[FileAction]] = {}
+        self.sub_agents: dict[str, int] = {}
+        self.draws: list[list[Any]] = []
+        try:
+            self._load(unsealed(content.encode()))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass
+
+    def content(self) -> str:
+        """Return the state as a text to store."""
+        kept = list(self.working_set.actions.values())[-MOST_PATHS:]
+        open_actions = {
+            key: [_fields(one) for one in found[-MOST_OPEN:]]
+            for key, found in self.open_actions.items()
+        }
+        content = {
+            "touched": [_fields(one) for actions in kept for one in actions],
+            "told": dict(list(self.reported.items())[-MOST_REPORTED:]),
+            "open": open_actions,
+            "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
+        }
+        if self.draws:
+            content["draws"] = self.draws[-MOST_DRAWS:]
+        return sealed(content).decode()
+
+    def _load(self, content: dict[str, Any]) -> None:
+        actions = [_action(fields) for fields in content["touched"]]
+        reported = {str(key): float(time) for key, time in content["told"].items()}
+        found = {
+            str(key): [_action(fields) for fields in actions]
+            for key, actions in content["open"].items()
+        }
+        draws = [
+            [str(key), str(path), *map(float, rest)]
+            for key, path, *rest in content.get("draws", ())
+        ]
+        self.draws = [one for one in draws if len(one) == 5]
+        self.working_set.add(actions)
+        self.sub_agents = {str(path): int(offset) for path, offset in content["sub_agents"].items()}
+        self.reported, self.open_actions = reported, found
+
+
+class KnownFiles:
+    """Recognizes the files of a working set by other paths, which a symlink may give them."""
+
+    def __init__(self, paths: Iterable[str], user_dir: str = "") -> None:
+        self._user_dir = user_dir
+        self.names: dict[str, list[str]] = {}  # the paths by the last part of each
+        self._paths = set(paths)
+        self._by_inode: dict[str, dict[tuple[int, int], str]] = {}  # of those with one last part
+        for path in self._paths:
+            self.names.setdefault(path.rpartition("/")[2], []).append(path)
+
+    def edits_by(self, action: FileAction) -> list[FileAction]:
+        """Return a doubtful edit of each file that a NAMED action may have written; none for any
+        other action."""
+        if action.kind != NAMED:
+            return []
+        edits = []
+        for path in self._paths if action.path == ANY else self.names.get(action.path, ()):
+            place = (action.time, action.offset, action.call_id)
+            edits.append(
+                FileAction(
+                    EDIT,
+                    path,
+                    place,
+                    is_command=True,
+                    transcript=action.transcript,
+                    is_doubtful=True,
+                )
+            )
+            edits[-1].command = action.command
+        return edits
+
+    def recognise(self, action: FileAction) -> None:
+        """Give an action the path that its file has in the working set, also if it has a copy of
+        that in another worktree of the repository; only files of the same name are compared on
+        disk."""
+        path, name = action.path, action.path.rpartition("/")[2]
+        if path in self._paths or name not in self.names:
+            return
+        if name not in self._by_inode:
+            statuses = [(status_at(known), known) for known in self.names[name]]
+            self._by_inode[name] = {
+                (one.st_ino, one.st_dev): known for one, known in statuses if one
+            }
+        status = status_at(path)
+        known = self._by_inode[name].get((status.st_ino, status.st_dev)) if status else None
+        if known is not None:
+            action.path = known
+        elif action.kind == EDIT and (copies := copied_to(path, self.names[name], self._user_dir)):
+            worktree = find_worktree(path.rpartition("/")[0], self._user_dir)
+            action.path, action.copy, action.worktree = (
+                copies[0],
+                path,
+                worktree.name if worktree else "",
+            )
+
+
+def resolve_symlinks(actions: Iterable[FileAction]) -> None:
+    """Replace the directories of the actions by their real paths, as git has them."""
+    real: dict[str, str] = {}
+    for action in actions:
+        directory, slash, name = action.path.rpartition("/")
+        if directory:
+            if directory not in real:
+                real[directory] = real_path(directory).rstrip("/")
+            action.path = real[directory] + slash + name
+
+
+def _fields(action: FileAction) -> list[object]:
+    return [
+        action.kind,
+        action.path,
+        action.time,
+        action.offset,
+        action.call_id,
+        action.is_command,
+        action.words,
+        action.transcript,
+        action.is_doubtful,
+        action.copy,
+        action.worktree,
+    ]
+
+
+def _action(fields: list[Any]) -> FileAction:
+    kind, path, time, offset, call_id, is_command, words, transcript, is_doubtful, *copy = fields
+    place = (time, offset, call_id)
+    action = FileAction(
+        kind, path, place, is_command=is_command, words=words, transcript=transcript
+    )
+    action.is_doubtful = is_doubtful
+    action.copy, action.worktree = copy or ("", "")  # the state of an earlier version has none
+    return action

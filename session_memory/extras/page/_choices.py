@@ -1,0 +1,118 @@
+"""Filters shared by several views: time, project, runtime; this machine or the joined team, which
+is queried for each request and never for a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from ...common.text.sanitize import for_people
+from ...common.text.timestamps import milliseconds_at
+from ...history.store.sqlite.tool_uses import work_places
+from ..team.postgres.connection import TeamError
+from ..team.postgres.engine import TeamStore
+from ..team.sharing import joined_team, team_of
+from ..team.sharing import project_of as shared_project
+from ._labels import project_of, shown_runtime
+from ._page_request import PageRequest
+
+TEAM = "team"  # as the value of `whose`
+PERIODS = (
+    ("today", "Today"),
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+    ("365d", "A year"),
+    ("all", "Any time"),
+)
+
+
+class Choice(NamedTuple):
+    value: str
+    label: str
+    is_chosen: bool
+
+
+class Places(NamedTuple):
+    """The projects and runtimes to choose from; `directories` are those of the chosen project,
+    empty if any project fits."""
+
+    projects: list[Choice]
+    runtimes: list[Choice]
+    directories: tuple[str, ...]
+
+
+def chosen_of(pairs: Iterable[tuple[str, str]], chosen: str) -> list[Choice]:
+    return [Choice(value, label, value == chosen) for value, label in pairs]
+
+
+def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None]:
+    """Return the periods, and the beginning of the one chosen by `since`, in milliseconds since the
+    epoch; None for any time."""
+    chosen = request.one("since", default)
+    if chosen not in dict(PERIODS):
+        chosen = default
+    return chosen_of(PERIODS, chosen), None if chosen == "all" else milliseconds_at(
+        chosen, request.now
+    )
+
+
+def places(request: PageRequest) -> Places:
+    """Return the projects, the latest first, and the runtimes; `project` and `runtime` hold the
+    choice. An unknown project gets a directory without sessions."""
+    found = [
+        (project_of(place.directory), place)
+        for place in work_places(request.store, request.location.homes)
+    ]
+    names = dict.fromkeys(name for name, place in found if place.directory)
+    kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in found}
+    project = request.one("project")
+    directories = {place.directory for name, place in found if name == project and place.directory}
+    return Places(
+        chosen_of([("", "All projects"), *((name, for_people(name)) for name in names)], project),
+        chosen_of([("", "All runtimes"), *sorted(kinds.items())], request.one("runtime")),
+        tuple(sorted(directories)) or ((project,) if project else ()),
+    )
+
+
+def filters(request: PageRequest, default: str) -> dict[str, Any]:
+    """Return the filters of a view whose content is requested on its own."""
+    asked = {name: request.one(name) for name in ("since", "project")}
+    return {
+        "times": period(request, default)[0],
+        "projects": places(request).projects,
+        "asked": asked,
+    }
+
+
+def whose(request: PageRequest) -> list[Choice]:
+    """Return the choice between this machine and the team; no choices without a team."""
+    pairs = (("", "This machine"), (TEAM, "The team"))
+    return chosen_of(pairs, request.one("whose")) if team_of(request.location.home).url else []
+
+
+def is_for_team(request: PageRequest) -> bool:
+    return any(one.is_chosen for one in whose(request) if one.value == TEAM)
+
+
+def opened(request: PageRequest) -> AbstractContextManager[TeamStore]:
+    """Return the team's store. Raises NoTeamError, TeamError."""
+    return request.teams.store(joined_team(request.location.home).url)
+
+
+def problem_with(error: TeamError) -> str:
+    return for_people(f"The team cannot be asked now: {error}.")
+
+
+def directories_of(request: PageRequest, directories: Iterable[str]) -> tuple[str, ...]:
+    """Return the team's names for the projects of local directories."""
+    home = request.location.home
+    names = team_of(home).projects
+    return tuple(
+        sorted(
+            {
+                shared_project(directory, names, home.user_dir)[0] or directory
+                for directory in directories
+            }
+        )
+    )

@@ -1,0 +1,334 @@
+"""A session as a dialogue: its chunks, the content of each, and a tool call in full, as values for
+a template.
+
+The store has only the main argument and the outcome of a call, so the transcript is read at the
+call. What only the transcript has stands between the items: updates, where they were delivered, and
+the model's thinking."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import NamedTuple
+
+from ...common.errors import SessionMemoryError
+from ...common.system.files import Closing
+from ...common.text.format import one_line, shorten
+from ...common.text.paths import relative
+from ...common.text.sanitize import for_people, for_storage
+from ...common.text.timestamps import local_time
+from ...history.store.ingest.extract import result_text
+from ...history.store.location import StoreLocation
+from ...history.store.sqlite.engine import SqliteStore
+from ...history.store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
+from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.records import INJECTED, CallResult, Injected
+from ...sessions.transcripts.edits import Edit, Hunk
+from ...sessions.transcripts.entries import ToolUse
+from ...sessions.transcripts.lines import first_line, lines_forward
+from ...sessions.transcripts.reader import TranscriptReader, is_request
+from ..proof.told import told_in
+from ._diffs import Diff, diff_of
+from ._labels import quoted
+
+CHUNK = 60  # items; rendering takes 20 ms
+ARGUMENT_CHARACTERS = 240
+LONG_CHARACTERS = 4000  # a longer text gets a scroll box
+RESULT_BYTES = 8 * 1024 * 1024  # of the transcript after the call, searched for its result
+RESULT_CHARACTERS = 20_000
+NOTE_ID = -1  # of what only the transcript has: what the session was told and thought
+TOLD, THOUGHT = "told", "thought"
+MOST_BYTES = 16 * 1024 * 1024  # of a transcript, searched for one chunk
+DID_NEXT = 4
+_WITHHELD = "Withheld: rules have changed since, or something was forgotten."
+
+
+class DialoguePart(NamedTuple):
+    """A part of a session: the items of a conversation with the numbers from `first` to `last`. The
+    very last chunk `is_open`: new items go into it. `silence` is the pause before it, in
+    seconds."""
+
+    conversation: int
+    first: int
+    last: int
+    is_open: bool
+    silence: float
+
+
+class ShownCall(NamedTuple):
+    """A tool call in one line; `text` is its whole argument. `outcome` is ok, error, or '' if
+    unknown."""
+
+    number: int
+    tool: str
+    kind: str
+    text: str
+    argument: str
+    outcome: str
+    error: str
+    lines: int | None
+
+
+class Block(NamedTuple):
+    """One message (`text`), consecutive tool calls and thoughts (`calls`), or what the session was
+    told (role TOLD), with what it `did_next`. `number` is that of the first item, `key` is unique.
+    `day` is set on the first block of a day; `goes_on` means the previous block has the same
+    speaker."""
+
+    number: int
+    role: str
+    at: float | None
+    day: str
+    text: str = ""
+    is_request: bool = False
+    is_long: bool = False
+    goes_on: bool = False
+    calls: tuple[ShownCall, ...] = ()
+    key: str = ""
+    did_next: tuple[str, ...] = ()
+
+
+class CallDetail(NamedTuple):
+    """A call: its `argument`, the `diff` of an edit, the `result`, the number of characters left
+    out of it, and the reason if there is no more to see."""
+
+    argument: str
+    diff: Diff | None = None
+    result: str = ""
+    left_out: int = 0
+    problem: str = ""
+
+
+def chunks_of(store: SqliteStore, conversations: Iterable[Conversation]) -> list[DialoguePart]:
+    """Return the chunks of conversations, given in order."""
+    found: list[DialoguePart] = []
+    before: float | None = None
+    for one in conversations:
+        first, last = store.item_ids(one.id)
+        begin, end = _number(first), _number(last)
+        silence = 0.0
+        if before is not None and one.first_message_at is not None:
+            silence = max(0.0, (one.first_message_at - before) / 1000)
+        for number in range(begin, end + 1, CHUNK):
+            found.append(DialoguePart(one.id, number, min(number + CHUNK - 1, end), False, silence))
+            silence = 0.0
+        before = one.last_message_at or before
+    if found:
+        found[-1] = found[-1]._replace(is_open=True)
+    return found
+
+
+def items_of(store: SqliteStore, chunk: DialoguePart) -> list[StoredEntry]:
+    first, _ = store.item_ids(chunk.conversation)
+    base = first >> ITEM_BITS << ITEM_BITS
+    return store.items(
+        base + chunk.first - 1, base + (NUMBERS if chunk.is_open else chunk.last - 1)
+    )
+
+
+def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]:
+    """Yield items as blocks, joining consecutive texts of one message, and consecutive calls."""
+    block: Block | None = None
+    message = 0
+    speaker = ""
+    for item in items:
+        text, error = for_people(item.text), for_people(item.error)
+        at = None if item.timestamp is None else item.timestamp / 1000
+        if block is not None and block.role == item.role == TOOL_ROLE:
+            block = block._replace(calls=(*block.calls, _call(item, text, error)))
+            continue
+        if (
+            block is not None
+            and block.role == item.role
+            and item.message
+            and item.message == message
+        ):
+            block = block._replace(text=f"{block.text}\n\n{text}")
+            continue
+        if block is not None:
+            yield _finished(block)
+        day = "" if at is None else local_time(at)[:10]
+        is_new_day = at is not None and day != day_before
+        shown_day = time.strftime("%A, %Y-%m-%d", time.localtime(at)) if is_new_day else ""
+        day_before = day or day_before
+        message = item.message
+        calls = (_call(item, text, error),) if item.role == TOOL_ROLE else ()
+        goes_on = item.role == speaker and not shown_day
+        key = f"n{item.offset}" if item.id == NOTE_ID else f"e{item.number}"
+        if not calls and item.role != TOLD:
+            speaker = item.role
+        elif calls and speaker == "user":  # an agent's calls end a user's block
+            speaker = ""
+        said = "" if calls else text
+        block = Block(
+            item.number, item.role, at, shown_day, said, goes_on=goes_on, calls=calls, key=key
+        )
+    if block is not None:
+        yield _finished(block)
+
+
+def _finished(block: Block) -> Block:
+    is_asked = block.role == "user" and is_request(block.text)
+    return block._replace(is_request=is_asked, is_long=len(block.text) > LONG_CHARACTERS)
+
+
+def _call(item: StoredEntry, argument: str, error: str) -> ShownCall:
+    is_path = item.kind in ("edit", "read")
+    shown = relative(argument, for_people(item.cwd)) if is_path else argument
+    shown = shorten(one_line(shown[: 4 * ARGUMENT_CHARACTERS]), ARGUMENT_CHARACTERS)
+    if item.kind == THOUGHT:
+        shown = quoted(argument, ARGUMENT_CHARACTERS)
+    number, tool = 0 if item.id == NOTE_ID else item.number, for_people(item.tool)
+    return ShownCall(
+        number, tool, item.kind, argument, shown, item.outcome, one_line(error), item.result_lines
+    )
+
+
+def _number(item: int) -> int:
+    return (item & NUMBERS) + 1
+
+
+def call_detail(
+    location: StoreLocation, conversation: Conversation, item: StoredEntry
+) -> CallDetail:
+    """Return the call behind an item of a conversation."""
+    found = CallDetail(for_people(item.text))
+    runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
+    try:
+        file = location.transcript_of(conversation)
+        if runtime is None or file is None:
+            return found._replace(problem="its transcript is gone; shown as stored")
+        with Closing(file.open()) as descriptor:
+            return _read(found, runtime, descriptor, item)
+    except (OSError, SessionMemoryError) as error:
+        return found._replace(problem=for_people(f"its transcript cannot be read: {error}"))
+
+
+def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntry) -> CallDetail:
+    lines = lines_forward(
+        descriptor, item.offset, min(item.offset + RESULT_BYTES, os.fstat(descriptor).st_size)
+    )
+    reader = TranscriptReader(runtime, first_line(descriptor))
+    call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
+    if call is None:
+        return found._replace(problem="its transcript has changed since; shown as stored")
+    hunks = _hunks(descriptor, runtime, reader, item.offset, call.call_id) if edits else []
+    result = _result(lines, reader, call.call_id)
+    text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]
+    return found._replace(
+        diff=diff_of(edits, hunks), result=text, left_out=max(0, len(result) - RESULT_CHARACTERS)
+    )
+
+
+def _call_in(
+    line: tuple[int, bytes], runtime: Runtime, reader: TranscriptReader, item: StoredEntry
+) -> tuple[ToolUse | None, list[Edit]]:
+    """Return the call in a line that an item was made of, and its edits."""
+    for index, record in enumerate(reader.records(line[1])):
+        entry = runtime.records.entry(record, line[0] + index)
+        for tool in entry.tools if entry is not None else ():
+            if tool.name == item.tool and for_storage(tool.argument) == item.text:
+                return tool, runtime.records.edits(record, tool.call_id)
+    return None, []
+
+
+def _hunks(
+    descriptor: int, runtime: Runtime, reader: TranscriptReader, offset: int, call_id: str
+) -> list[Hunk]:
+    """Return where an edit changed its file, as the call's record or that of its result says; [] if
+    none does."""
+    named = call_id.partition(":")[0].encode()
+    for at, line in lines_forward(
+        descriptor, offset, min(offset + RESULT_BYTES, os.fstat(descriptor).st_size)
+    ):
+        for record in reader.records(line) if named and (at == offset or named in line) else ():
+            hunks = runtime.records.hunks(record, call_id)
+            if hunks:
+                return hunks
+    return []
+
+
+def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_id: str) -> str:
+    """Return the text of a call's result from the lines after it; '' for none."""
+    for found in reader.forward(lines, with_results=True):
+        if isinstance(found, CallResult) and found.call_id in (call_id, call_id.partition(":")[0]):
+            return result_text(found.content)
+    return ""
+
+
+@dataclass
+class AnnotatedSession:
+    """A session of the store at `location`. What it was told before `hidden_at` is withheld, as in
+    delivery_state."""
+
+    store: SqliteStore
+    location: StoreLocation
+    hidden_at: float
+
+    def blocks(self, conversation: Conversation, chunk: DialoguePart) -> list[Block]:
+        """Return the blocks of a chunk with the notes between its items."""
+        before = items_of(
+            self.store, chunk._replace(first=chunk.first - 1, last=chunk.first - 1, is_open=False)
+        )
+        items = items_of(self.store, chunk)
+        begin = before[-1].offset if before and chunk.first > 1 else -1
+        end = None if chunk.is_open or not items else items[-1].offset
+        try:
+            notes = list(self._notes(conversation, begin, end))
+        except (OSError, SessionMemoryError):  # the dialogue is shown as stored
+            notes = []
+        blocks = list(blocks_of(list(merge(items, notes, key=lambda one: one.offset))))
+        return [
+            one._replace(did_next=tuple(islice(_did_next(blocks[at + 1 :]), DID_NEXT)))
+            if one.role == TOLD
+            else one
+            for at, one in enumerate(blocks)
+        ]
+
+    def _notes(
+        self, conversation: Conversation, begin: int, end: int | None
+    ) -> Iterator[StoredEntry]:
+        """Yield the notes behind the record at `begin` and before that at `end`. Raises OSError."""
+        runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
+        file = self.location.transcript_of(conversation)
+        if runtime is None or file is None:
+            return
+        with Closing(file.open()) as descriptor:
+            size = os.fstat(descriptor).st_size
+            until = size if end is None else min(size, end)
+            reader = TranscriptReader(runtime, first_line(descriptor))
+            start = max(0, begin)
+            for offset, line in lines_forward(descriptor, start, min(until, start + MOST_BYTES)):
+                may_hold = runtime.records.THINKING in line or runtime.records.prefilter(
+                    line, INJECTED
+                )
+                if offset > begin and may_hold:
+                    yield from self._notes_in(runtime, reader, offset, line)
+
+    def _notes_in(
+        self, runtime: Runtime, reader: TranscriptReader, offset: int, line: bytes
+    ) -> Iterator[StoredEntry]:
+        for record in reader.records(line):
+            at = runtime.records.time(record)
+            time = None if at is None else round(at * 1000)
+            thought = runtime.records.thinking(record) if runtime.records.THINKING in line else ""
+            if thought:
+                yield StoredEntry(
+                    NOTE_ID, TOOL_ROLE, thought, time, "", offset, tool="Thinking", kind=THOUGHT
+                )
+            for event in runtime.records.events(record, offset, INJECTED):
+                for text in told_in(event) if isinstance(event, Injected) else ():
+                    shown = _WITHHELD if at is None or at < self.hidden_at else text
+                    yield StoredEntry(NOTE_ID, TOLD, shown, time, "", offset)
+
+
+def _did_next(blocks: Sequence[Block]) -> Iterator[str]:
+    """Yield the first calls of the agent before the next prompt."""
+    for block in blocks:
+        if block.role == "user":
+            return
+        yield from (f"{one.tool} {one.argument}" for one in block.calls if one.kind != THOUGHT)

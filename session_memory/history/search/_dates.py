@@ -1,0 +1,189 @@
+"""Dates and times in a question. Pure.
+
+English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`,
+`yesterday`, `two weeks ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year
+matches each of the last years. Days are those of local time."""
+
+from __future__ import annotations
+
+import time
+from datetime import date, timedelta
+
+from ...common.named_tuple import NamedTuple
+from ._time_words import (
+    BEFORE_MONTH,
+    BEFORE_YEAR,
+    DAYS_BACK,
+    LAST,
+    MONTHS,
+    NUMBERS,
+    ON,
+    SEASONS,
+    THIS,
+    UNITS,
+    WEEKDAYS,
+    WEEKEND,
+    words_of_times,
+)
+from .ranking import NamedTime
+
+YEARS_BACK = 10  # tried for a date without a year
+HALF_LIFE_DAYS = 2.0  # of what is near a named time; for a longer time, a quarter of its length
+DAY_MILLISECONDS = 86_400_000
+EARLIEST = date(1971, 1, 1)  # no session is older, and not every system computes with earlier times
+
+
+class Days(NamedTuple):
+    """A time in a question: its first and its last day."""
+
+    first: date
+    last: date
+
+
+def times_in(text: str, now: float) -> list[NamedTime]:
+    """Return the times that a question names, asked at `now`, in seconds since the epoch."""
+    found = []
+    for first, last in _days_in(text, date.fromtimestamp(now)):
+        half_life = max(HALF_LIFE_DAYS, (last - first).days / 4) * DAY_MILLISECONDS
+        edges = first - timedelta(1), last + timedelta(2)
+        begin, end = (round(time.mktime(day.timetuple()) * 1000) for day in edges)
+        found.append(NamedTime(begin, end, round(half_life)))
+    return found
+
+
+def _days_in(text: str, today: date) -> list[Days]:
+    words = words_of_times(text)
+    found = []
+    for at, word in enumerate(words):
+        found += (
+            _written_as_number(word)
+            or _month(words, at, today)
+            or _season(words, at, today)
+            or _year(words, at)
+            or _relative(words, at, today)
+        )
+    return [days for days in found if EARLIEST <= days.first <= today]
+
+
+def _written_as_number(word: str) -> list[Days]:
+    """Return `2026-03-04`, `4.3.2026`."""
+    if word.count("-") == 2 and len(word) == 10:
+        parts = word.split("-")
+    elif word.count(".") == 2:
+        parts = word.split(".")[::-1]
+    else:
+        return []
+    if not all(part.isdecimal() and part.isascii() for part in parts) or len(parts[0]) != 4:
+        return []
+    return _day(int(parts[0]), int(parts[1]), int(parts[2]))
+
+
+def _month(words: list[str], at: int, today: date) -> list[Days]:
+    """Return `7 May`, `the 7th of May`, `May 7, 2023`, `in June`, `June 2023`."""
+    month = MONTHS.get(words[at])
+    if month is None:
+        return []
+    before = [word for word in words[max(0, at - 2) : at] if word != "of"]
+    day = _day_number(before[-1]) if before else 0
+    after = at + 1
+    if not day and after < len(words) and (day := _day_number(words[after])):
+        after += 1
+    year = _year_number(words[after]) if after < len(words) else 0
+    if not day and not year and not (at and words[at - 1] in BEFORE_MONTH):
+        return []  # May, April and August are also names, and `march` and `may` verbs
+    years = [year] if year else range(today.year, today.year - YEARS_BACK, -1)
+    return [
+        days for one in years for days in (_day(one, month, day) if day else _months(one, month, 1))
+    ]
+
+
+def _season(words: list[str], at: int, today: date) -> list[Days]:
+    """Return `summer 2022`, `in winter`, `last summer`."""
+    month = SEASONS.get(words[at])
+    year = _year_number(words[at + 1]) if at + 1 < len(words) else 0
+    if month is None or not (year or (at and words[at - 1] in BEFORE_MONTH)):
+        return []
+    years = [year] if year else range(today.year, today.year - YEARS_BACK, -1)
+    return [days for one in years for days in _months(one, month, 3)]
+
+
+def _year(words: list[str], at: int) -> list[Days]:
+    """Return `in 2023`."""
+    year = _year_number(words[at])
+    return (
+        [Days(date(year, 1, 1), date(year, 12, 31))]
+        if year and at and words[at - 1] in BEFORE_YEAR
+        else []
+    )
+
+
+def _relative(words: list[str], at: int, today: date) -> list[Days]:
+    """Return `yesterday`, `two weeks ago`, `last month`, `on Monday`."""
+    word = words[at]
+    if word in DAYS_BACK:
+        return [_ago(today, DAYS_BACK[word], 1)]
+    before = words[at - 1] if at else ""
+    if word in UNITS and (
+        (at + 1 < len(words) and words[at + 1] == "ago")
+        or (at > 1 and words[at - 2] == "vor")
+        or before == "vor"
+    ):
+        count = _count(before)
+        length = UNITS[word]
+        return [_ago(today, count * length + length // 2, max(1, length))] if count else []
+    if before in LAST and word in UNITS:
+        return [_ago(today, 2 * UNITS[word], 2 * UNITS[word])]
+    if before in THIS and word in UNITS:
+        return [_ago(today, UNITS[word], UNITS[word] + 1)]
+    if word in WEEKEND and before in (*LAST, *ON):
+        return [_ago(today, today.weekday() + 2, 2)]
+    if word in WEEKDAYS and before in (*LAST, *ON):
+        back = (today.weekday() - WEEKDAYS[word]) % 7 or 7
+        return [_ago(today, back, 1)]
+    return []
+
+
+def _ago(today: date, days: int, length: int) -> Days:
+    days = min(days, today.toordinal() - 1)
+    first = today - timedelta(days)
+    return Days(first, first + timedelta(length - 1))
+
+
+def _day(year: int, month: int, day: int) -> list[Days]:
+    try:
+        found = date(year, month, day)
+    except ValueError:
+        return []
+    return [Days(found, found)]
+
+
+def _months(year: int, month: int, count: int) -> list[Days]:
+    years, following = divmod(month - 1 + count, 12)
+    return [Days(date(year, month, 1), date(year + years, following + 1, 1) - timedelta(1))]
+
+
+def _day_number(word: str) -> int:
+    """Return the day that `7`, `7th` or `7.` means; 0 for none."""
+    digits = word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word
+    return (
+        int(digits)
+        if len(digits) <= 2 and digits.isdecimal() and digits.isascii() and 1 <= int(digits) <= 31
+        else 0
+    )
+
+
+def _year_number(word: str) -> int:
+    return (
+        int(word)
+        if len(word) == 4 and word.isdecimal() and word.isascii() and word[:2] in ("19", "20")
+        else 0
+    )
+
+
+def _count(word: str) -> int:
+    """Return the number that `two`, `a` or `3` means; 0 for no number."""
+    return (
+        int(word)
+        if word.isdecimal() and word.isascii() and len(word) <= 4
+        else NUMBERS.get(word, 0)
+    )

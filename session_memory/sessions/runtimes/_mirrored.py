@@ -1,0 +1,52 @@
+"""The base class of runtimes whose sessions are read from mirrors, since they are not kept as lines
+that only grow."""
+
+from __future__ import annotations
+
+from ...common.system.files import is_file, status_at
+from ...common.system.json import as_string
+from ...common.text.paths import dashed
+from ..transcripts.mirror import Exclusion, has_changed
+from ._base import CopiedSessions, ProjectFolders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._base import Event
+
+_MOST_CHARACTERS = 200  # of the name of a folder
+
+
+class MirroredSessions(CopiedSessions, ProjectFolders):
+    """Each session has a mirror (see sessions/transcripts/mirror.py), `<directory>/<session>.jsonl`; that of
+    a sub-agent lies in `<session>/` beside it. The module `mirrors` of the runtime brings them up
+    to date."""
+
+    # what is in the directory of the runtime if there are sessions: one of these
+    SOURCES: tuple[str, ...] = ("",)
+    # the folder for the mirrors of sessions of which nothing tells the directory
+    NO_DIRECTORY = "unknown"
+
+    def transcripts_dir(self, config_dir: str) -> str:
+        return self.copies_root(config_dir)
+
+    def refresh(self, config_dir: str, everything: bool = False) -> None:
+        """Update the mirrors, if a session has changed. What is read for a prompt is bounded."""
+        if any([status_at(config_dir + one) for one in self.SOURCES]):
+            home = self.home_of(config_dir)
+            root = f"{home.state_dir}/{self.name}"
+            if everything or has_changed(root):
+                mirrors = __import__(f"{self.__module__}.mirrors", fromlist=["bring_up_to_date"])
+                mirrors.bring_up_to_date(config_dir, root, Exclusion(home), everything)
+
+    def folder_name(self, directory: str) -> str:
+        return dashed(directory)[:_MOST_CHARACTERS] or self.NO_DIRECTORY
+
+    def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
+        """Return where the mirror lies: a session stays in its folder, and may go on in another
+        directory."""
+        path = super().transcript_path(config_dir, cwd, session_id)
+        return path if is_file(path) else self.transcript_of(config_dir, session_id) or path
+
+    def own_path(self, event: Event, start: str, config_dir: str) -> str:
+        """Return the mirror: an event may name what it is of."""
+        return self.transcript_path(config_dir, start, as_string(event.get("session_id")))
