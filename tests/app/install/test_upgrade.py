@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
@@ -32,11 +31,13 @@ from install_machine import (
     used_machine,
 )
 from records import append, exchange
+from upgrade_scene import WAIT_SECONDS, answer, former, link_all_packages, pin_as, start_hook
 
 from session_memory import __version__
 from session_memory.app.install._file_changes import remove_replaced, replace_directory
 
-WAIT_SECONDS = 150
+__all__ = ["former"]  # a fixture
+
 _BEGINNING = "from __future__ import annotations\n"
 
 
@@ -83,31 +84,6 @@ def session_with_news(machine: Machine) -> tuple[Path, str]:
     other, own = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
     machine.prompt(own.parent, own.stem)
     return other, own.stem
-
-
-def start_hook(machine: Machine) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        ["/bin/sh", "-c", machine.hook_command()],
-        env=machine.environ,
-        cwd=machine.home,
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def answer(machine: Machine, hook: subprocess.Popen[str], transcript: Path, own: str) -> str:
-    event = {
-        "session_id": own,
-        "transcript_path": f"{transcript.parent}/{own}.jsonl",
-        "cwd": "/srv/shop",
-        "hook_event_name": "UserPromptSubmit",
-        "prompt": "hello",
-    }
-    printed, said = hook.communicate(json.dumps(event), timeout=WAIT_SECONDS)
-    assert (hook.returncode, said) == (0, "")
-    return printed
 
 
 def test_a_hook_that_waits_for_its_event_meanwhile_answers(machine: Machine) -> None:
@@ -314,36 +290,7 @@ def test_what_pip_overwrites_goes_on_as_well(tmp_path: Path) -> None:
         assert "Error" not in stop(page)
 
 
-FORMER = "7c4634c"  # 0.4.2, whose modules had other names
 RUNTIMES = (".codex", ".copilot", ".gemini", ".qwen", ".pi/agent", ".config/opencode")
-
-
-@pytest.fixture(scope="module")
-def former(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository as it was in 0.4.2."""
-    directory = tmp_path_factory.mktemp("former")
-    done = subprocess.run(
-        ["git", "archive", FORMER], cwd=REPOSITORY, capture_output=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"this clone has no history: {FORMER} is not in it")
-    subprocess.run(["tar", "-x", "-C", directory], input=done.stdout, check=True)
-    return directory
-
-
-def link_all_packages(machine: Machine) -> None:
-    """Give the machine's environment the packages of this one."""
-    (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
-    for package in Path(sysconfig.get_path("purelib")).iterdir():
-        if "session_memory" not in package.name and not (site_packages / package.name).exists():
-            (site_packages / package.name).symlink_to(package)
-
-
-def pin_as(machine: Machine, source: Path) -> None:
-    """Say that the machine's environment, which has all packages, has what `source` pins."""
-    record = machine.program_dir / "env" / "session-memory.json"
-    pins = hashlib.sha256((source / "requirements.lock").read_bytes()).hexdigest()
-    record.write_text(json.dumps({**json.loads(record.read_text()), "pins": pins}))
 
 
 def ask_server(
