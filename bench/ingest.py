@@ -43,8 +43,8 @@ TIMED = """
 import sys, time
 import apsw
 from bench import ingest
-from session_memory.history.store.ingest import read_ahead
-from session_memory.history.store.sqlite import writer
+from session_memory.history.store.ingest import _read_ahead as read_ahead
+from session_memory.history.store.sqlite import _writer as writer
 began = time.perf_counter()
 getattr(ingest, sys.argv[1])(*sys.argv[2:])
 print(time.perf_counter() - began)

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "session_memory"
 TOPS = "app|awareness|common|extras|history|memory|sessions"
 DOTTED = re.compile(rf"\bsession_memory((?:\.(?:{TOPS}))(?:\.\w+)*)")
+IMPORT = re.compile(r"from (session_memory[\w.]*) import ([\w, ]+)")
 PATH = re.compile(rf"\bsession_memory/(?:{TOPS})(?:/[\w.-]+)*/?")
 BELOW = re.compile(
     rf"(?<![\w./-])(?:{TOPS.replace('app', 'app/(?:commands|install|tools|upkeep)')})(?:/[\w-]+)+\.(?:py|sql|tsv|yaml|html|js|css)\b"
@@ -114,3 +115,21 @@ def test_what_the_extension_of_pi_compares_is_there() -> None:
 def test_the_module_that_a_script_runs_is_there(script: str) -> None:
     [module] = re.findall(r'main_of\("(.*?)"', (ROOT / script).read_text())
     assert hasattr(importlib.import_module(f"session_memory.{module}"), "main")
+
+
+def test_imports_in_programs_that_stand_in_strings_find_their_names() -> None:
+    found = [
+        (name, f"{module}.{word.split()[0]}".removeprefix("session_memory"))
+        for name, text in texts()
+        for module, words in IMPORT.findall(text)
+        for word in words.split(",")
+        if word.strip()
+    ]
+    assert len(found) > 1000
+    examples = {("tests/sessions/runtimes/test_pi_entry.py", ".gone")}
+    assert {one for one in found if one not in examples and not has_name(one[1])} == set()
+
+
+def has_name(dotted: str) -> bool:
+    module, _, name = f"session_memory{dotted}".rpartition(".")
+    return hasattr(importlib.import_module(module), name) or is_there(dotted)

@@ -28,7 +28,7 @@ from session_memory.awareness.events import main
 main.{hook}()
 """
 SESSION_HANGS = """
-from session_memory.awareness.activity import new_entries
+from session_memory.awareness.activity import _new_entries as new_entries
 read = new_entries._read_session
 def hang(new, *rest):
     if {word!r} in open(new.session.path).read():
@@ -141,8 +141,8 @@ def hang(*arguments, **named):
 @pytest.mark.parametrize(
     ("module", "name", "time"),
     [
-        ("new_entries", "_read_session", 1),  # for the index
-        ("new_entries", "_read_session", 2),
+        ("_new_entries", "_read_session", 1),  # for the index
+        ("_new_entries", "_read_session", 2),
         ("report", "report_of", 1),
         ("collisions", "_read_actions", 1),
         ("collisions", "_add_edits", 1),
@@ -169,7 +169,7 @@ def test_an_edit_that_could_not_be_looked_at_in_time_is_told_with_the_next_call(
 
 class TestAGitCommand:
     PATCH = """
-from session_memory.awareness.activity import approval
+from session_memory.awareness.activity import _approval as approval
 def hang(*_):
     os.read(os.pipe()[0], 1)
 approval.ObjectionSearch.of_command = hang
@@ -214,8 +214,8 @@ approval.ObjectionSearch.of_command = hang
 
 STEPS = {
     "the whole hook": "from session_memory.awareness.events.context import Context\nContext.other_sessions = hang",
-    "its judgement": "from session_memory.awareness.activity import approval\napproval.ObjectionSearch.of_edit = hang",
-    "reading another session": "from session_memory.awareness.activity import new_entries\nnew_entries._read_session = hang",
+    "its judgement": "from session_memory.awareness.activity import _approval as approval\napproval.ObjectionSearch.of_edit = hang",
+    "reading another session": "from session_memory.awareness.activity import _new_entries as new_entries\nnew_entries._read_session = hang",
 }
 
 

@@ -31,7 +31,7 @@ FILES = 7
 HOLDS_THE_POOL = f"""
 import sys, threading, time
 sys.path[:0] = [{str(ROOT)!r}]
-from session_memory.history.store.ingest import read_ahead
+from session_memory.history.store.ingest import _read_ahead as read_ahead
 from session_memory.history.store.ingest.sources import SourceDirectory
 read_ahead.LEAST_BYTES = read_ahead.TASK_BYTES = 0
 if __name__ == "__main__":
@@ -46,7 +46,7 @@ if __name__ == "__main__":
 TAKES_IN = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}]
-from session_memory.history.store.ingest import read_ahead
+from session_memory.history.store.ingest import _read_ahead as read_ahead
 from session_memory.history.store.ingest.ingestion import Ingestion
 from session_memory.history.store.ingest.sources import SourceDirectory
 from session_memory.history.store.sqlite.engine import SqliteStore

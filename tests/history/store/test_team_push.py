@@ -41,7 +41,7 @@ IN_REPOSITORY = SharedAs(PROJECT, "team", "/srv/agent")
 PUSHING = """
 import sys
 from contextlib import closing
-from session_memory.history.store import team_push
+from session_memory.extras.team import push as team_push
 from session_memory.extras.team.postgres.push import TeamPush
 from session_memory.history.store.sqlite.engine import SqliteStore
 team_push.BATCH_ITEMS = 40
