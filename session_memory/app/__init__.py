@@ -1,1 +1,7 @@
-"""Programs that people and agents run: commands, tools, install, upkeep."""
+"""Programs that people and agents run.
+
+commands: the subcommands of `session-memory`
+install: installing into homes and out again, on a bare Python
+tools: the agent's tools, as SDK server and MCP server
+upkeep: work nobody waits for
+"""

@@ -1,1 +1,7 @@
-"""Text, the machine and errors: no word of the domain."""
+"""Text, the machine and errors: no word of the domain.
+
+errors: the base of all errors raised on purpose
+named_tuple: `NamedTuple` for modules that a search loads
+system: access to the machine
+text: text as values, without files
+"""

@@ -1,1 +1,11 @@
-"""Installing into homes and taking out again, with nothing but a bare Python's standard library."""
+"""Install into homes and take out again, with nothing but a bare Python's standard library.
+
+command: the commands install, uninstall and new
+environment: the private virtual environment with the pinned dependencies
+example: an update of a sample or of the person's own sessions, shown before an install
+ledger: what was added where, and what was there before
+plugin_start: the start of a session where the program is a plugin
+program: the installed copy of the program, and the command that runs it
+program_checks: the checks of `doctor` on the installed program
+templates: homes made from templates
+"""

@@ -1,5 +1,15 @@
-"""The scene of the conformance suite: a runtime with its folder of fixtures, and the story that
-they all tell."""
+"""The scene of the conformance suite: a runtime with its folder of fixtures, and the common story.
+
+A test file imports this module first, then the classes of the suite, and gives them the runtime:
+
+    from session_memory.extras.conformance.fixture import Fixture, fixture_of
+    from session_memory.extras.conformance.runtimes import *
+    from session_memory.extras.conformance.transcripts import *
+
+    @pytest.fixture
+    def fixture(tmp_path, monkeypatch):
+        return fixture_of(MyRuntime(), Path(__file__).parent / "my-runtime", tmp_path, monkeypatch)
+"""
 
 from __future__ import annotations
 
@@ -22,6 +32,9 @@ from ...sessions.transcripts.entries import Entry, Session
 from ...sessions.transcripts.lines import first_line
 from ...sessions.transcripts.project_folders import project_folders
 from ...sessions.transcripts.reader import TranscriptReader
+
+# The asserts of the suite, which lies in no test file, are shown with their values too.
+pytest.register_assert_rewrite(f"{__package__}.runtimes", f"{__package__}.transcripts")
 
 Found = TypeVar("Found")
 
@@ -134,8 +147,14 @@ class Fixture(NamedTuple):
 def fixture_of(
     runtime: Runtime, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Fixture:
-    """Return a runtime with its folder, for a person of its own: copies of sessions lie in their
-    place."""
+    """Return a runtime with its folder of fixtures, for a person whose home is below `tmp_path`.
+
+    The files are `conversation.jsonl`, `fork.jsonl` (a fork of it after its first turn),
+    `names.index` (the names that users gave, if they are not in the transcripts; it lies at
+    `names_file` in the runtime's directory), `torn.jsonl` (two records on one line, one that was
+    cut off, the last without a line feed), and a sub-agent's transcript if the runtime writes one;
+    `subagent` names it, or the conversation if that has it too. `expected.json` has what differs
+    by runtime: ids, names of tools, events, and whether a fork copies."""
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
     return Fixture(runtime, folder, json.loads((folder / "expected.json").read_text()))
 

@@ -1,2 +1,9 @@
-"""A host: a program that serves the groups of one directory, each with its own sessions, archives
-and tasks."""
+"""A host: a program that serves the groups of one directory, each with its own sessions.
+
+administration: tasks, groups and chats, administered by an agent
+channels: sources of messages and destinations of replies
+command: `session-memory host`
+group_backend: the sessions of a group, for the tools of its agent
+recovery: what to do after a host was killed
+request_files: tool calls as files, from a sandbox
+"""

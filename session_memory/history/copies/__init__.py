@@ -1,2 +1,8 @@
-"""Copies of runtimes' transcripts, whole or redacted, from which a session is restored that its
-runtime has deleted."""
+"""Copies of transcripts, from which a session that its runtime deleted is restored.
+
+chunks: splits a file into chunks and packs each
+deletions: which runtimes delete sessions by themselves, and when
+keep: keeps what is new in each session
+pack: the database of the copies
+restore: puts a session back to where its runtime looks for it
+"""

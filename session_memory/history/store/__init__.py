@@ -1,3 +1,9 @@
-"""The store: every transcript as entries in a database, cut into conversations and searchable.
+"""The store: every transcript as entries in a database. It can be rebuilt at any time.
 
-It can be rebuilt from the transcripts at any time. Nothing outside this package knows SQL."""
+ingest: from transcripts to the store
+location: which store is the caller's
+refresh: opens a store and brings it up to date
+rules: which rules apply to each transcript
+sqlite: the engine of one machine
+values: the values that come out of the store
+"""

@@ -1,1 +1,5 @@
-"""The strategies that make memories of conversations."""
+"""The strategies that make memories of conversations.
+
+extractive: without a model
+summary: with a summary by Claude
+"""
