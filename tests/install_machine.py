@@ -175,9 +175,8 @@ class Machine:
         the packages."""
         env = self.program_dir / "env"
         make_bare_environment(env)
-        pins = hashlib.sha256((self.source / "requirements.lock").read_bytes()).hexdigest()
         record = {
-            "pins": pins,
+            "pins": pins_of(self.source),
             "version": ".".join(map(str, sys.version_info[:3])),
             "groups": [*GROUPS, "sdk"],
         }
@@ -241,6 +240,11 @@ class Machine:
             if done.stdout
             else ""
         )
+
+
+def pins_of(source: Path) -> str:
+    """Return what an environment's record says of the packages that a copy pins."""
+    return hashlib.sha256((source / "requirements.lock").read_bytes()).hexdigest()
 
 
 def make_bare_environment(env: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ EXAMPLES = (
 )
 
 
+@cache
 def texts() -> list[tuple[str, str]]:
     """Return the tracked text files with what they contain."""
     listed = subprocess.run(

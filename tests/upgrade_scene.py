@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
-from install_machine import REPOSITORY, Machine
+from install_machine import REPOSITORY, Machine, pins_of
 
 FORMER = "7c4634c"  # 0.4.2
 WAIT_SECONDS = 150
@@ -28,9 +27,9 @@ def former(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def link_all_packages(machine: Machine) -> None:
-    """Give the machine's environment the packages of this one."""
-    (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
+def link_all_packages(env: Path) -> None:
+    """Give a virtual environment the packages of this one, except ours."""
+    (site_packages,) = env.glob("lib/python*/site-packages")
     for package in Path(sysconfig.get_path("purelib")).iterdir():
         if "session_memory" not in package.name and not (site_packages / package.name).exists():
             (site_packages / package.name).symlink_to(package)
@@ -39,8 +38,7 @@ def link_all_packages(machine: Machine) -> None:
 def pin_as(machine: Machine, source: Path) -> None:
     """Say that the machine's environment, which has all packages, has what `source` pins."""
     record = machine.program_dir / "env" / "session-memory.json"
-    pins = hashlib.sha256((source / "requirements.lock").read_bytes()).hexdigest()
-    record.write_text(json.dumps({**json.loads(record.read_text()), "pins": pins}))
+    record.write_text(json.dumps({**json.loads(record.read_text()), "pins": pins_of(source)}))
 
 
 def start_hook(machine: Machine) -> subprocess.Popen[str]:

@@ -45,10 +45,7 @@ _BEGINNING = "from __future__ import annotations\n"
 def machine() -> Machine:
     """An installed machine whose environment has all packages."""
     machine = installed_machine().has_program(is_own=True)
-    (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
-    for package in Path(sysconfig.get_path("purelib")).iterdir():
-        if "session_memory" not in package.name and not (site_packages / package.name).exists():
-            (site_packages / package.name).symlink_to(package)
+    link_all_packages(machine.program_dir / "env")
     return machine
 
 
@@ -312,7 +309,7 @@ def test_an_upgrade_from_0_4_loses_and_repeats_nothing(tmp_path: Path, former: P
     machine.settings.write_text(MINE)
     other, own_path = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
     before = tree(machine.home)
-    link_all_packages(machine.has_environment())
+    link_all_packages(machine.has_environment().program_dir / "env")
     done = machine.install()
     assert done.returncode == 0, done.stdout + done.stderr
     own = own_path.stem

@@ -66,7 +66,7 @@ def test_a_plugin_of_claude_code_goes_on(plugin: ClaudePlugin, former: Path) -> 
 
 
 def test_a_pi_that_runs_goes_on(bare_pi: Pi, former: Path, tmp_path: Path) -> None:
-    link_all_packages(Machine(bare_pi.home, former).has_environment())
+    link_all_packages(Machine(bare_pi.home, former).has_environment().program_dir / "env")
     done = Machine(bare_pi.home, former).install()
     assert done.returncode == 0, done.stdout + done.stderr
     del bare_pi.environment["SESSION_MEMORY_PYTHON"]
@@ -113,13 +113,10 @@ def test_a_wheel_overwritten_by_another_goes_on(way: str, former: Path, tmp_path
     machine.settings.write_text(MINE)
     other, own = sorted(machine.claude.rglob("*.jsonl"))
     before = tree(machine.home)
-    link_all_packages(machine.has_environment())
+    link_all_packages(machine.has_environment().program_dir / "env")
     venv = tmp_path / "venv"
     make_bare_environment(venv)
-    (site_packages,) = venv.glob("lib/python*/site-packages")
-    for package in Path(sysconfig.get_path("purelib")).iterdir():
-        if "session_memory" not in package.name and not (site_packages / package.name).exists():
-            (site_packages / package.name).symlink_to(package)
+    link_all_packages(venv)
 
     def put(repository: Path) -> str:
         """Build the repository's wheel, install it over what is there, and return its command."""
