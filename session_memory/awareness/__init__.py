@@ -1,5 +1,5 @@
 """Updates about other sessions for a prompt, a call and a sub-agent.
 
-activity: what other sessions did, as reports and updates
+activity: the work of other sessions, as reports and updates
 events: the hooks of the runtimes
 """

@@ -33,7 +33,7 @@ from ...sessions.transcripts.lines import first_line
 from ...sessions.transcripts.project_folders import project_folders
 from ...sessions.transcripts.reader import TranscriptReader
 
-# The asserts of the suite, which lies in no test file, are shown with their values too.
+# Shows the values of failed asserts, as in test files.
 pytest.register_assert_rewrite(f"{__package__}.runtimes", f"{__package__}.transcripts")
 
 Found = TypeVar("Found")

@@ -2,7 +2,7 @@
 
 chunks: splits a file into chunks and packs each
 deletions: which runtimes delete sessions by themselves, and when
-keep: keeps what is new in each session
+keep: copies of new content, session by session
 pack: the database of the copies
 restore: puts a session back to where its runtime looks for it
 """

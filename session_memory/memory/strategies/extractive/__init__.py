@@ -1,5 +1,5 @@
 """The strategy without a model.
 
 sentences: splits text into sentences, and makes excerpts
-strategy: a line of the log for each conversation, and what solved an error
+strategy: a line of the log for each conversation, and solutions of errors
 """
