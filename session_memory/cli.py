@@ -1,20 +1,21 @@
-"""The command `session-memory`: one module of `commands` a subcommand."""
+"""The command `session-memory`: its subcommands are rows of `extension_points`."""
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found,unused-ignore]  # `signal`, which makes enums of it, takes longer
 import argparse
 import gc
-import importlib
 import sys
 
 from . import NAME, __version__
+from .common.extensions import AbsentFeatureError, load
 from .common.system.terminal import Terminal, columns, exit_code, print_error
 from .common.system.utf8_mode import ensure_utf8_mode
+from .extension_points import COMMANDS as GROUPS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import ModuleType
     from typing import NoReturn
 
@@ -22,35 +23,8 @@ if TYPE_CHECKING:
 
 argparse._ = str  # type: ignore[attr-defined]  # looks for no translations, which takes .1 x of a bare start
 
-# Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few
-# words), add_arguments(parser), and run(arguments), which returns the exit code.
-GROUPS = {
-    "Every day": (
-        "page",
-        "search",
-        "sessions",
-        "read",
-        "show",
-        "deliveries",
-        "conflicts",
-        "why",
-        "handoff",
-    ),
-    "Look back": ("conversations", "memories", "remember", "patterns", "errors", "costs", "proof"),
-    "Check and set": ("doctor", "config", "install", "uninstall", "completion", "statusline"),
-    "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),
-    "For agents and models": ("mcp", "new", "graph"),
-    "Host and team": ("host", "team"),
-}
-# The commands whose modules are outside app/commands.
-_OF_EXTRAS = {
-    "graph": "extras.graph.command",
-    "host": "extras.host.command",
-    "page": "extras.page.command",
-    "proof": "extras.proof.command",
-    "team": "extras.team.command",
-}
-COMMANDS = tuple([name for names in GROUPS.values() for name in names])
+_PLACES = {name: place for rows in GROUPS.values() for name, place in rows.items()}
+COMMANDS = tuple(_PLACES)
 _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
@@ -212,8 +186,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title=f"commands ({NAME} COMMAND --help tells more)", metavar="COMMAND [OPTIONS]"
     )
-    for name in COMMANDS:
-        command = _module(name)
+    for _, name, command in _present():
         command.add_arguments(
             commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
         )
@@ -227,14 +200,14 @@ def help_text() -> str:
     width = max(map(len, COMMANDS)) + 4
     former = {stands[0]: f" (also: {name})" for name, stands in ALIASES.items() if len(stands) == 1}
     lines = [f"usage: {NAME} [COMMAND [OPTIONS]]", "", ABOUT]
-    for group, names in GROUPS.items():
-        lines += ["", f"{group}:"]
-        for name in names:
-            text = f"{_module(name).SUMMARY}{former.get(name, '')}"
-            indent = " " * (width + 2)
-            lines += textwrap.wrap(
-                text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent
-            )
+    indent = " " * (width + 2)
+    for heading, name, command in _present():
+        if f"{heading}:" not in lines:
+            lines += ["", f"{heading}:"]
+        text = f"{command.SUMMARY}{former.get(name, '')}"
+        lines += textwrap.wrap(
+            text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent
+        )
     return "\n".join(
         [*lines, "", f"{NAME} COMMAND --help tells the options; {NAME} --version the version."]
     )
@@ -264,13 +237,19 @@ def _closest(name: str, words: Iterable[str]) -> str:
 
 
 def _module(name: str) -> ModuleType | Subcommand:
-    """Import the module of one subcommand. Loading all takes 0.15 s."""
-    if name in ("install", "new", "uninstall"):
-        from .app.install.command import SUBCOMMANDS  # which install.py runs, too
+    """Import the module of one subcommand. Loading all takes 0.15 s. Raises AbsentFeatureError."""
+    loaded: ModuleType | Subcommand = load(_PLACES[name])
+    return loaded
 
-        return SUBCOMMANDS[name]
-    module = _OF_EXTRAS.get(name) or f"app.commands.{name}"
-    return importlib.import_module(f"{__package__}.{module}")
+
+def _present() -> Iterator[tuple[str, str, ModuleType | Subcommand]]:
+    """Yield the heading, name and module of each subcommand that this copy has."""
+    for heading, rows in GROUPS.items():
+        for name in rows:
+            try:
+                yield heading, name, _module(name)
+            except AbsentFeatureError:
+                pass
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:

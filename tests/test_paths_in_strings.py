@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import re
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from session_memory import cli
+from session_memory import extension_points
 from session_memory.awareness.events import bundle
-from session_memory.memory import runner
+from session_memory.common.extensions import load
 from session_memory.sessions.settings.program import _NOT_LOADED
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,11 +92,21 @@ def test_every_module_that_the_bundle_groups_is_there() -> None:
     assert [name for name in names if not is_there(name)] == []
 
 
-def test_every_strategy_and_command_is_there() -> None:
-    for module, name in runner._BUILT_IN.values():
-        assert hasattr(importlib.import_module(f"session_memory.{module}"), name)
-    for name in cli.COMMANDS:
-        assert cli.parser_of(name).description
+def test_every_row_of_the_extension_points_leads_to_what_it_names() -> None:
+    kinds = [rows for kind, rows in vars(extension_points).items() if kind.isupper()]
+    places = [place for rows in kinds for place in places_in(rows)]
+    assert len(places) > 50
+    for place in places:
+        load(place)
+
+
+def places_in(rows: object) -> Iterator[str]:
+    """Yield the places in a table, at any depth."""
+    if isinstance(rows, dict):
+        for row in rows.values():
+            yield from places_in(row)
+    else:
+        yield rows if isinstance(rows, str) else rows[0]
 
 
 def test_modules_that_a_host_loads_itself_are_there() -> None:

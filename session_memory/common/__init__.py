@@ -1,6 +1,7 @@
 """Text, the machine and errors: no word of the domain.
 
 errors: the base of all errors raised on purpose
+extensions: load the rows of `extension_points`
 named_tuple: `NamedTuple` for modules that a search loads
 system: access to the machine
 text: text as values, without files

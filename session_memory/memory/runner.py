@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from importlib import import_module
 from typing import NamedTuple, cast
 
+from ..common.extensions import load
 from ..common.text.paths import is_name
 from ..common.text.timestamps import now_milliseconds
+from ..extension_points import STRATEGIES
 from ..history.prices import Prices, all_prices, cost
 from ..history.store.location import StoreLocation
 from ..history.store.sqlite.queue import ConversationPart, Retry, StoredQueue
@@ -20,12 +21,6 @@ from .strategy import ModelBudget, Strategy, StrategyError, Usage
 from .writer import MemoryWriter, memory_writer
 
 ENTRY_POINTS = "session_memory.strategies"
-_PACKAGE = __package__.partition(".")[0]
-_BUILT_IN = {
-    "extractive": ("memory.strategies.extractive.strategy", "ExtractiveStrategy"),
-    "summary": ("memory.strategies.summary.strategy", "SummaryStrategy"),
-    "graphiti": ("extras.graph.strategy", "GraphStrategy"),
-}
 
 
 class UnknownStrategyError(StrategyError):
@@ -161,15 +156,14 @@ def known_ids() -> list[str]:
     """Return the ids of all installed strategies."""
     from importlib.metadata import entry_points
 
-    return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
+    return sorted({*STRATEGIES, *(point.name for point in entry_points(group=ENTRY_POINTS))})
 
 
 def load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
     """Load the strategy with this id. Raises UnknownStrategyError, and the strategy's own errors
     about settings."""
-    if id in _BUILT_IN:
-        module, name = _BUILT_IN[id]
-        make = getattr(import_module(f"{_PACKAGE}.{module}"), name)
+    if id in STRATEGIES:
+        make = load(STRATEGIES[id])
     else:
         from importlib.metadata import entry_points
 

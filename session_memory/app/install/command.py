@@ -152,17 +152,13 @@ class Subcommand(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-SUBCOMMANDS = {
-    "install": Subcommand(
-        "install into homes, or bring what is installed up to date",
-        add_install_arguments,
-        run_install,
-    ),
-    "new": Subcommand(
-        "make a new agent's home from a template, or renew one", add_new_arguments, run_new
-    ),
-    "uninstall": Subcommand("take everything out again", add_uninstall_arguments, run_uninstall),
-}
+INSTALL = Subcommand(
+    "install into homes, or bring what is installed up to date", add_install_arguments, run_install
+)
+NEW = Subcommand(
+    "make a new agent's home from a template, or renew one", add_new_arguments, run_new
+)
+UNINSTALL = Subcommand("take everything out again", add_uninstall_arguments, run_uninstall)
 
 
 def main(script: str, words: list[str]) -> int:
@@ -173,7 +169,10 @@ def main(script: str, words: list[str]) -> int:
         name, rest = "new", words[1:]
     elif len(rest) < len(words):
         name = "uninstall"
-    command, is_install = SUBCOMMANDS[name], name == "install"
+    command, is_install = (
+        {"install": INSTALL, "new": NEW, "uninstall": UNINSTALL}[name],
+        name == "install",
+    )
     prog = (
         os.path.basename(script) + {"install": "", "new": " new", "uninstall": " --uninstall"}[name]
     )

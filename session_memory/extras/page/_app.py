@@ -29,8 +29,9 @@ from ._active_sessions import ActiveSessions
 from ._live import Alarms, Live
 from ._page_request import NotFoundError, PageRequest, VisitorGoneError
 from ._store_pool import StoreMissingError, StorePool
+from ._view import Action, View
 from .jinja import TEMPLATES, page_environment
-from .pages import ACTIONS, VIEWS, Action, View
+from .pages import ACTIONS, VIEWS
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

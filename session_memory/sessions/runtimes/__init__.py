@@ -1,5 +1,5 @@
-"""The runtimes whose sessions are remembered: one line in the table, and one folder with the class
-(see base.py)."""
+"""The runtimes whose sessions are remembered: a row in `extension_points.RUNTIMES`, and a folder
+with the class (see base.py)."""
 
 from __future__ import annotations
 
@@ -13,35 +13,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Runtime", "all_runtimes", "runtime", "runtimes_here", "sender_of"]
 
-# By transcript format: the folder, and what shows without loading it that the runtime may have been
-# used, a directory in a user's home or a variable.
-_TABLE = {
-    "agent-sdk": ("claude", ".claude", "CLAUDE_CONFIG_DIR"),
-    "pi": ("pi", ".pi", "PI_CODING_AGENT_DIR"),
-    "codex": ("codex", ".codex", "CODEX_HOME"),
-    "qwen": ("qwen", ".qwen", "QWEN_RUNTIME_DIR"),
-    "copilot": ("copilot", ".copilot", "COPILOT_HOME"),
-    "opencode": ("opencode", ".local/share/opencode", "XDG_DATA_HOME"),
-    "gemini": ("gemini", ".gemini", "GEMINI_CLI_HOME"),
-    "atif": ("atif", ".atif", "ATIF_DIR"),
-}
+
+def _rows() -> dict[str, tuple[str, str, str]]:
+    from ...extension_points import RUNTIMES
+
+    return RUNTIMES
+
+
+_PACKAGE = __name__.partition(".")[0]
+PREBUILT = _rows()  # so that a bundle has the rows without the module
 
 
 def runtime(format: str) -> Runtime:
     """Return the runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk),
     `pi`, `codex`, `qwen`, `copilot`, `opencode`, `gemini`, `atif`. Raises ValueError."""
     try:
-        folder = _TABLE[format][0]
+        place = PREBUILT[format][0]
     except KeyError:
         raise ValueError(
-            f"unknown transcript format {format!r}: it is one of {', '.join(_TABLE)}"
+            f"unknown transcript format {format!r}: it is one of {', '.join(PREBUILT)}"
         ) from None
-    found: Runtime = __import__(f"{__name__}.{folder}", fromlist=["RUNTIME"]).RUNTIME
+    module, _, attribute = place.partition(":")
+    # as common.extensions.load does it, which would be one more module for a prompt
+    found: Runtime = getattr(__import__(f"{_PACKAGE}.{module}", fromlist=[attribute]), attribute)
     return found
 
 
 def all_runtimes() -> list[Runtime]:
-    return [runtime(format) for format in _TABLE]
+    return [runtime(format) for format in PREBUILT]
 
 
 def runtimes_here(environ: Mapping[str, str]) -> list[Runtime]:
@@ -50,7 +49,7 @@ def runtimes_here(environ: Mapping[str, str]) -> list[Runtime]:
     home = user_dir(environ)
     return [
         runtime(format)
-        for format, (_, directory, variable) in _TABLE.items()
+        for format, (_, directory, variable) in PREBUILT.items()
         if variable in environ or is_directory(f"{home}/{directory}")
     ]
 

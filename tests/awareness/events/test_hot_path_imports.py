@@ -26,6 +26,7 @@ EVERY_PROMPT = {
     "session_memory",
     "session_memory.awareness",
     "session_memory.common",
+    "session_memory.extension_points",  # not if an install has compiled its rows into the bundle
     "session_memory.sessions",
     "session_memory.awareness.activity",
     "session_memory.awareness.events",

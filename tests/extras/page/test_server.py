@@ -21,7 +21,7 @@ from store_scene import StoreUser
 from session_memory.extras.page._access import Access
 from session_memory.extras.page._app import PageApp
 from session_memory.extras.page._page_request import PageRequest
-from session_memory.extras.page.pages import View
+from session_memory.extras.page._view import View
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from ....common.text.sanitize import for_people
 from ....history.conflicts import Clash, Side, Unjudged, find_conflicts, live_sessions, sides_of
 from ....history.git.merges import Conflict
 from .._page_request import PageRequest
+from .._view import View, frame
 
 SHOWN_FILES = 20  # of a repository
 SHOWN_HUNKS = 5  # of a file
@@ -114,3 +115,9 @@ def _cut(lines: list[str], first: int, last: int) -> str:
     wanted = lines[max(0, first - 1) : last]
     shown = [line.rstrip("\r")[:SHOWN_CHARACTERS] for line in wanted[:SHOWN_LINES]]
     return "\n".join([*shown, "…"] if len(wanted) > SHOWN_LINES else shown)
+
+
+VIEWS = (
+    View("branches", "/branches", frame, "Branches", "b"),
+    View("branches_judged", "/branches/judged", judged),
+)

@@ -28,6 +28,7 @@ from ....memory.runner import settings_of
 from .._choices import chosen_of, filters, period, places
 from .._labels import project_of, shown_runtime
 from .._page_request import PageRequest
+from .._view import View
 
 SHOWN = 12
 DEFAULT_PERIOD = "7d"
@@ -173,3 +174,9 @@ def _date_of(name: str) -> date | None:
         return date.fromisoformat(name)
     except ValueError:
         return None
+
+
+VIEWS = (
+    View("costs", "/costs", values, "Costs", "c"),
+    View("costs_counted", "/costs/counted", counted),
+)

@@ -16,6 +16,7 @@ from .._active_sessions import ActiveSession
 from .._choices import period, places
 from .._labels import ShownRuntime, project_of, shown_runtime
 from .._page_request import PageRequest
+from .._view import View
 
 DEFAULT_PERIOD = "7d"
 CONVERSATIONS = 100  # the latest ones
@@ -127,3 +128,6 @@ def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> Edited
         readers,
         len(holders) > 1,
     )
+
+
+VIEWS = (View("files", "/files", values, "Files", "f"),)

@@ -22,6 +22,7 @@ from ...team.postgres.connection import TeamError
 from .._choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
 from .._labels import project_of
 from .._page_request import NotFoundError, PageRequest
+from .._view import View
 
 LIMIT = 50
 MOST = 2000
@@ -152,3 +153,6 @@ def _shown(
         )
         for one in found
     ]
+
+
+VIEWS = (View("memories", "/memories", values, "Memories", "m"),)

@@ -11,6 +11,7 @@ from ....history.store.values import Filter
 from .._choices import filters, period, places
 from .._labels import shown
 from .._page_request import PageRequest
+from .._view import View
 
 SHOWN = 10
 DEFAULT_PERIOD = "30d"
@@ -43,3 +44,9 @@ def counted(request: PageRequest) -> dict[str, Any]:
         "tools": shown(found.tools[:SHOWN]),
         "orders": shown(found.orders[:SHOWN]),
     }
+
+
+VIEWS = (
+    View("patterns", "/patterns", values, "Patterns", "p"),
+    View("patterns_counted", "/patterns/counted", counted),
+)

@@ -11,6 +11,7 @@ from ....history.store.values import Filter
 from ...proof import prove
 from ...proof.words import HEEDED, compared_lines, rows_of, sum_lines, told_lines
 from .._page_request import PageRequest
+from .._view import View, frame
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
@@ -33,3 +34,9 @@ def counted(request: PageRequest) -> dict[str, Any]:
         "sessions": proof.sessions,
         "missing": proof.missing,
     }
+
+
+VIEWS = (
+    View("proof", "/proof", frame, "Proof", "o"),
+    View("proof_counted", "/proof/counted", counted),
+)

@@ -23,6 +23,7 @@ from ...team.postgres.connection import TeamError
 from ...team.postgres.engine import TeamStore
 from .. import _choices as choices
 from .._page_request import PageRequest
+from .._view import View
 from .sessions import latest_sessions, text_of
 
 LIMIT = 20
@@ -181,3 +182,11 @@ def _who(entry: StoredEntry, is_team: bool) -> str:
     if entry.role == TOOL_ROLE:
         return entry.tool
     return "Agent" if entry.role == "assistant" else "User" if is_team else "You"
+
+
+VIEWS = (
+    View("search", "/search", values, "Search", "s"),
+    View("around", "/search/around", around),
+    View("palette", "/palette", palette),
+    View("palette_filters", "/palette/filters", palette_filters),
+)

@@ -25,6 +25,7 @@ from .._dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, 
 from .._diffs import hunks_of
 from .._labels import project_of, quoted, shown_runtime
 from .._page_request import NotFoundError, PageRequest
+from .._view import View
 
 NO_LIMIT = 10**9
 REQUEST_CHARACTERS = 110
@@ -267,3 +268,13 @@ def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
     )
     command = f"session-memory restore {shlex.quote(latest.session_id)}"
     return {"resume": "", "restore": command if kept else "", "handoff": handoff}
+
+
+VIEWS = (
+    View("session", "/session/{session}", values),
+    View("session_facts", "/session/{session}/facts", facts),
+    View("session_cost", "/session/{session}/cost", cost),
+    View("session_items", "/session/{session}/items", items),
+    View("session_outline", "/session/{session}/outline", outline),
+    View("session_call", "/session/{session}/call", call),
+)

@@ -15,6 +15,7 @@ from ....history.store.values import Conversation, Filter
 from .._active_sessions import NIGHT_HOURS, ActiveSession, active_since, midnight
 from .._labels import project_of, shown_runtime
 from .._page_request import PageRequest
+from .._view import View
 
 CONVERSATIONS = 120  # at the left: the latest ones
 ALL = Filter()
@@ -146,3 +147,9 @@ def latest_sessions(request: PageRequest, most: int, wanted: Filter = ALL) -> li
         )
         for latest, *_, first in [(some[0], *some) for some in found.values()]
     ]
+
+
+VIEWS = (
+    View("now", "/", now, "Now", "n"),
+    View("list", "/list", listed),
+)

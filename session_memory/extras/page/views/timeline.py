@@ -23,6 +23,7 @@ from .._active_sessions import midnight
 from .._choices import chosen_of
 from .._labels import ShownRuntime, project_of, shown_runtime
 from .._page_request import PageRequest
+from .._view import View
 
 SPANS = {"day": 1, "week": 7, "month": 28}  # days
 MOST = 1000  # conversations in a span: more would not be legible
@@ -209,3 +210,6 @@ def _noon_of(day: str) -> float | None:
 
 def _day_of(at: float) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(at))
+
+
+VIEWS = (View("timeline", "/timeline", values, "Timeline", "t"),)

@@ -16,6 +16,7 @@ from .._dialogue import CallDetail, call_detail
 from .._diffs import hunks_of
 from .._labels import shown
 from .._page_request import NotFoundError, PageRequest
+from .._view import View
 from .session import shown_call
 
 SHOWN_LINES = 2000
@@ -69,3 +70,6 @@ def _added_by(call: CallDetail, hunk: int, lines: list[str]) -> list[int]:
         else {}
     )
     return [number for number, line in enumerate(lines, 1) if normalised(line) in texts]
+
+
+VIEWS = (View("session_why", "/session/{session}/why", of_file),)

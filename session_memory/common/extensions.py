@@ -1,0 +1,46 @@
+"""Loads what a row of `extension_points` names."""
+
+from __future__ import annotations
+
+import sys
+
+from .errors import SessionMemoryError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+class AbsentFeatureError(SessionMemoryError):
+    """The module of a row was deleted: this copy of session-memory is without that feature."""
+
+
+def load(place: str) -> Any:
+    """Return what a row names as "module:attribute", or the module if it names no attribute.
+    Raises AbsentFeatureError, ImportError if the module needs a package that is not installed."""
+    module, _, attribute = place.partition(":")
+    name = f"{_PACKAGE}.{module}"
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise AbsentFeatureError(
+            f"this copy of session-memory has no {module.replace('.', '/')}",
+            "install it again to get this feature back",
+        ) from None
+    return getattr(sys.modules[name], attribute) if attribute else sys.modules[name]
+
+
+def load_present(places: Iterable[str]) -> list[Any]:
+    """Return what these rows name, without those whose module was deleted."""
+    loaded = []
+    for place in places:
+        try:
+            loaded.append(load(place))
+        except AbsentFeatureError:
+            pass
+    return loaded

@@ -1,0 +1,33 @@
+"""A view of the page, and the action of a form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ._page_request import PageRequest
+
+
+class View(NamedTuple):
+    """A view: `values` makes the values for the template `<name>.html`. `path` is below the root;
+    `{name}` in it matches anything. A view with a `label` is in the navigation; `g` and its `key`
+    open it."""
+
+    name: str
+    path: str
+    values: Callable[[PageRequest], dict[str, Any]]
+    label: str = ""
+    key: str = ""
+
+
+class Action(NamedTuple):
+    """A form's action: `work` gets its fields and returns the path, below the root, to show
+    next."""
+
+    path: str
+    work: Callable[[PageRequest, Mapping[str, str]], str]
+
+
+def frame(request: PageRequest) -> dict[str, Any]:
+    """Return no values: all of the view takes too long for a page, and is loaded into it."""
+    return {}
