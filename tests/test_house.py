@@ -1,7 +1,7 @@
 """The house: imports point down, nothing imports in a circle, names are unique, the map shows every
 room and its layer, and the page of commands every command.
 
-`.venv/bin/python tests/test_house.py` writes the table in docs/use/commands.md.
+`.venv/bin/python tests/test_house.py` writes the table in docs/reference/commands.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from session_memory.cli import COMMANDS, parser_of
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "session_memory"
 MAP = ROOT / "docs" / "architecture.md"
-COMMANDS_PAGE = ROOT / "docs" / "use" / "commands.md"
+COMMANDS_PAGE = ROOT / "docs" / "reference" / "commands.md"
 TABLE_HEAD = "| Command | What it does |\n|---|---|\n"
 
 # The lowest first. A package imports from those before it; an extra not from another extra.
@@ -318,7 +318,7 @@ def test_every_command_stands_in_the_documentation_with_what_it_does() -> None:
 
 
 def command_table() -> str:
-    """A row for each command, as docs/use/commands.md shows them."""
+    """A row for each command, as docs/reference/commands.md shows them."""
     return (
         TABLE_HEAD
         + "".join([f"| `{name}` | {parser_of(name).description} |\n" for name in COMMANDS])
@@ -327,7 +327,7 @@ def command_table() -> str:
 
 
 def write_command_table() -> None:
-    """Write the table of commands into docs/use/commands.md."""
+    """Write the table of commands into docs/reference/commands.md."""
     before, _, rest = COMMANDS_PAGE.read_text().partition(TABLE_HEAD)
     COMMANDS_PAGE.write_text(before + command_table() + rest.partition("\n\n")[2])
 

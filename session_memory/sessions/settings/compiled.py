@@ -3,7 +3,7 @@ that a prompt does not pay for a YAML parser.
 
 A section of config.yaml is a class whose attributes are its keys: each states its kind, default and
 documentation once. sections.py has the other sections; check.py, keys.py and
-docs/use/configuration.md follow from them."""
+docs/reference/settings.md follow from them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The keys of config.yaml in writing: the sample file that a new home gets, and the reference in
-docs/use/configuration.md (`python -m session_memory.sessions.settings.keys` writes both). Also sets or
-unsets one key in such a file: every other line and comment stays as it is."""
+"""The keys of config.yaml in writing: the sample file for a new home, and the reference in
+docs/reference/settings.md; `python -m session_memory.sessions.settings.keys` writes both.
+
+`set_key` and `unset_key` change one key of a file; every other line and comment stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,7 @@ def _commented() -> str:
 def main() -> None:
     root = Path(__file__).resolve().parents[3]
     (root / "templates/_base/.session-memory/config.yaml").write_text(sample())
-    page = root / "docs/use/configuration.md"
+    page = root / "docs/reference/settings.md"
     page.write_text(with_reference(page.read_text()))
 
 

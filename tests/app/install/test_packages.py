@@ -45,7 +45,7 @@ from session_memory import __version__
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code
-# notes of the servers that it has started (docs/use/packages.md, docs/use/tools.md).
+# notes of the servers that it has started (docs/use/packages.md, docs/reference/tools.md).
 OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".session-memory/", ".cache/claude-cli-nodejs/")
 
 

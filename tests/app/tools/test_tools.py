@@ -109,7 +109,7 @@ class TestDefinitions:
         )
 
     def test_the_documentation_lists_them_with_their_arguments(self) -> None:
-        text = (REPOSITORY / "docs" / "use" / "tools.md").read_text()
+        text = (REPOSITORY / "docs" / "reference" / "tools.md").read_text()
         listed = {
             name: words
             for name, words in re.findall(r"^\| `(\w+)\((.*?)\)` \|", text, re.MULTILINE)
@@ -118,7 +118,7 @@ class TestDefinitions:
 
     def test_the_documentation_makes_a_server_as_it_says(self, tmp_path: Path) -> None:
         code = (
-            (REPOSITORY / "docs" / "use" / "tools.md")
+            (REPOSITORY / "docs" / "reference" / "tools.md")
             .read_text()
             .partition("```python\n")[2]
             .partition("```")[0]

@@ -71,6 +71,6 @@ def test_what_it_says_of_a_runtime_is_so(one: Runtime):
         DECLARED, "", ""
     )
     assert ("install.py" in cells["installed by"]) == bool(wanted)
-    assert ("install.py" in cells["tools of [tools.md](../use/tools.md)"]) == bool(
+    assert ("install.py" in cells["tools of [tools.md](../reference/tools.md)"]) == bool(
         one.install.MCP_KEY
     )

@@ -45,14 +45,14 @@ def test_the_templates_and_the_documentation_are_as_the_table_says() -> None:
     assert (ROOT / "templates/_base/.session-memory/config.yaml").read_text() == keys.sample(), (
         WRITE_ANEW
     )
-    page = (ROOT / "docs/use/configuration.md").read_text()
+    page = (ROOT / "docs/reference/settings.md").read_text()
     assert keys.with_reference(page) == page, WRITE_ANEW
 
 
 def test_the_example_in_the_documentation_is_right(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
-        (ROOT / "docs/use/configuration.md")
+        (ROOT / "docs/reference/settings.md")
         .read_text()
         .partition("```yaml\n")[2]
         .partition("```")[0]
