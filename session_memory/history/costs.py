@@ -276,20 +276,28 @@ class _Counts:
         if usage.running_total is not None and usage.running_total == self._total:
             return
         self._total = usage.running_total
-        # a copy has the same, whenever it was written
+        identified = self._identified(usage, at)
+        if identified is not None:
+            self._keep(identified, offset, place, at)
+
+    def _identified(self, usage: ModelUsage, at: float | None) -> ModelUsage | None:
+        """Return the usage with an id that its copies share; None for a copy of an answer that
+        cannot be identified."""
         if usage.running_total is not None and self._turn:
             usage = usage._replace(id=f"{self._turn} {usage.running_total}")
-        if self._branch is not None and at is not None and self._branch.is_copied(at):
-            # nothing tells which answer of the other session it is
-            if not self._branch.copies_keep_ids:
-                return
-            usage = usage._replace(is_copy=True)
+        if self._branch is None or at is None or not self._branch.is_copied(at):
+            return usage
+        return usage._replace(is_copy=True) if self._branch.copies_keep_ids else None
+
+    def _keep(self, usage: ModelUsage, offset: int, place: object, at: float | None) -> None:
+        """Keep the record of an answer with the most tokens, at the offset and time of its first."""
         key = usage.id or place
         first = self.answers.get(key)
-        if first is None or usage.tokens > first[1].tokens:
-            begun = first[0] if first else offset
-            moment = first[2] if first else None if at is None else round(at * 1000)
-            self.answers[key] = begun, usage._replace(model=usage.model or self._model), moment
+        named = usage._replace(model=usage.model or self._model)
+        if first is None:
+            self.answers[key] = offset, named, None if at is None else round(at * 1000)
+        elif usage.tokens > first[1].tokens:
+            self.answers[key] = first[0], named, first[2]
 
     def _difference(self, usage: ModelUsage) -> ModelUsage:
         """Return the tokens since the record before, for sums; a smaller sum begins anew."""

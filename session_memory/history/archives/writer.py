@@ -177,50 +177,86 @@ def write_archive(
     seconds since the epoch. Raises OSError, and LockedError if another process writes for long."""
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
-    known = known or KnownArchives()
-    stack = ExitStack()
-    temporary = f"{directory}/.{source.session_id}.tmp"
     try:
-        private = stack.enter_context(private_folder_if_there(directory))
-        found = known.find(directory, source.session_id) or (
-            private and known.find(private, source.session_id)
+        with ExitStack() as stack:
+            return _ArchiveUpdate(source, directory, known or KnownArchives(), stack).write(
+                style, now, privacy
+            )
+    finally:
+        os.close(held)
+
+
+class _ArchiveUpdate:
+    """A session's earlier archive, if there is any, and how the new archive replaces it.
+    `stack` keeps the private folder open."""
+
+    def __init__(
+        self, source: ArchiveSource, directory: str, known: KnownArchives, stack: ExitStack
+    ) -> None:
+        self._source = source
+        self._directory = directory
+        self._stack = stack
+        self._private = stack.enter_context(private_folder_if_there(directory))
+        before = known.find(directory, source.session_id) or (
+            self._private and known.find(self._private, source.session_id)
         )
-        path, facts = found or ("", {})
-        # former names stay until the session gets another one
-        source.name = source.name or facts.get("name", "")
-        source.title = source.title or (facts.get("title", "") if facts.get("is_named") else "")
+        self._path, self._facts = before or ("", {})
+
+    def write(self, style: format.ArchiveStyle, now: float, privacy: Privacy | None) -> str | None:
+        """Write the archive; return its path, or None without messages."""
+        self._keep_names()
+        source = self._source
         judged = _Judged(source, privacy) if privacy is not None else None
         # no word is written in the open folder, not even for a moment
-        if judged is not None and judged.has_rules:
-            private = private or stack.enter_context(private_folder(directory, make=True))
-            temporary = f"{private}/.{source.session_id}.tmp"
+        is_private = judged is not None and judged.has_rules
+        folder = self._private_folder() if is_private else self._directory
+        temporary = f"{folder}/.{source.session_id}.tmp"
         gate = judged.gate if judged is not None else None
-        written = _write_whole(source, temporary, style, now, gate)
-        if written.messages and facts and not (written.holds(facts) or _still_holds(source, facts)):
-            written = _write_appended(source, temporary, style, path, facts, gate)
-        if not written.messages:
-            return path or None
-        folder = directory
-        if judged is not None and judged.is_private(written):
-            folder = private or stack.enter_context(private_folder(directory, make=True))
-        is_renamed = written.is_named and format.slug(written.title) != format.slug(
-            facts.get("title", "")
-        )
-        target = path
-        if os.path.dirname(path) != folder or is_renamed:
+        try:
+            written = _write_whole(source, temporary, style, now, gate)
+            if self._has_more_than(written):
+                written = _write_appended(source, temporary, style, self._path, self._facts, gate)
+            if not written.messages:
+                return self._path or None
+            is_hidden = judged is not None and judged.is_private(written)
+            return self._replace(temporary, written, is_private=is_hidden)
+        finally:
+            if os.path.lexists(temporary):
+                os.unlink(temporary)
+
+    def _keep_names(self) -> None:
+        """Keep names that a person gave, until the session gets other ones."""
+        source, facts = self._source, self._facts
+        source.name = source.name or facts.get("name", "")
+        if not source.title and facts.get("is_named"):
+            source.title = facts.get("title", "")
+
+    def _private_folder(self) -> str:
+        if not self._private:
+            self._private = self._stack.enter_context(private_folder(self._directory, make=True))
+        return self._private
+
+    def _has_more_than(self, written: WrittenArchive) -> bool:
+        """Check if the earlier archive has messages that the transcript no longer has."""
+        if not written.messages or not self._facts:
+            return False
+        return not (written.holds(self._facts) or _still_holds(self._source, self._facts))
+
+    def _replace(self, temporary: str, written: WrittenArchive, *, is_private: bool) -> str:
+        """Replace the earlier archive by the new one, under its present title."""
+        folder = self._private_folder() if is_private else self._directory
+        slug = format.slug(written.title)
+        is_renamed = written.is_named and slug != format.slug(self._facts.get("title", ""))
+        target = self._path
+        if os.path.dirname(self._path) != folder or is_renamed:
             date = time.strftime("%Y-%m-%d", time.localtime(written.first))
-            target = free_path(
-                f"{folder}/{date}-{format.slug(written.title) or written.session_id[:8]}"
-            )
-        if path and target != path:
-            os.rename(path, target)
+            target = free_path(f"{folder}/{date}-{slug or written.session_id[:8]}")
+        if self._path and target != self._path:
+            os.rename(self._path, target)
         os.replace(temporary, target)
-        return target if folder == directory else private_path(directory, os.path.basename(target))
-    finally:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
-        stack.close()
-        os.close(held)
+        if folder == self._directory:
+            return target
+        return private_path(self._directory, os.path.basename(target))
 
 
 class _Judged:

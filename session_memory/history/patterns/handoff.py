@@ -104,65 +104,103 @@ def handed_over(
     """Return what `items` of a session say, of which `conversation` is the last. `conflicts` has
     the files that would not merge, by path, each with whom; `edited_files` those that the session
     and its sub-agents edited, in order."""
-    requests = [one for one in items if one.role == "user" and is_request(one.text)]
-    answers = [one for one in items if one.role == "assistant" and one.text]
-    first = requests[0] if requests else None
-    said = [one for one in items if one.role == "user" and one.text]
-    last = said[-1] if said and said[-1] is not first else None
-    agreed = ""
-    if last and is_go_ahead(last.text):
-        before = [one for one in answers if one.id < last.id]
-        agreed = proposal_in(before[-1].text) if before else ""
-    by_person = decisions(["", *(one.text for one in requests[1:])], has_reasons=False)
-    by_agent = decisions(["", *(one.text for one in reversed(answers))], has_reasons=False)
-    answered = [one.text for one in answers if not said or one.id > said[-1].id]
-    ended_with = proposal_in(answered[-1]) if answered else ""
-    question = ended_with if ended_with.rstrip("*_ ").endswith("?") else ""
-    between = [one.text for one in requests[1:] if one is not last and not is_go_ahead(one.text)]
-    tools = [one for one in items if one.role == "tool" and one.text]
+    dialogue = _Dialogue(items)
+    tools = [item for item in items if item.role == "tool" and item.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
     edited = _paths(edited_files, conversation)
-    reads = [
-        tool
+    paths_read = _paths(_files_read(tools, conversation), conversation)
+    failed = _last_failure(items, tools)
+    since = min((item.timestamp for item in items if item.timestamp is not None), default=0)
+    return Handoff(
+        session_id=conversation.session_id,
+        runtime=conversation.runtime,
+        title=conversation.title,
+        directory=conversation.cwd,
+        branch=_branch_of(worktree),
+        first_at=since or None,
+        last_at=conversation.last_message_at,
+        first_request=dialogue.first.text if dialogue.first else "",
+        between=dialogue.between(),
+        last_request=dialogue.last.text if dialogue.last else "",
+        agreed=dialogue.agreed(),
+        decided=dialogue.decided(),
+        files=tuple(_states(edited, worktree, conflicts, conversation, since)),
+        read=tuple(path for path in paths_read if path not in edited)[:MOST_READ],
+        commands=tuple(_commands(tools)),
+        failed=(failed.text, failed.error) if failed else ("", ""),
+        calls_since=sum(tool.id > failed.id for tool in tools) if failed else 0,
+        question=dialogue.question,
+        next_step="" if dialogue.question else _next_step(dialogue.last_answers),
+        ended_with=dialogue.ended_with,
+        conversation=conversation.id,
+    )
+
+
+class _Dialogue:
+    """The messages that the person and the agent exchanged in a session."""
+
+    def __init__(self, items: Sequence[StoredEntry]) -> None:
+        self.requests = [item for item in items if item.role == "user" and is_request(item.text)]
+        self.answers = [item for item in items if item.role == "assistant" and item.text]
+        self.first = self.requests[0] if self.requests else None
+        by_user = [item for item in items if item.role == "user" and item.text]
+        self.last = by_user[-1] if by_user and by_user[-1] is not self.first else None
+        self.last_answers = [
+            answer.text for answer in self.answers if not by_user or answer.id > by_user[-1].id
+        ]
+        self.ended_with = proposal_in(self.last_answers[-1]) if self.last_answers else ""
+        is_question = self.ended_with.rstrip("*_ ").endswith("?")
+        self.question = self.ended_with if is_question else ""
+
+    def between(self) -> tuple[str, ...]:
+        """Return the last requests between the first and the last."""
+        texts = [
+            request.text
+            for request in self.requests[1:]
+            if request is not self.last and not is_go_ahead(request.text)
+        ]
+        return tuple(texts[-MOST_BETWEEN:])
+
+    def agreed(self) -> str:
+        """Return the proposal that the last request agrees to, or '' if it is more than a go-ahead."""
+        if self.last is None or not is_go_ahead(self.last.text):
+            return ""
+        before = [answer for answer in self.answers if answer.id < self.last.id]
+        return proposal_in(before[-1].text) if before else ""
+
+    def decided(self) -> tuple[str, ...]:
+        """Return the person's decisions, then the agent's."""
+        by_person = ["", *(request.text for request in self.requests[1:])]
+        by_agent = ["", *(answer.text for answer in reversed(self.answers))]
+        return (
+            *decisions(by_person, has_reasons=False),
+            *decisions(by_agent, has_reasons=False),
+        )
+
+
+def _files_read(tools: Sequence[StoredEntry], conversation: Conversation) -> list[str]:
+    return [
+        os.path.join(tool.cwd or conversation.cwd, tool.text)
         for tool in tools
         if tool.kind == "read" and tool.outcome != "error" and "\n" not in tool.text
     ]
-    paths_read = _paths(
-        [os.path.join(tool.cwd or conversation.cwd, tool.text) for tool in reads], conversation
-    )
+
+
+def _last_failure(items: Sequence[StoredEntry], tools: Sequence[StoredEntry]) -> StoredEntry | None:
+    """Return the last command that failed and was not mended later."""
     open_failures = [
-        one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"
+        failure.tool
+        for failure in failures(items)
+        if failure.fixed is None
+        and failure.tool.kind == "command"
+        and not _is_over(failure.tool, tools)
     ]
-    failed = max(
-        (one for one in open_failures if not _is_over(one, tools)),
-        key=lambda one: one.id,
-        default=None,
-    )
+    return max(open_failures, key=lambda tool: tool.id, default=None)
+
+
+def _branch_of(worktree: Worktree | None) -> str:
     branch = head_of(worktree.git_dir) if worktree else ""
-    since = min((one.timestamp for one in items if one.timestamp is not None), default=0)
-    return Handoff(
-        conversation.session_id,
-        conversation.runtime,
-        conversation.title,
-        conversation.cwd,
-        "" if is_commit(branch) else branch,
-        since or None,
-        conversation.last_message_at,
-        first.text if first else "",
-        tuple(between[-MOST_BETWEEN:]),
-        last.text if last else "",
-        agreed,
-        (*by_person, *by_agent),
-        tuple(_states(edited, worktree, conflicts, conversation, since)),
-        tuple(path for path in paths_read if path not in edited)[:MOST_READ],
-        tuple(_commands(tools)),
-        (failed.text, failed.error) if failed else ("", ""),
-        sum(one.id > failed.id for one in tools) if failed else 0,
-        question,
-        "" if question else _next_step(answered),
-        ended_with,
-        conversation.id,
-    )
+    return "" if is_commit(branch) else branch
 
 
 def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
@@ -179,56 +217,64 @@ def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
 
 
 def _blocks(handoff: Handoff) -> Iterator[str]:
-    title = one_line(for_prompt(handoff.title)) or "a session without a title"
-    yield f"# Handoff: {shorten(title, 100)}"
-    branch = f", branch {for_prompt(handoff.branch)}" if handoff.branch else ""
-    when = " to ".join(local_time(at / 1000) for at in (handoff.first_at, handoff.last_at) if at)
-    session, directory = map(_name, (handoff.session_id, handoff.directory or "-"))
-    yield f"{handoff.runtime} session {session}, {when}, in {directory}{branch}."
-    between = "\n\n".join(shorten(one_line(one), BETWEEN_CHARACTERS) for one in handoff.between)
-    yield "## Task\n\n" + "\n\n".join(
-        f"{label}:\n{_quoted(text, most)}"
-        for label, text, most in (
-            ("First asked", handoff.first_request, FIRST_CHARACTERS),
-            (
-                "Then, among others" if len(handoff.between) == MOST_BETWEEN else "Then",
-                between,
-                FIRST_CHARACTERS,
-            ),
-            ("Last asked", handoff.last_request, LAST_CHARACTERS),
-            ("Which agreed to", handoff.agreed, PART_CHARACTERS),
-        )
-        if text
-    )
+    yield _headline(handoff)
+    yield _origin_line(handoff)
+    yield f"## Task\n\n{_task(handoff)}"
     if handoff.decided:
-        yield "## Decided and rejected\n\n" + "\n".join(
-            f"- “{for_prompt(one)}”" for one in handoff.decided
-        )
+        decided = "\n".join(f"- “{for_prompt(text)}”" for text in handoff.decided)
+        yield f"## Decided and rejected\n\n{decided}"
     if handoff.files or handoff.read:
         yield f"## Files\n\n{_listed(handoff)}"
     if handoff.commands:
-        yield "## Commands that worked\n\n" + "\n".join(
-            f"- `{_inline(one)}`" for one in handoff.commands
-        )
+        commands = "\n".join(f"- `{_inline(command)}`" for command in handoff.commands)
+        yield f"## Commands that worked\n\n{commands}"
+    if handoff.failed[0]:
+        yield _failure(handoff)
+    yield from _outlook(handoff)
+
+
+def _headline(handoff: Handoff) -> str:
+    title = one_line(for_prompt(handoff.title)) or "a session without a title"
+    return f"# Handoff: {shorten(title, 100)}"
+
+
+def _origin_line(handoff: Handoff) -> str:
+    """Say which session this is, from when, and where it worked."""
+    branch = f", branch {for_prompt(handoff.branch)}" if handoff.branch else ""
+    when = " to ".join(local_time(at / 1000) for at in (handoff.first_at, handoff.last_at) if at)
+    session, directory = map(_name, (handoff.session_id, handoff.directory or "-"))
+    return f"{handoff.runtime} session {session}, {when}, in {directory}{branch}."
+
+
+def _task(handoff: Handoff) -> str:
+    between = "\n\n".join(shorten(one_line(text), BETWEEN_CHARACTERS) for text in handoff.between)
+    then = "Then, among others" if len(handoff.between) == MOST_BETWEEN else "Then"
+    parts = (
+        ("First asked", handoff.first_request, FIRST_CHARACTERS),
+        (then, between, FIRST_CHARACTERS),
+        ("Last asked", handoff.last_request, LAST_CHARACTERS),
+        ("Which agreed to", handoff.agreed, PART_CHARACTERS),
+    )
+    return "\n\n".join(f"{label}:\n{_quoted(text, most)}" for label, text, most in parts if text)
+
+
+def _failure(handoff: Handoff) -> str:
     command, error = handoff.failed
-    if command:
-        since = (
-            f", {counted(handoff.calls_since, 'call')} before the end"
-            if handoff.calls_since
-            else ""
-        )
-        yield (
-            f"## The last failure{since}\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
-        )
+    since = ""
+    if handoff.calls_since:
+        since = f", {counted(handoff.calls_since, 'call')} before the end"
+    return f"## The last failure{since}\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
+
+
+def _outlook(handoff: Handoff) -> Iterator[str]:
+    """Yield the open question and the next step, or else how the session ended."""
     if handoff.question:
         yield f"## The open question\n\n{_quoted(handoff.question, PART_CHARACTERS)}"
     if handoff.next_step:
         yield f"## The next step, as last stated\n\n{_quoted(handoff.next_step, PART_CHARACTERS)}"
     elif handoff.ended_with and not handoff.question:
-        yield (
-            f"## How it ended; no next step was "
-            f"stated\n\n{_quoted(handoff.ended_with, PART_CHARACTERS)}"
-        )
+        ended = _quoted(handoff.ended_with, PART_CHARACTERS)
+        yield f"## How it ended; no next step was stated\n\n{ended}"
 
 
 def _listed(handoff: Handoff) -> str:

@@ -388,22 +388,29 @@ def _fitting(
     line: CodeLine, found: list[WrittenLine], commit: Commit | None
 ) -> list[tuple[bool, WrittenLine]]:
     """Return the items that can have written a line, each with whether it names the line's file."""
-    until = commit.at + SLACK if commit else None
-    early = [one for one in found if until is None or one.at is None or one.at <= until]
-    age = {
-        one: commit.authored_at - one.at if commit and one.at is not None else 0 for one in early
-    }
-    early = [one for one in early if age[one] <= MOST_AGE]
-    named = [one for one in early if any(name in one.argument for name in _names(line))]
-    early = [one for one in early if -SLACK <= age[one] <= MOST_AGE_ELSEWHERE]
+    early = [(written, _age(written, commit)) for written in found if _is_before(written, commit)]
+    names = _names(line)
+    named = [
+        written
+        for written, age in early
+        if age <= MOST_AGE and any(name in written.argument for name in names)
+    ]
     if named:
-        return [(True, one) for one in named]
-    is_rare = len({one.file_id for one in early}) <= DISTINCT_SESSIONS
-    return (
-        [(False, one) for one in early]
-        if is_rare and len(normalised(line.text)) >= DISTINCT_CHARACTERS
-        else []
-    )
+        return [(True, written) for written in named]
+    elsewhere = [written for written, age in early if -SLACK <= age <= MOST_AGE_ELSEWHERE]
+    is_rare = len({written.file_id for written in elsewhere}) <= DISTINCT_SESSIONS
+    if not is_rare or len(normalised(line.text)) < DISTINCT_CHARACTERS:
+        return []
+    return [(False, written) for written in elsewhere]
+
+
+def _is_before(written: WrittenLine, commit: Commit | None) -> bool:
+    return commit is None or written.at is None or written.at <= commit.at + SLACK
+
+
+def _age(written: WrittenLine, commit: Commit | None) -> int:
+    """Return how long before its commit a line was written; 0 if that is unknown."""
+    return commit.authored_at - written.at if commit and written.at is not None else 0
 
 
 def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLine) -> Asked:

@@ -123,65 +123,106 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     forget those whose transcript has been found. A session archived under a name that a person gave
     it keeps that name as its title. Raises DatabaseError; unreadable archives are problems in the
     report."""
-    report = IngestReport()
-    states = store.file_states(archives.home)
-    transcripts = [state for state in states.values() if state.source != SOURCE]
-    known = {state.session_id for state in transcripts} - store.incomplete_sessions(archives.home)
-    foreign = [state for state in transcripts if state.root.endswith(FOREIGN_ROOT)]
-    own = {state.session_id for state in transcripts if not state.root.endswith(FOREIGN_ROOT)}
-    # What a repository keeps of a session whose transcript has been found.
-    store.forget(archives.home, *[state.file_path for state in foreign if state.session_id in own])
-    keys = set(states)
-    taken: dict[str, FileState] = {}
-    # of several archives of a session the one that goes on longest counts
-    titles: dict[str, tuple[float, str]] = {}
-    for key, state in states.items():
-        if state.source == SOURCE and state.root == archives.directory:
-            if state.session_id in known:
-                store.forget(archives.home, key)
-            else:
-                taken[state.session_id] = state
+    intake = _ArchiveIntake(store, archives)
+    intake.forget_replaced()
     try:
         root, place = archives.confined_to, archives.directory
         with pinned(root, place) if root else nullcontext(place) as directory:
             for path, facts in _every_archive(directory):
-                session = facts["session"]
-                if facts.get("group", "") not in ("", archives.home):
-                    continue
-                if facts.get("is_named"):
-                    last = epoch_seconds(facts.get("last")) or 0.0
-                    titles[session] = max(titles.get(session, (0.0, "")), (last, facts["title"]))
-                if session in known:
-                    continue
-                known.add(session)  # while an archive is moved, it may be in both folders
-                before = taken.get(session)
-                key = before.file_path if before else PREFIX + path_text(os.path.basename(path))
-                if not before and key in keys:  # two folders may have one of the same name
-                    key = f"{PREFIX}{session}.md"
-                keys.add(key)
-                try:
-                    _take_archive(store, path, key, facts, archives, before, report)
-                except DatabaseError:
-                    raise
-                except Exception as error:  # it is that archive's, and no other's
-                    problem = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-                    report.problems.append((f"{archives.directory}/{key}", problem))
+                intake.take(path, facts)
     except FileNotFoundError:
         pass
     except OutsideGroupError as error:
-        report.problems.append((archives.directory, str(error)))
-    _name(store, transcripts, {session: title for session, (_, title) in titles.items()})
-    return report
+        intake.report.problems.append((archives.directory, str(error)))
+    intake.give_titles()
+    return intake.report
 
 
-def _name(store: SqliteStore, states: list[FileState], titles: dict[str, str]) -> None:
-    """Give sessions, whose transcripts have these states, the titles that a person chose."""
-    for before in states:
-        if before.session_id in titles:
-            title = one_line(for_people(titles[before.session_id]))
-            after = before._replace(title=title, title_rank=USER_RANK)
-            if after != before:
-                store.write([Batch(before, after, [], [])])
+class _ArchiveIntake:
+    """Stores the archives in one directory, at most one of each session."""
+
+    def __init__(self, store: SqliteStore, archives: Archives) -> None:
+        self.report = IngestReport()
+        self._store = store
+        self._archives = archives
+        states = store.file_states(archives.home)
+        self._transcripts = [state for state in states.values() if state.source != SOURCE]
+        sessions = {state.session_id for state in self._transcripts}
+        self._known = sessions - store.incomplete_sessions(archives.home)
+        self._keys = set(states)
+        self._stored = [
+            state
+            for state in states.values()
+            if state.source == SOURCE and state.root == archives.directory
+        ]
+        self._before = {
+            state.session_id: state for state in self._stored if state.session_id not in self._known
+        }
+        # of several archives of a session the one that goes on longest counts
+        self._titles: dict[str, tuple[float, str]] = {}
+
+    def forget_replaced(self) -> None:
+        """Forget archives, and what a repository keeps, of sessions whose transcript is there."""
+        own = {
+            state.session_id for state in self._transcripts if not state.root.endswith(FOREIGN_ROOT)
+        }
+        foreign = [
+            state.file_path
+            for state in self._transcripts
+            if state.root.endswith(FOREIGN_ROOT) and state.session_id in own
+        ]
+        replaced = [state.file_path for state in self._stored if state.session_id in self._known]
+        for keys in (foreign, replaced):
+            self._store.forget(self._archives.home, *keys)
+
+    def take(self, path: str, facts: dict[str, Any]) -> None:
+        """Store one archive, unless its session is known already. Raises DatabaseError."""
+        session = facts["session"]
+        if facts.get("group", "") not in ("", self._archives.home):
+            return
+        if facts.get("is_named"):
+            last = epoch_seconds(facts.get("last")) or 0.0
+            title = (last, facts["title"])
+            self._titles[session] = max(self._titles.get(session, (0.0, "")), title)
+        if session in self._known:
+            return
+        self._known.add(session)  # while an archive is moved, it may be in both folders
+        before = self._before.get(session)
+        key = self._key_of(path, session, before)
+        try:
+            archive = _FoundArchive(path, key, facts, before)
+            _take_archive(self._store, archive, self._archives, self.report)
+        except DatabaseError:
+            raise
+        except Exception as error:  # it is that archive's, and no other's
+            problem = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+            self.report.problems.append((f"{self._archives.directory}/{key}", problem))
+
+    def _key_of(self, path: str, session: str, before: FileState | None) -> str:
+        key = before.file_path if before else PREFIX + path_text(os.path.basename(path))
+        if not before and key in self._keys:  # two folders may have one of the same name
+            key = f"{PREFIX}{session}.md"
+        self._keys.add(key)
+        return key
+
+    def give_titles(self) -> None:
+        """Give sessions that have transcripts the titles that a person chose."""
+        for before in self._transcripts:
+            if before.session_id in self._titles:
+                title = one_line(for_people(self._titles[before.session_id][1]))
+                after = before._replace(title=title, title_rank=USER_RANK)
+                if after != before:
+                    self._store.write([Batch(before, after, [], [])])
+
+
+class _FoundArchive(NamedTuple):
+    """An archive in its folder: its path, its key in the store, the facts in its last line, and
+    its earlier state if the store has it."""
+
+    path: str
+    key: str
+    facts: dict[str, Any]
+    before: FileState | None
 
 
 def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -193,27 +234,22 @@ def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _take_archive(
-    store: SqliteStore,
-    path: str,
-    key: str,
-    facts: dict[str, Any],
-    archives: Archives,
-    before: FileState | None,
-    report: IngestReport,
+    store: SqliteStore, archive: _FoundArchive, archives: Archives, report: IngestReport
 ) -> None:
+    facts, before = archive.facts, archive.before
     ends = _keys_of_ends(archives.home, facts)
-    with Opened(path) as descriptor:
+    with Opened(archive.path) as descriptor:
         status = os.fstat(descriptor)
         is_same = before and (before.file_size, before.inode) == (status.st_size, status.st_ino)
         if is_same and before and (before.generation == _COMPARED or not known_keys(store, ends)):
             return
         text = read_at(descriptor, 0, status.st_size).decode("utf-8", "replace")
     if before:
-        store.forget(archives.home, key)
+        store.forget(archives.home, archive.key)
     known = known_messages(store, archives.home, facts["session"], ends)
     state = FileState(
         archives.home,
-        key,
+        archive.key,
         archives.directory,
         SOURCE,
         facts["session"],

@@ -98,28 +98,35 @@ class SourceDirectory:
             folders_left_out += [(key, SessionMemoryError(why)) for key, why in left_out]
         folders = [""]
         for folder in folders:
-            path = f"{self.path}/{folder}"
             try:
-                entries = os.scandir(path)
+                entries = os.scandir(f"{self.path}/{folder}")
             except OSError as error:
                 if not folder:
                     raise
-                inside = self.within is None or any(
-                    f"{one}/".startswith(path_text(folder)) for one in self.within
-                )
-                if inside and not isinstance(error, FileNotFoundError):
+                if self._may_have_transcripts(folder) and not isinstance(error, FileNotFoundError):
                     folders_left_out.append((path_text(folder), error))
                 continue
             with entries:
-                for entry in entries:
-                    if entry.name.endswith(self.endings):
-                        inner = folder + entry.name
-                        status = _status(entry.path)
-                        is_held = self.within is None or self.holds(self._key(inner))
-                        if status and S_ISREG(status.st_mode) and is_held:
-                            yield inner, status
-                    elif folder.count("/") < self.deepest - 1 and self._is_folder(entry.path):
-                        folders.append(f"{folder}{entry.name}/")
+                yield from self._transcripts_in(folder, entries, folders)
+
+    def _transcripts_in(
+        self, folder: str, entries: Iterable[os.DirEntry[str]], folders: list[str]
+    ) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the transcripts among the entries of a folder, and add its folders to `folders`."""
+        for entry in entries:
+            if entry.name.endswith(self.endings):
+                inner = folder + entry.name
+                status = _status(entry.path)
+                is_held = self.within is None or self.holds(self._key(inner))
+                if status and S_ISREG(status.st_mode) and is_held:
+                    yield inner, status
+            elif folder.count("/") < self.deepest - 1 and self._is_folder(entry.path):
+                folders.append(f"{folder}{entry.name}/")
+
+    def _may_have_transcripts(self, folder: str) -> bool:
+        if self.within is None:
+            return True
+        return any(f"{key}/".startswith(path_text(folder)) for key in self.within)
 
     def _is_folder(self, path: str) -> bool:
         return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))

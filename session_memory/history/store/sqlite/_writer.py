@@ -202,36 +202,28 @@ class _Rows:
         texts = [(entry.key, entry.text) for entry in batch.entries if entry.text]
         texts += [(tool.key, tool.argument) for entry in batch.entries for tool in entry.tools]
         known = _known(connection, [key for key, _ in texts])
-        stored = _texts(connection, known.values()) if known else {}
-        ended = (
-            {tool.key: tool.ended or _UNKNOWN for entry in batch.entries for tool in entry.tools}
-            if known
-            else {}
-        )
-        originals = [item for item in stored if item >> ITEM_BITS != self._file_id]
+        if not known:
+            return known
+        stored = _texts(connection, known.values())
+        ended = {tool.key: tool.ended for entry in batch.entries for tool in entry.tools}
         for key, text in texts:
             item = known.get(key, 0)
-            if (
-                item >> ITEM_BITS == self._file_id
-                and not _is_blank(text)
-                and _is_blank(stored.get(item, text))
-            ):
-                self.told[item] = (stored[item], text, *ended.get(key, _UNKNOWN))
-            elif (
-                item
-                and item >> ITEM_BITS != self._file_id
-                and _differs(stored.get(item, text), text)
-            ):
+            if item >> ITEM_BITS == self._file_id:
+                if not _is_blank(text) and _is_blank(stored.get(item, text)):
+                    self.told[item] = (stored[item], text, *(ended.get(key) or _UNKNOWN))
+            elif item and _differs(stored.get(item, text), text):
                 self._own_keys[key] = key_of(f"{key} {text}")
+        originals = [item for item in stored if item >> ITEM_BITS != self._file_id]
         if originals:
             known.update(_known(connection, list(self._own_keys.values())))
-            sql = (
-                "SELECT original FROM memory_shared_items WHERE original IN "
-                "carray(?) AND id >> ? = ?"
-            )
-            rows = fetch(connection, sql, (ids_of(originals), ITEM_BITS, self._file_id))
-            self._is_shared = {item for (item,) in rows}
+            self._is_shared = self._shared_among(connection, originals)
         return known
+
+    def _shared_among(self, connection: Connection, originals: list[int]) -> set[int]:
+        """Return the items of other files that this file is known to share."""
+        sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
+        rows = fetch(connection, sql, (ids_of(originals), ITEM_BITS, self._file_id))
+        return {item for (item,) in rows}
 
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
         key, message, offset, role, text, when, cwd, tools, origin = entry
