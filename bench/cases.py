@@ -301,7 +301,7 @@ CASES = [
         "collisions",
         "6 other sessions edited files in hand, HEAD moved",
         1.6,
-        prompt(MIXED_SIZES[:6], Clash, expect=_says(b"! branch is fix now", EDITED)),
+        prompt(MIXED_SIZES[:6], Clash, expect=_says(b"! branch is now fix", EDITED)),
         1.5,
     ),
     Case(

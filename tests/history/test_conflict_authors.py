@@ -9,7 +9,7 @@ import pytest
 
 from ..authors_scene import CLAUDE, CODEX, Authors
 
-ON_BRANCH = "a.txt: line 1 changed just now on branch work conflicts with your 1"
+ON_BRANCH = "a.txt: your line 1 conflicts with line 1 changed just now on branch work"
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_lines_that_a_shell_wrote_are_its_sessions_and_not_those_of_one_that_tou
     [line] = authors.conflicts()
     assert (
         line
-        == 'a.txt: line 1 changed just now by "Write two" (Codex, branch work) conflicts with your 1'
+        == 'a.txt: your line 1 conflicts with line 1 changed just now by "Write two" (Codex, branch work)'
     )
 
 

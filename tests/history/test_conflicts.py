@@ -102,8 +102,8 @@ def person(tmp_path: Path) -> Person:
 
 
 LINE = (
-    '! cart: line 20 changed just now by "Let people choose a time" (Claude Code, branch fix/login) '
-    "conflicts with your 20"
+    "! cart: your line 20 conflicts with line 20 changed just now by "
+    '"Let people choose a time" (Claude Code, branch fix/login)'
 )
 
 
@@ -287,7 +287,7 @@ def test_the_edit_that_a_conflict_tells_of_is_not_told_a_second_time(person: Per
     edits_at_known_times(person, person.other, person.fix, "theirs", 20)
     person.upkeep()
     told = person.prompt()
-    assert "conflicts with your 20" in told
+    assert "your line 20 conflicts with" in told
     assert COPY not in told
 
 
@@ -305,7 +305,7 @@ def test_an_edit_that_is_newer_than_the_judgement_is_told_beside_the_conflict(
     person.upkeep()
     edits_at_known_times(person, person.other, person.fix, "later", 10)
     told = person.prompt()
-    assert "conflicts with your 20" in told
+    assert "your line 20 conflicts with" in told
     assert COPY in told
 
 
@@ -320,7 +320,7 @@ def test_a_prompt_that_finds_an_edit_in_another_worktree_starts_the_judgement_an
     while not kept.exists():
         assert time.monotonic() < deadline, "no judgement"
         time.sleep(0.05)
-    assert "conflicts with your 20" in person.prompt()
+    assert "your line 20 conflicts with" in person.prompt()
     assert not (person.user.state_dir / "upkeep.json").exists()  # only this part of upkeep ran
 
 
@@ -368,8 +368,11 @@ def two_changed(words: str) -> str:
 def test_the_user_is_asked_before_an_edit_of_lines_that_conflict(asked: Asked) -> None:
     asked.conflict(two_changed("ours"), two_changed("theirs"))
     by = 'changed 1m ago by "Let people choose a time" (Claude Code, branch fix/login)'
-    second = f"session-memory: cart: lines 30-31 {by} conflict with your 30-31"
-    assert asked.reason("ours ten") == f"session-memory: cart: line 10 {by} conflicts with your 10"
+    second = f"session-memory: cart: your lines 30-31 conflict with lines 30-31 {by}"
+    assert (
+        asked.reason("ours ten")
+        == f"session-memory: cart: your line 10 conflicts with line 10 {by}"
+    )
     assert asked.reason("line 29\nours thirty\n") == second
     assert asked.reason("ours more") == second
     assert asked.reason("line 29\n") == ""
@@ -423,7 +426,10 @@ def test_a_conflict_in_a_file_whose_name_is_sanitized_is_told_with_its_call(pers
         person.says(person.own if root == person.main else person.other, root, "Name it", name)
     person.prompt()
     person.upkeep()
-    assert "! a ‹b›.txt: changed" in person.told_with_edit(name)
+    assert (
+        "! a ‹b›.txt: your change conflicts with a change made just now by"
+        in person.told_with_edit(name)
+    )
 
 
 def partial_clone_of(person: Person, root: Path) -> None:

@@ -62,7 +62,7 @@ def test_claude_code_is_told_what_will_not_merge_with_codex_in_another_worktree(
     claude.api.replies = ["I see."]
     second = resume(claude, own, "And now?")
     [line] = [line for line in second.told if "conflict" in line]
-    assert line.startswith("! cart: line 20 changed ")
-    assert line.endswith("(Codex, branch fix/login) conflicts with your 20")
+    assert line.startswith("! cart: your line 20 conflicts with line 20 changed ")
+    assert line.endswith("(Codex, branch fix/login)")
     [transcript] = (claude.config_dir / "projects").rglob(f"{own.session_id}.jsonl")
     assert line.replace('"', '\\"') in transcript.read_text()

@@ -141,35 +141,35 @@ def lines_about(
     return lines, keys
 
 
-def line_of(one: dict[str, Any], now: float) -> str:
+def line_of(conflict: dict[str, Any], now: float) -> str:
     """Return the line about a conflict, as upkeep keeps it: its texts are sanitized."""
-    path, when = shorten(one["path"], PATH_CHARACTERS), age(now - one["at"])
-    if one["commits"]:
-        are = (
-            "1 commit that touches"
-            if one["commits"] == 1
-            else f"{one['commits']} commits that touch"
+    path, when = shorten(conflict["path"], PATH_CHARACTERS), age(now - conflict["at"])
+    if conflict["commits"] == 1:
+        return (
+            f"! {path}: {conflict['branch']} has a newer commit that changes files you edited; "
+            "your branch lacks it"
         )
-        return f"! {path}: {one['branch']} got {are} what you changed; your branch begins before"
-    branch = f"branch {shorten(one['branch'], PATH_CHARACTERS)}" if one["branch"] else ""
-    if one["name"]:
-        by = f"by {one['name']} ({', '.join(filter(None, (one['runtime'], branch)))})"
+    if conflict["commits"]:
+        return (
+            f"! {path}: {conflict['branch']} has {conflict['commits']} newer commits that change files you "
+            "edited; your branch lacks them"
+        )
+    branch = f"branch {shorten(conflict['branch'], PATH_CHARACTERS)}" if conflict["branch"] else ""
+    if conflict["name"]:
+        by = f"by {conflict['name']} ({', '.join(filter(None, (conflict['runtime'], branch)))})"
     else:  # nothing proves which session did it
         by = f"on {branch}" if branch else "in another worktree"
-    if one["deleted_by"] is not None:
-        done = "which you deleted, changed" if one["deleted_by"] == 0 else "deleted"
-        return (
-            f"! {path}: {done} {when} {by}, conflicts with your "
-            f"{'deletion' if one['deleted_by'] == 0 else 'edit'}"
-        )
-    own, other = [_span(lines) for lines in one["lines"]]
-    if not own or not other:
-        return f"! {path}: changed {when} {by}, conflicts with your change"
-    noun, verb = ("lines", "conflict") if "-" in other else ("line", "conflicts")
-    verb = verb if one.get("is_certain", True) else "may conflict"
-    return f"! {path}: {noun} {other} changed {when} {by} {verb} with your {own}"
+    if conflict["deleted_by"] is not None:
+        mine, theirs = ("deletion", "edit") if conflict["deleted_by"] == 0 else ("edit", "deletion")
+        return f"! {path}: your {mine} conflicts with its {theirs} {when} {by}"
+    mine, theirs = [_lines(lines) for lines in conflict["lines"]]
+    if not mine or not theirs:
+        return f"! {path}: your change conflicts with a change made {when} {by}"
+    verb = "conflict" if mine.startswith("lines") else "conflicts"
+    verb = verb if conflict.get("is_certain", True) else "may conflict"
+    return f"! {path}: your {mine} {verb} with {theirs} changed {when} {by}"
 
 
-def _span(lines: list[int]) -> str:
-    first, last = lines
-    return "" if not first else f"{first}" if first == last else f"{first}-{last}"
+def _lines(span: list[int]) -> str:
+    first, last = span
+    return "" if not first else f"line {first}" if first == last else f"lines {first}-{last}"

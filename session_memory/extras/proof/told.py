@@ -32,9 +32,13 @@ _CLASH = b"CONFLICT ("
 _MARKS = (INTRODUCTION.partition(",")[0].encode(), REMEMBERED.partition(",")[0].encode(), _CLASH)
 _MERGE = re.compile(r"^CONFLICT \([^)]*\): Merge conflict in (.+)$", re.MULTILINE)
 _FILE = re.compile(r"! (.+?): (?:edited|removed or moved) .*, (?:after|before|and) you ")
-_CONFLICT = re.compile(r"! (.+?): .*(?:conflicts? with your|your branch begins before)")
+# The last alternative is the form up to 0.4.
+_CONFLICT = re.compile(
+    r"! (.+?): (?:your (?:lines? [\d-]+|change|edit|deletion) (?:may )?conflicts? with "
+    r"|.*; your branch lacks |.*(?:conflicts? with your|your branch begins before))"
+)
 _BRANCH = re.compile(
-    r"! (?:HEAD is at|branch is|.+, the branch you are on:|.+: .* while your edits? w)"
+    r"! (?:HEAD is|branch is|.+, the branch you are on:|.+: .* while your edits? w)"
 )
 _PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)")
 

@@ -110,7 +110,7 @@ def test_the_example_is_a_conflict_that_waits_unless_there_was_a_collision(
     assert ("would have got" in said) == has_collision
     if not has_collision:
         assert "! cart: line 20" in said.partition(waiting)[2]
-        assert "conflicts with your 20" in said
+        assert "your line 20 conflicts with" in said
         assert "ship it" not in said
 
 

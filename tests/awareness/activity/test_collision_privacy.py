@@ -70,12 +70,12 @@ KINDS = [
     (committed, '! src/app.py: git run 5m ago by "discord", while your edit was not committed', ""),
     (
         branch_switched,
-        '! branch is fix/login now, it was main: switched 5m ago by "discord"',
-        "! branch is fix/login now, it was main: switched 5m ago",
+        '! branch is now fix/login, it was main: switched 5m ago by "discord"',
+        "! branch is now fix/login, it was main: switched 5m ago",
     ),
     (
         branch_moved,
-        '! branch is main still, but not at <commit>: moved 5m ago by "discord"',
+        '! branch is still main, but no longer at <commit>: moved 5m ago by "discord"',
         "moved 5m ago",
     ),
 ]

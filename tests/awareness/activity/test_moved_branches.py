@@ -10,8 +10,8 @@ from collision_scene import Pair, collisions
 
 from bench.clones import Clone
 
-FIX = "! branch is fix now, it was main: "
-STILL = "! branch is main still, but not at "
+FIX = "! branch is now fix, it was main: "
+STILL = "! branch is still main, but no longer at "
 WAYS = {
     "reset in another worktree": (
         "git worktree add -q -f ../wt main && cd ../wt && git reset -q --hard HEAD~1",

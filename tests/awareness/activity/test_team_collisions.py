@@ -109,7 +109,7 @@ def test_a_branch_that_both_work_on_is_told_once(project, branch, is_told):
     )
     project.prompt()
     project.elsewhere("db", branch=branch)
-    line = f'! {branch}, the branch you are on: worked on 20m ago by "fix login" (ann@laptop) too, on another machine'
+    line = f'! {branch}, the branch you are on: also worked on 20m ago by "fix login" (ann@laptop) on another machine'
     assert project.prompt() == [line] * is_told
     project.elsewhere("app", branch=branch)
     assert project.prompt() == []

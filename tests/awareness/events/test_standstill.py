@@ -99,4 +99,4 @@ def test_a_branch_that_was_switched_is_told(plain, tmp_path):
     assert "hello" in told(plain.run())
     stand_still(plain)
     git(app, "switch", "-q", "-c", "fix")
-    assert "! branch is fix now" in told(plain.run())
+    assert "! branch is now fix" in told(plain.run())

@@ -269,11 +269,22 @@ def test_tokens_told_stand_beside_those_of_the_sessions_in_proof_and_costs(
     assert line in machine.run("costs").stdout
 
 
-def test_a_merge_that_conflicts_later_is_counted_for_its_line(machine: StoreUser) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "your lines 4-5 conflict with lines 4-6 changed 5m ago by pip (Codex, branch fix)",
+        "your line 4 may conflict with line 4 changed 5m ago on branch fix",
+        "your edit conflicts with its deletion 5m ago by pip (Codex, branch fix)",
+        "your change conflicts with a change made 5m ago in another worktree",
+        "main has 2 newer commits that change files you edited; your branch lacks them",
+        "lines 4-6 changed 5m ago by pip (Codex, branch fix) conflict with your 4-5",  # until 0.4
+    ],
+)
+def test_a_merge_that_conflicts_later_is_counted_for_its_line(
+    machine: StoreUser, words: str
+) -> None:
     scene = Scene(machine, heeds)
-    line = (
-        "! src/app.py: lines 4-6 changed 5m ago by pip (Codex, branch fix) conflict with your 4-5"
-    )
+    line = f"! src/app.py: {words}"
     told = scene.told(f"{CWD}/src/app.py", MONDAY + 5)
     told["attachment"]["content"] = [
         told["attachment"]["content"][0].replace("[Session Activity]", line)

@@ -85,8 +85,8 @@ def machines(tmp_path: Path, team: Team) -> tuple[Machine, Machine]:
 
 
 MAY = (
-    '! cart: line 20 changed just now by "Let people choose a time" (Claude Code, ann@laptop, branch fix/login) '
-    "may conflict with your 20"
+    "! cart: your line 20 may conflict with line 20 changed just now by "
+    '"Let people choose a time" (Claude Code, ann@laptop, branch fix/login)'
 )
 
 

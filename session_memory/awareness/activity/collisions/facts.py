@@ -384,11 +384,11 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
     ran = f"{shown_command(words)} run" if is_quoted else ""
     if first.kind == HEAD:
         return (
-            f"! {_head(after)} now, it was {shorten(before, NAME_CHARACTERS)}: "
+            f"! {_head(after, 'now')}, it was {shorten(before, NAME_CHARACTERS)}: "
             f"{ran or 'switched'} {by}"
         )
     if first.kind == MOVED:
-        return f"! {_head(after)} still, but not at {before}: {ran or 'moved'} {by}"
+        return f"! {_head(after, 'still')}, but no longer at {before}: {ran or 'moved'} {by}"
     if first.kind == TAKEN:
         edit = "edit was" if number == 1 else "edits were"
         commit = f"; now in commit {first.now[:SHORT_COMMIT]}" if first.now and is_quoted else ""
@@ -397,7 +397,7 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
             f"committed{commit}"
         )
     if first.kind == BRANCH:
-        return f"! {files[0]}, the branch you are on: worked on {by} too, on another machine"
+        return f"! {files[0]}, the branch you are on: also worked on {by} on another machine"
     it = "it" if number == 1 else "them"
     if first.is_elsewhere or first.worktree:
         where = (
@@ -417,10 +417,10 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
     return f"! {enumerated(files)}: {done} {by}, {order} {it}"
 
 
-def _head(head: str) -> str:
+def _head(head: str, adverb: str) -> str:
     """Return the beginning of a sentence about the branch or commit checked out."""
     return (
-        f"HEAD is at {head[:SHORT_COMMIT]}"
+        f"HEAD is {adverb} at {head[:SHORT_COMMIT]}"
         if is_commit(head)
-        else f"branch is {shorten(head, NAME_CHARACTERS)}"
+        else f"branch is {adverb} {shorten(head, NAME_CHARACTERS)}"
     )
