@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .awareness.activity.changes import Observation, OwnSession
 from .awareness.activity.report import SessionSummary, summarize
-from .awareness.activity.state import LOCK_WAIT_SECONDS, KnownState
+from .awareness.activity.session_state import LOCK_WAIT_SECONDS, KnownState
 from .awareness.activity.updates import open_update
 from .common.system.files import Closing, NotAFileError, is_file, lock
 from .history.archives import writer

@@ -91,7 +91,7 @@ def ask(
         Answer(
             prompt,
             relevant(
-                str(directory), prompt.text, CHARACTERS, PromptedSession({}, prompt.directory)
+                str(directory), prompt.text, CHARACTERS, PromptedSession(None, prompt.directory)
             ),
         )
         for prompt in prompts

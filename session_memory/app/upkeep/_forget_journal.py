@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from ...awareness.activity.call_log import forget_calls
-from ...awareness.activity.state import StateFile
+from ...awareness.activity.session_state import StateFile
 from ...awareness.activity.status_line import forget_line
 from ...common.errors import SessionMemoryError, described
 from ...common.system.files import Closing, lock, read_whole, write_atomically

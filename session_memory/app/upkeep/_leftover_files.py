@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 
 from ...awareness.activity.call_log import SUFFIX
-from ...awareness.activity.state import KnownState, StateFile
+from ...awareness.activity.session_state import KnownState, StateFile
 from ...common.errors import LockedError, SessionMemoryError, described
 from ...common.system.files import Closing, is_regular, names_in, try_lock
 from ...common.system.git_directories import remove_leftovers as remove_git_directories

@@ -16,6 +16,7 @@ from ...common.text.paths import relative, resolved
 from ...common.text.sanitize import quotable
 from ...common.text.timestamps import age
 from ...sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
+from ...sessions.transcripts.read_cursor import ReadCursors
 from ._new_entries import Budget, NewEntries, read_changed
 from .actions import EDIT, GIT, REMOVE, FileAction, actions_of, by_time, sub_agent_actions
 from .call_log import ActionIndex, CallLog, edited_key
@@ -83,7 +84,7 @@ class ObjectionSearch:
         self._settings = settings
         self._now = now
         self._oldest = now - settings.first_sight_seconds
-        self._sessions = changed_sessions(sessions, {}, self._oldest, own)
+        self._sessions = changed_sessions(sessions, ReadCursors(), self._oldest, own)
         self._active = [
             changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS
         ]
@@ -138,7 +139,7 @@ class ObjectionSearch:
     ) -> Objection | None:
         """Return the last edit of one of the sessions that `reach` covers and that was not
         committed since."""
-        index = ActionIndex(CallLog(self._own.cursor_file), "approval", {})
+        index = ActionIndex(CallLog(self._own.cursor_file), "approval", ReadCursors())
         everyone, budget = (
             [session for session, _ in self._sessions],
             Budget(DECODED_BYTES, READ_BYTES),
@@ -158,7 +159,8 @@ class ObjectionSearch:
                 )
                 if is_reached and not _is_committed(path, time, evidence):
                     found.append((time, path, changed))
-            if "unread" in index.cursors.get(changed[0].key, {"unread": ()}):
+            cursor = index.cursors.get(changed[0].key)
+            if cursor is None or cursor.unread:
                 found.append((0.0, "", changed))
         for time, path, changed in sorted(found, key=lambda one: -one[0]):
             objection = self._seen_edit(changed, path, time, worktree) if path else None
@@ -213,7 +215,7 @@ class ObjectionSearch:
         """Return what a session did since the time `oldest`, as far as the rules permit; at most
         one report."""
         own, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
-        read, _ = read_changed(own, [changed], {}, self._now, oldest, 1, budget)
+        read, _ = read_changed(own, [changed], ReadCursors(), self._now, oldest, 1, budget)
         found = reports_of(read, own, self._settings, self._now)
         return [(report, new) for report, new in found if report is not None]
 

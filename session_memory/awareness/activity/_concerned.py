@@ -8,17 +8,17 @@ from ...common.system.json import objects_in
 from ...common.text.paths import ANY
 from ...sessions.runtimes.records import CALLS, MESSAGES, SUB_AGENTS
 from ...sessions.transcripts.entries import Entry
-from ...sessions.transcripts.lines import resume_offset, windows_backward
+from ...sessions.transcripts.lines import windows_backward
 from .actions import EDIT, GIT, NAMED, REMOVE, REWRITERS, actions_of, is_read_only, may_concern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from ...sessions.runtimes import Runtime
     from ...sessions.runtimes.records import Records
     from ...sessions.transcripts.entries import Session
-    from ...sessions.transcripts.lines import Cursor
+    from ...sessions.transcripts.read_cursor import ReadCursors
     from ._own_work import OwnWork
     from .changes import Changed, OwnSession
 
@@ -42,7 +42,7 @@ class WorkSearch:
     something since they were read last."""
 
     def __init__(
-        self, reader: OwnSession, work: OwnWork, cursors: Mapping[str, Cursor], oldest: float
+        self, reader: OwnSession, work: OwnWork, cursors: ReadCursors, oldest: float
     ) -> None:
         self._reader = reader
         self._cursors = cursors
@@ -82,7 +82,7 @@ class WorkSearch:
         with Opened(session.path) as descriptor:
             for part in self._parts(session, descriptor, runtime):
                 lines = _lines_with_calls(part, runtime.records)
-                if lines and runtime.records.CALL_MARK and session.key in self._cursors:
+                if lines and runtime.records.CALL_MARK and self._cursors.get(session.key):
                     self.active.add(session.key)
                 if self._are_about_work(lines, runtime):
                     return True
@@ -92,12 +92,12 @@ class WorkSearch:
     def _parts(self, session: Session, descriptor: int, runtime: Runtime) -> Iterator[bytes]:
         """Yield the lines of a transcript that were not read yet, in parts. Raises OSError."""
         status, cursor = os.fstat(descriptor), self._cursors.get(session.key)
-        start = resume_offset(cursor, descriptor, status) if cursor else None
+        start = cursor.resume_offset(descriptor, status) if cursor else None
         if cursor is None or start is None:
-            seen = cursor.get("seen", 0.0) if cursor else self._oldest
+            seen = cursor.seen if cursor else self._oldest
             yield from _lines_since(descriptor, status.st_size, seen, runtime)
         else:
-            for low, high, _ in cursor.get("unread", ()):
+            for low, high, _ in cursor.unread:
                 yield from _lines_between(descriptor, low, high)
             yield from _lines_between(descriptor, start, status.st_size)
 

@@ -8,11 +8,11 @@ from ._new_entries import NewEntries, entries_back_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from ...sessions.runtimes import Runtime
     from ...sessions.transcripts.entries import Entry, Session
-    from ...sessions.transcripts.lines import Cursor
+    from ...sessions.transcripts.read_cursor import ReadCursors
     from .changes import OwnSession
 
 
@@ -33,7 +33,7 @@ def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> flo
 def drop_copies(
     read: list[NewEntries],
     sessions: Iterable[Session],
-    cursors: Mapping[str, Cursor],
+    cursors: ReadCursors,
     own: OwnSession,
 ) -> list[NewEntries]:
     """Remove from `read` the entries that a session at first sight copied from the session `own`,
@@ -69,7 +69,7 @@ def _own_entries(
     new: NewEntries,
     seen: set[str],
     sessions: Iterable[Session],
-    cursors: Mapping[str, Cursor],
+    cursors: ReadCursors,
     own: OwnSession,
     oldest: float,
 ) -> list[Entry]:
@@ -79,20 +79,17 @@ def _own_entries(
     return [entry for entry in new.entries if entry.id not in known and not entry.is_copy]
 
 
-def _kin(
-    new: NewEntries, sessions: Iterable[Session], cursors: Mapping[str, Cursor]
-) -> list[Session]:
+def _kin(new: NewEntries, sessions: Iterable[Session], cursors: ReadCursors) -> list[Session]:
     """Return the sessions that a session may be a copy of: they have the same beginning or, if it
     was forked after a compaction, their last seen entries are among its own."""
-    first = new.cursor.get("first")
+    first = new.cursor.first
     checksums = {id_checksum(entry.id) for entry in new.entries if entry.id}
     kin = []
     for other in sessions:
-        cursor = cursors.get(other.key, {})
-        begins_alike = bool(first) and cursor.get("first") == first
-        if other is not new.session and (
-            begins_alike or not checksums.isdisjoint(cursor.get("ids", ()))
-        ):
+        cursor = cursors.get(other.key)
+        if cursor is None or other is new.session:
+            continue
+        if (first and cursor.first == first) or not checksums.isdisjoint(cursor.ids):
             kin.append(other)
     return kin
 

@@ -11,7 +11,7 @@ from ...sessions.transcripts.entries import Entry
 from .actions import EDIT, READ
 from .collisions._evidence import grain_of
 from .collisions.facts import SLACK_SECONDS
-from .state import COLLISIONS, KnownState
+from .session_state import KnownState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,9 +85,8 @@ def _last_at_prompt(session: OwnSession, path: str) -> float:
     from .collisions._working_set import CollisionState
 
     try:
-        state = CollisionState(
-            KnownState(session.cursor_file).of(session.key).get(COLLISIONS, ""), 0.0
-        )
+        kept = KnownState(session.cursor_file).of(session.key).collisions
     except OSError:
         return 0.0
+    state = CollisionState.load(kept or "", 0.0)
     return max([action.time for action in state.working_set.actions.get(path, ())], default=0.0)

@@ -11,10 +11,9 @@ from ...sessions.transcripts.lines import (
     first_line,
     id_checksum,
     last_line_end,
-    make_cursor,
-    resume_offset,
     windows_backward,
 )
+from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from ...sessions.transcripts.reader import (
     BRIEF_OWNER_BYTES,
     FIRST_PROMPT_RANK,
@@ -26,11 +25,11 @@ from ...sessions.transcripts.reader import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from ...common.system.deadline import Deadline
     from ...sessions.runtimes import Runtime
-    from ...sessions.transcripts.lines import Cursor
+    from ...sessions.transcripts.read_cursor import UnreadPart
     from .changes import Changed, OwnSession
 
 PROMPT_BYTES = 4 * 1024 * 1024  # decoded at most, about half of them of one session
@@ -42,9 +41,6 @@ FIRST_SIGHT_BYTES = 1536 * 1024
 TITLE_CHARACTERS = 200
 PROMPT_CHARACTERS = 100  # of a request if it is the title
 SECRET_CHARACTERS = 400  # read beyond that, so that no secret is cut in two and missed
-# Parts of a cursor about the beginning of a transcript, and about what it has in common with
-# others.
-_OF_THE_START = ("start", "began", "compacted", "kin", "own_title")
 RECENT_IDS = 4  # of the last entries, which find their place in a rewritten file
 
 
@@ -65,7 +61,7 @@ class Budget:
 
 class NewEntries:
     """New `entries` of `session` in file order, its `title` with its rank ('' for none), and the
-    `cursor` behind them, empty if no line was completed.
+    `cursor` behind them if it `is_read`: else no line was completed.
 
     `runtime` is the session's. Bytes before the offset `lowest` were not read now, those before
     `titled` were searched for titles. `is_partial` says that older entries were left unread, which
@@ -77,7 +73,8 @@ class NewEntries:
         self.runtime = runtime
         self.lowest = 0
         self.titled = 0
-        self.cursor: Cursor = {}
+        self.cursor = ReadCursor()
+        self.is_read = False
         self.entries: list[Entry] = []
         self.title: tuple[int, str] = (FIRST_PROMPT_RANK, "")
         self.is_partial = False
@@ -89,7 +86,7 @@ class NewEntries:
 def read_changed(
     own: OwnSession,
     changed: list[Changed],
-    cursors: Mapping[str, Cursor],
+    cursors: ReadCursors,
     now: float,
     oldest: float,
     most: int,
@@ -130,7 +127,7 @@ def read_changed(
             deadline.notes.append(
                 f"{session.path}: {new.unreadable} records could not be read and were skipped"
             )
-        if new.cursor:
+        if new.is_read:
             found.append(new)
         else:
             deadline.notes.append(
@@ -139,12 +136,14 @@ def read_changed(
     return found, 0
 
 
-def may_have_news(own: OwnSession, session: Session, cursor: Cursor | None, oldest: float) -> bool:
+def may_have_news(
+    own: OwnSession, session: Session, cursor: ReadCursor | None, oldest: float
+) -> bool:
     """Check if the end of a transcript has an entry behind `cursor`, or without one since the time
     `oldest`; True if a window is not enough to know. Raises OSError."""
     with Opened(session.path) as descriptor:
         status, runtime = os.fstat(descriptor), own.runtime_of(session)
-        start = (resume_offset(cursor, descriptor, status) if cursor else None) or 0
+        start = (cursor.resume_offset(descriptor, status) if cursor else None) or 0
         end = last_line_end(descriptor, start, status.st_size, SKIPPED_BYTES) or start
         reader = TranscriptReader(runtime, first_line(descriptor))
         for lines in windows_backward(descriptor, start, end, SKIPPED_BYTES, reader.may_matter):
@@ -155,7 +154,7 @@ def may_have_news(own: OwnSession, session: Session, cursor: Cursor | None, olde
         return False
 
 
-def read_own(own: OwnSession, cursor: Cursor | None, now: float, oldest: float) -> NewEntries:
+def read_own(own: OwnSession, cursor: ReadCursor | None, now: float, oldest: float) -> NewEntries:
     """Return the new entries of the own transcript. Raises OSError."""
     with Opened(own.path) as descriptor:
         new = NewEntries(Session("", own.path), own.runtime)
@@ -174,19 +173,18 @@ def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
         return reader.read_back(0, end or 0, oldest)
 
 
-def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> dict[str, Cursor]:
+def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> ReadCursors:
     """Return a cursor at the end of each of the sessions, by its key."""
-    cursors: dict[str, Cursor] = {}
+    cursors = ReadCursors()
 
     def take(one: Changed) -> None:
         with Opened(one[0].path) as descriptor:
             status = os.fstat(descriptor)
             end = last_line_end(descriptor, 0, status.st_size, SKIPPED_BYTES)
             if end is not None:
-                cursors[one[0].key] = {
-                    **make_cursor(descriptor, status, end, int(now * 1e9)),
-                    "seen": now,
-                }
+                cursor = ReadCursor.behind(descriptor, status, end, int(now * 1e9))
+                cursor.seen = now
+                cursors.set(one[0].key, cursor)
 
     deadline.attempt_each(changed, take, lambda one: one[0].path)
     return cursors
@@ -195,7 +193,7 @@ def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> di
 def read_other_titles(new: NewEntries) -> None:
     """Search once for a title in bytes that were never read: a rule may name a session by it.
     Raises OSError."""
-    end = new.cursor["offset"]
+    end = new.cursor.offset
     # else all of it was read, but some owners were not searched for
     if new.lowest or end <= BRIEF_OWNER_BYTES:
         end = new.lowest
@@ -206,9 +204,9 @@ def read_other_titles(new: NewEntries) -> None:
             reader.take_titles(descriptor, new.titled, end)
         if reader.title[0] > new.title[0]:
             new.title = kept_title(reader.title)
-            new.cursor["title"] = list(new.title)
-        new.titled = new.cursor["offset"]
-    new.cursor["titled"] = new.titled
+            new.cursor.title = new.title
+        new.titled = new.cursor.offset
+    new.cursor.titled = new.titled
 
 
 def kept_title(title: tuple[int, str]) -> tuple[int, str]:
@@ -222,7 +220,7 @@ def kept_title(title: tuple[int, str]) -> tuple[int, str]:
 
 def _read_session(
     new: NewEntries,
-    cursor: Cursor | None,
+    cursor: ReadCursor | None,
     now: float,
     oldest: float,
     first_sight: int | None,
@@ -231,14 +229,14 @@ def _read_session(
     with Opened(new.session.path) as descriptor:
         reader = _Reader(new, descriptor, budget)
         reader.read(cursor, now, oldest, first_sight)
-        if new.session.sub_agent_bytes and new.cursor:
-            new.cursor["sub_agents"] = new.session.sub_agent_bytes
-        if (new.entries or new.session.sub_agent_bytes) and new.cursor:
-            if "start" not in new.cursor:
+        if new.session.sub_agent_bytes and new.is_read:
+            new.cursor.sub_agents = new.session.sub_agent_bytes
+        if (new.entries or new.session.sub_agent_bytes) and new.is_read:
+            if new.cursor.start is None:
                 reader.read_head()
             if name := new.runtime.given_name(new.session.path):
                 new.title = kept_title((USER_RANK, name))
-                new.cursor["title"] = list(new.title)
+                new.cursor.title = new.title
     return True
 
 
@@ -252,10 +250,10 @@ class _Reader:
         self._owner = TitleOwner(
             new.runtime.session_id_of(new.session.path), descriptor, BRIEF_OWNER_BYTES
         )
-        self._unread: list[list[float]] = []
+        self._unread: list[UnreadPart] = []
 
     def read(
-        self, cursor: Cursor | None, now: float, oldest: float, first_sight: int | None
+        self, cursor: ReadCursor | None, now: float, oldest: float, first_sight: int | None
     ) -> None:
         """Read behind `cursor` and what was left unread before; without one, what was written since
         `oldest` (seconds since the epoch), of that, if given, about `first_sight` bytes, or more if
@@ -263,45 +261,51 @@ class _Reader:
         entry that was seen."""
         new, descriptor = self._new, self._descriptor
         status = os.fstat(descriptor)
-        if cursor and "title" in cursor:
-            new.title = (cursor["title"][0], cursor["title"][1])
-        start = resume_offset(cursor, descriptor, status) if cursor else None
+        if cursor and cursor.title:
+            new.title = cursor.title
+        start = cursor.resume_offset(descriptor, status) if cursor else None
         end = last_line_end(descriptor, start or 0, status.st_size, SKIPPED_BYTES)
         if end is None:
             return
+        new.is_read = True
+        behind = ReadCursor.behind(descriptor, status, end, int(now * 1e9))
         if cursor and start is not None:
-            new.titled = cursor.get("titled", 0)
-            parsed = self.read_back(start, end, 0)
-            for low, high, since in reversed(cursor.get("unread", ())):
-                older = self.read_back(low, high, since, is_new=False)
-                parsed = _not_before(since, older) + parsed
-            new.entries = parsed
+            parsed = new.entries = self._read_on(cursor, start, end)
         elif cursor:
-            seen, last_seen = cursor.get("seen") or oldest, cursor.get("ids", ())
+            seen = cursor.seen or oldest
             parsed = self.read_back(0, end, seen)
-            new.entries = _behind(parsed, last_seen, seen)
-            if (
-                last_seen
-                and not new.entries
-                and not any(_is_among(entry, last_seen[-1:]) for entry in parsed)
-            ):
+            new.entries = _behind(parsed, cursor.ids, seen)
+            is_known = any(_is_among(entry, cursor.ids[-1:]) for entry in parsed)
+            if cursor.ids and not new.entries and not is_known:
                 # Still being rewritten (Pi does that to its older files, line by line): missing
                 # entries are not new when they return.
-                at = make_cursor(descriptor, status, end, int(now * 1e9))
-                new.cursor = {**cursor, **{key: at[key] for key in ("size", "inode", "mtime")}}
+                new.cursor = cursor.copy()
+                new.cursor.take_stamp(behind)
                 return
         else:
             new.is_first_sight = True
             parsed = self.read_back(0, end, oldest, first_sight)
             new.entries = _not_before(oldest, parsed)
         new.is_partial = new.is_partial and len(new.entries) == len(parsed)
-        new.cursor = make_cursor(descriptor, status, end, int(now * 1e9))
+        new.cursor = behind
+        new.cursor.unread = self._few_unread()
+        self._remember(parsed, cursor or ReadCursor())
+
+    def _read_on(self, cursor: ReadCursor, start: int, end: int) -> list[Entry]:
+        """Return the entries in `[start, end)`, after those that were left unread before."""
+        self._new.titled = cursor.titled or 0
+        entries = self.read_back(start, end, 0)
+        for low, high, since in reversed(cursor.unread):
+            older = self.read_back(low, high, since, is_new=False)
+            entries = _not_before(since, older) + entries
+        return entries
+
+    def _few_unread(self) -> list[UnreadPart]:
+        """Return the parts that were left unread: of too many the first two become one."""
         unread = sorted(self._unread)
         if len(unread) > MOST_UNREAD:
-            unread[:2] = [[unread[0][0], unread[1][1], unread[0][2]]]
-        if unread:
-            new.cursor["unread"] = unread
-        self._remember(parsed, cursor or {})
+            unread[:2] = [(unread[0][0], unread[1][1], unread[0][2])]
+        return unread
 
     def read_back(
         self, start: int, end: int, since: float, enough: int | None = None, *, is_new: bool = True
@@ -331,7 +335,7 @@ class _Reader:
         if lowest > start:
             new.is_partial = True
             if not is_enough:
-                self._unread.append([start, lowest, since])
+                self._unread.append((start, lowest, since))
         if reader.title[0] >= new.title[0] + (not is_new):
             new.title = kept_title(reader.title)
         return entries
@@ -342,28 +346,25 @@ class _Reader:
         new = self._new
         head = TranscriptHead(new.runtime, self._descriptor, self._owner)
         new.title = kept_title(head.best_title(new.title))
-        new.cursor["first"] = head.first_id
-        new.cursor["began"] = head.first_time
-        if head.begins_compacted:
-            new.cursor["compacted"] = True
-        new.cursor["start"] = for_people(head.cwd or (new.entries[0].cwd if new.entries else ""))
-        new.cursor["title"] = list(new.title)
+        new.cursor.first = head.first_id
+        new.cursor.compacted = head.begins_compacted
+        new.cursor.start = for_people(head.cwd or (new.entries[0].cwd if new.entries else ""))
+        new.cursor.title = new.title
 
-    def _remember(self, parsed: list[Entry], before: Cursor) -> None:
+    def _remember(self, parsed: list[Entry], before: ReadCursor) -> None:
         """Note in the new cursor the last ids, to compare a rewritten file with, and the title."""
         new, cursor = self._new, self._new.cursor
         ids = [
             id_checksum(entry.id) if entry.id else _content_checksum(entry)
             for entry in parsed[-RECENT_IDS:]
         ]
-        cursor["ids"] = [*before.get("ids", ()), *ids][-RECENT_IDS:]
-        cursor["seen"] = max([entry.timestamp or 0 for entry in parsed] + [before.get("seen", 0)])
+        cursor.ids = [*before.ids, *ids][-RECENT_IDS:]
+        cursor.seen = max([entry.timestamp or 0 for entry in parsed] + [before.seen])
         if new.title[1]:
-            cursor["title"] = list(new.title)
+            cursor.title = new.title
             # else the head is read again, for the prompt that names a session without a title
-            if "first" in before:
-                cursor["first"] = before["first"]
-                cursor.update({key: before[key] for key in _OF_THE_START if key in before})
+            if before.first is not None:
+                cursor.take_beginning(before)
 
 
 def _not_before(oldest: float, entries: list[Entry]) -> list[Entry]:

@@ -6,62 +6,59 @@ from __future__ import annotations
 from ...common.system.files import is_file
 from ...common.system.git import find_worktree, head_of
 from .changes import head_stamp
-from .state import COLLISIONS
+from .session_state import OwnState, SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from ...sessions.transcripts.lines import Cursor
+    from ...sessions.transcripts.read_cursor import ReadCursor
     from .changes import OwnSession
     from .collisions._working_set import CollisionState
-    from .state import Cursors
 
 
 class OwnWork:
     """The `state` of the `session` after its transcript was read on; None if it has said nothing
     yet. `worktree` is the one that it works in. `heads` are the branch or commit at the last update
-    and now, None if HEAD has not moved or no update is known. `cursor` is the own one with the
-    branch or commit. `sub_agents` are the offsets in the transcripts of sub-agents at the last
+    and now, None if HEAD has not moved or no update is known. `own` is the kept state of the session,
+    with the branch or commit. `sub_agents` are the offsets in the transcripts of sub-agents at the last
     update."""
 
-    def __init__(self, session: OwnSession, cursors: Cursors, now: float, oldest: float) -> None:
-        """`cursors` are its own; `oldest` says how far back its transcript is read at first. Raises
+    def __init__(self, session: OwnSession, kept: SessionState, now: float, oldest: float) -> None:
+        """`kept` is its state; `oldest` says how far back its transcript is read at first. Raises
         OSError if the transcript cannot be read."""
-        before = cursors.get(session.key, {})
+        before = kept.own or OwnState()
         self.worktree = find_worktree(session.directory, session.user_dir)
         git_dir = self.worktree.git_dir if self.worktree else ""
         # before HEAD is read: a later move is seen next time
         stamp = head_stamp(git_dir) if git_dir else []
         head = head_of(git_dir) if git_dir else ""
-        known_head = before.get("branch", "") if before.get("git") == git_dir else ""
-        self.heads = (known_head, head) if known_head and before.get("stamp") != stamp else None
-        checked_out = {
-            "directory": session.directory,
-            "git": git_dir,
-            "stamp": stamp,
-            "branch": head,
-            "at": now,
-        }
-        self.cursor: Cursor = {"offset": 0, **before, **checked_out}
+        known_head = before.branch if before.git_dir == git_dir else ""
+        self.heads = (known_head, head) if known_head and before.stamp != stamp else None
+        self.own = before.copy()
+        self.own.directory, self.own.git_dir = session.directory, git_dir
+        self.own.stamp, self.own.branch, self.own.updated = stamp, head, now
         self.state: CollisionState | None = None
         self.sub_agents: dict[str, int] = {}
-        self._content = cursors.get(COLLISIONS, "")
+        self._content = kept.collisions or ""
         if is_file(session.path):  # at first it has not said anything yet
             # 0.2.0 kept the collisions elsewhere
-            is_known = "tail" in before and COLLISIONS in cursors
-            self.state = self._read_on(
-                session, before if is_known else None, before.get("at", 0.0), now, oldest
-            )
+            cursor = before.cursor if kept.collisions is not None else None
+            self.state = self._read_on(session, cursor, before.updated, now, oldest)
 
     def _read_on(
-        self, session: OwnSession, cursor: Cursor | None, updated: float, now: float, oldest: float
+        self,
+        session: OwnSession,
+        cursor: ReadCursor | None,
+        updated: float,
+        now: float,
+        oldest: float,
     ) -> CollisionState:
         from ._new_entries import read_own
         from .actions import actions_of, sub_agent_actions
         from .collisions._working_set import CollisionState, resolve_symlinks
 
-        state = CollisionState(self._content, updated)
+        state = CollisionState.load(self._content, updated)
         self.sub_agents = dict(state.sub_agents)
         new = read_own(session, cursor, now, oldest)
         actions = actions_of(new.entries)
@@ -70,7 +67,8 @@ class OwnWork:
         )
         resolve_symlinks(actions)
         state.working_set.add(sorted(actions, key=lambda action: action.time))
-        self.cursor.update(new.cursor)
+        if new.is_read:
+            self.own.cursor = new.cursor
         return state
 
     @property
@@ -78,10 +76,11 @@ class OwnWork:
         """The absolute paths of the files in hand."""
         return self.state.working_set.actions if self.state else ()
 
-    def moved(self, own_key: str) -> Cursors:
-        """Return the own cursor and, if it has changed, the state to keep."""
-        if self.state is None:
-            return {own_key: self.cursor}
-        self.cursor["open"] = bool(self.state.open_actions)  # calls that had no result yet
-        kept = self.state.content()
-        return {own_key: self.cursor, **({COLLISIONS: kept} if kept != self._content else {})}
+    def moved(self) -> SessionState:
+        """Return the own state and, if they have changed, the collisions to keep."""
+        changes = SessionState(own=self.own)
+        if self.state is not None:
+            self.own.has_open_calls = bool(self.state.open_actions)
+            kept = self.state.dump()
+            changes.collisions = kept if kept != self._content else None
+        return changes

@@ -8,6 +8,7 @@ from ...common.text.paths import resolved
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any
 
     from ...sessions.runtimes import Runtime
     from ...sessions.transcripts.entries import Entry
@@ -57,6 +58,22 @@ class FileAction:
     file; `copy` is the path of that in another `worktree` of the repository, both are '' for
     none."""
 
+    __slots__ = (
+        "call_id",
+        "command",
+        "copy",
+        "is_command",
+        "is_doubtful",
+        "is_elsewhere",
+        "kind",
+        "offset",
+        "path",
+        "time",
+        "transcript",
+        "words",
+        "worktree",
+    )
+
     def __init__(
         self,
         kind: str,
@@ -79,6 +96,26 @@ class FileAction:
         self.is_doubtful = is_doubtful
         self.is_elsewhere = is_elsewhere
         self.copy = self.worktree = self.command = ""
+
+    @classmethod
+    def load(cls, fields: list[Any]) -> FileAction:
+        """Return the action from a dump. Raises ValueError, TypeError."""
+        kind, path, time, offset, call_id, is_command, words, transcript, *others = fields
+        is_doubtful, *copy = others
+        place = (float(time), int(offset), str(call_id))
+        action = cls(
+            str(kind), str(path), place, is_command=is_command is True, words=map(str, words)
+        )
+        action.transcript, action.is_doubtful = str(transcript), is_doubtful is True
+        # the state of an earlier version has none
+        action.copy, action.worktree = map(str, copy or ("", ""))
+        return action
+
+    def dump(self) -> list[object]:
+        """Return the kept form, without the command line."""
+        place = [self.kind, self.path, self.time, self.offset, self.call_id]
+        how = [self.is_command, self.words, self.transcript, self.is_doubtful]
+        return [*place, *how, self.copy, self.worktree]
 
 
 def actions_of(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...common.system.files import is_file, without_links
 from .call_log import ActionIndex, CallLog, edited_key
 from .changes import OwnSession, changed_sessions, conflicts_stamp, seen_until
-from .state import COLLISIONS, LAST, KnownState, is_whole
+from .session_state import KnownState, OwnState, SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .collisions import Findings, Others
     from .collisions._working_set import CollisionState
     from .collisions.facts import Fact
-    from .state import Cursors
     from .status_line import Edit
 
     SettledLine = tuple[str, float, bool]  # the key of a fact, until when, and if it was reported
@@ -101,17 +100,12 @@ class CallSearch:
         self._sessions = sessions
         self._settings = settings
         self._now = now
-        reported = {} if is_start else _reported_cursors(own)
-        self._content = reported.get(COLLISIONS, "")
-        self._cursors = {
-            key: one for key, one in reported.items() if isinstance(one, dict) and is_whole(one)
-        }
-        self._updated = self._cursors.get(own.key, {}).get("at", 0.0)
+        self._state = SessionState() if is_start else _reported_state(own)
+        self._own_state = self._state.own or OwnState()
+        self._cursors = self._state.cursors
         # As far back as a prompt reads sessions without a cursor: a call that was made before the
         # last prompt may be written after it, and what did not fit there waits.
-        self._oldest = max(
-            now - settings.first_sight_seconds, seen_until(self._cursors.get(own.key, {}), now)
-        )
+        self._oldest = max(now - settings.first_sight_seconds, seen_until(self._own_state, now))
         self._log = CallLog(own.cursor_file, self._agent, now)
         self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
 
@@ -163,9 +157,7 @@ class CallSearch:
         """Return the conflicts in the files that the agent was not told of."""
         from .conflicts import of_files
 
-        known = (
-            () if self._agent else self._cursors.get(self._own.key, {}).get("conflicts_told", ())
-        )
+        known = () if self._agent else self._own_state.conflicts_told
         asked = (self._own, self._paths, self._now)
         found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
         return [
@@ -198,7 +190,7 @@ class CallSearch:
         for worktree, paths in self._by_worktree():
             known = Known(
                 self._own,
-                self._own_state(paths),
+                self._own_collisions(paths),
                 worktree,
                 self._log.settled,
                 self._now,
@@ -248,7 +240,7 @@ class CallSearch:
             found.setdefault(worktree.git_dir if worktree else "", (worktree, []))[1].append(path)
         return list(found.values())
 
-    def _own_state(self, paths: list[str]) -> CollisionState:
+    def _own_collisions(self, paths: list[str]) -> CollisionState:
         """Return what the agent did to the files before, and what was reported to it: of a
         sub-agent its own."""
         from ._new_entries import read_own
@@ -257,16 +249,16 @@ class CallSearch:
         from .collisions._working_set import CollisionState, WorkingSet, resolve_symlinks
 
         own = self._own
-        state = CollisionState(self._content, self._updated)
+        updated = self._own_state.updated
+        state = CollisionState.load(self._state.collisions or "", updated)
         offsets = {} if self._agent else dict(state.sub_agents)
         actions = sub_agent_actions(own.sub_agents(), own.runtime, offsets, self._oldest)
         if self._agent:
-            state.working_set, state.reported = WorkingSet(self._updated), {}
+            state.working_set, state.reported = WorkingSet(updated), {}
             actions = [one for one in actions if is_of_agent(one.transcript, self._agent)]
         elif is_file(own.path):
-            cursor = self._cursors.get(own.key, {})
-            known = cursor if "tail" in cursor else None
-            actions += actions_of(read_own(own, known, self._now, self._oldest).entries)
+            cursor = self._own_state.cursor
+            actions += actions_of(read_own(own, cursor, self._now, self._oldest).entries)
         resolve_symlinks(actions)
         actions = [
             one for one in actions if one.path in paths and one.call_id not in self._call_ids
@@ -294,16 +286,10 @@ class CallSearch:
         return lines, reported, newest_edit(reported, reports, directory)
 
 
-def _reported_cursors(own: OwnSession) -> Cursors:
-    """Return the cursors behind all that prompts reported, without the lock: the file is replaced
-    in one step."""
+def _reported_state(own: OwnSession) -> SessionState:
+    """Return the state behind all that prompts reported, without the lock: the file is replaced in
+    one step."""
     try:
-        known = KnownState(own.cursor_file)
+        return KnownState(own.cursor_file).of(own.key).as_reported()
     except OSError:
-        return {}
-    cursors = known.of(own.key)
-    if "cursors" not in cursors.get(LAST, ()):
-        return cursors
-    from .delivery import as_reported
-
-    return as_reported(cursors)
+        return SessionState()

@@ -18,8 +18,9 @@ count."""
 from __future__ import annotations
 
 from ...common.system.files import Closing, lock, open_own, os, read_at, read_whole
-from ...common.system.json import decode, encode
+from ...common.system.json import LAST_SECOND, decode, encode
 from ...common.text.paths import ANY
+from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from .actions import (
     EDIT,
     GIT,
@@ -32,14 +33,13 @@ from .actions import (
     sub_agent_actions,
 )
 from .changes import OwnSession, changed_sessions
-from .state import LAST_SECOND, LOCK_WAIT_SECONDS, are_cursors, is_whole
+from .session_state import LOCK_WAIT_SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from ...sessions.transcripts.entries import Session
-    from ...sessions.transcripts.lines import Cursor
     from ._new_entries import Budget, NewEntries
 
     ReportedLine = tuple[str, str, float, bool]
@@ -206,12 +206,12 @@ class ActionIndex:
     time of its last edit; under GIT that of its last git command, under `named NAME` of a command
     that may have written a file NAME. Actions of sub-agents count as their session's."""
 
-    def __init__(self, log: CallLog, name: str, known: Mapping[str, Cursor]) -> None:
+    def __init__(self, log: CallLog, name: str, known: ReadCursors) -> None:
         """`known` are the cursors of the last prompt: what lies before them is not needed. Without
         any, all is kept."""
         self._log = log
         self._name = name
-        self.cursors: dict[str, Cursor] = {}
+        self.cursors = ReadCursors()
         # of the sessions that did something since the last prompt
         self.edited: dict[str, dict[str, float]] = {}
         self._offsets: dict[str, int] = {}
@@ -221,7 +221,7 @@ class ActionIndex:
             except (KeyError, TypeError, ValueError, AttributeError):
                 continue
         for key, cursor in known.items():
-            if "tail" in cursor:
+            if cursor.tail is not None:
                 self._advance(key, cursor)
 
     def read_on(
@@ -272,19 +272,16 @@ class ActionIndex:
             times += [found[at] for at in copied_to(path, copies)]
         return {edited_key(session, path): max(times), git_key(session, path): found.get(GIT, 0.0)}
 
-    def _advance(self, key: str, cursor: Cursor) -> None:
+    def _advance(self, key: str, cursor: ReadCursor) -> None:
         """Replace the cursor by a prompt's unless it has read as far, and drop what the prompt has
         read."""
-        known = self.cursors.get(key, {})
-        if (
-            known.get("inode") == cursor.get("inode")
-            and known.get("offset", -1) >= cursor["offset"]
-        ):
+        known = self.cursors.get(key)
+        if known and known.inode == cursor.inode and known.offset >= cursor.offset:
             return
         # What a prompt left unread is older than what it has seen.
-        behind = 0 if "unread" in cursor else cursor.get("seen", 0)
+        behind = 0 if cursor.unread else cursor.seen
         found = {path: time for path, time in self.edited.pop(key, {}).items() if time > behind}
-        self.cursors[key] = cursor
+        self.cursors.set(key, cursor)
         if found:
             self.edited[key] = found
 
@@ -304,7 +301,7 @@ class ActionIndex:
             new.session.key,
             actions_elsewhere(new.entries, root) if root else actions_of(new.entries),
         )
-        self.cursors[new.session.key] = new.cursor
+        self.cursors.set(new.session.key, new.cursor)
 
     def _add(self, key: str, actions: list[FileAction]) -> None:
         found = self.edited.setdefault(key, {})
@@ -316,6 +313,7 @@ class ActionIndex:
                 found[path] = max(min(action.time, self._log.now), found.pop(path, 0.0))
 
     def _line(self, key: str, transcripts: Iterable[str]) -> dict[str, object]:
+        cursor = self.cursors.get(key)
         # by whether only a name is known
         times: dict[bool, list[tuple[str, float]]] = {False: [], True: []}
         for path, time in self.edited[key].items():
@@ -323,7 +321,7 @@ class ActionIndex:
         return {
             "index": self._name,
             "session": key,
-            "cursor": _without_titles(self.cursors.get(key, {})),
+            "cursor": cursor.without_titles().dump() if cursor else {},
             "edited": dict(times[True][-MOST_NAMES:] + times[False][-MOST_PATHS:]),
             "sub_agents": {
                 path: self._offsets[path] for path in transcripts if path in self._offsets
@@ -331,21 +329,17 @@ class ActionIndex:
         }
 
     def _load(self, line: dict[str, object]) -> None:
-        cursor, edited, offsets = line["cursor"], line["edited"], line["sub_agents"]
-        if are_cursors({"": cursor}) and is_whole(cursor):  # type: ignore[arg-type]
+        cursor, edited, offsets = (
+            ReadCursor.load(line["cursor"]),
+            line["edited"],
+            line["sub_agents"],
+        )
+        if cursor is not None:
             key = str(line["session"])
             times = [(str(path), float(time)) for path, time in edited.items()]  # type: ignore[attr-defined]
             self.edited[key] = {path: time for path, time in times if time <= self._log.now}
             self._offsets.update({str(path): int(at) for path, at in offsets.items()})  # type: ignore[attr-defined]
-            self.cursors[key] = cursor  # type: ignore[assignment]
-
-
-def _without_titles(cursor: Cursor) -> Cursor:
-    """Return a cursor with no title's words: a rule may hide the session, and nothing here is told
-    by its title."""
-    kept = {name: value for name, value in cursor.items() if name != "own_title"}
-    # without one the head would be read again
-    return {**kept, "title": [0, "-"]} if "title" in kept else kept
+            self.cursors.set(key, cursor)
 
 
 def _is_about(key: str, names: set[str]) -> bool:

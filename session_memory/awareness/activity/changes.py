@@ -16,14 +16,15 @@ from ...common.system.json import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from os import stat_result
 
     from ...sessions.runtimes import Runtime
     from ...sessions.settings.compiled import Settings
     from ...sessions.settings.homes import Home
     from ...sessions.transcripts.entries import Session
-    from ...sessions.transcripts.lines import Cursor
+    from ...sessions.transcripts.read_cursor import ReadCursors
+    from .session_state import OwnState
 
     Changed = tuple[Session, stat_result]
 
@@ -53,13 +54,13 @@ class Observation:
         self._deadline = own.deadline
         self.statuses = _statuses(self.sessions, own)
 
-    def changed(self, cursors: Mapping[str, Cursor], oldest: float) -> list[Changed]:
+    def changed(self, cursors: ReadCursors, oldest: float) -> list[Changed]:
         """Return what `changed_sessions` does."""
         return _changed(self.statuses, cursors, oldest, self._deadline)
 
 
 def changed_sessions(
-    sessions: Iterable[Session], cursors: Mapping[str, Cursor], oldest: float, own: OwnSession
+    sessions: Iterable[Session], cursors: ReadCursors, oldest: float, own: OwnSession
 ) -> list[Changed]:
     """Return the sessions whose transcripts may hold something new, the last written first. A
     session without a cursor is left out if it wrote nothing since `oldest`, in seconds since the
@@ -67,22 +68,10 @@ def changed_sessions(
     return _changed(_statuses(sessions, own), cursors, oldest, own.deadline)
 
 
-def seen_until(own: Cursor, now: float) -> float:
+def seen_until(own: OwnState | None, now: float) -> float:
     """Return the time before which everything counts as seen: what was older than OLD_SECONDS at
     the last prompt. Of a prompt in the future, by a clock that was ahead, nothing follows."""
-    asked = own.get("asked", 0.0)
-    return asked - OLD_SECONDS if isinstance(asked, (int, float)) and 0 < asked <= now else 0.0
-
-
-def pending_in(cursor: Cursor) -> dict[str, int]:
-    """Return the sessions in the own `cursor` that prompts could not look through or compare with
-    this session's work: by their keys how often the comparison was late."""
-    kept = cursor.get("pending")
-    return (
-        {key: late for key, late in kept.items() if type(late) is int}
-        if isinstance(kept, dict)
-        else {}
-    )
+    return own.asked - OLD_SECONDS if own is not None and 0 < own.asked <= now else 0.0
 
 
 def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
@@ -114,12 +103,13 @@ def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
 
 
 def _changed(
-    statuses: list[Changed], cursors: Mapping[str, Cursor], oldest: float, deadline: Deadline
+    statuses: list[Changed], cursors: ReadCursors, oldest: float, deadline: Deadline
 ) -> list[Changed]:
     found = []
     for session, status in statuses:
-        cursor = cursors.get(session.key)
-        if _is_unchanged(cursor, status, session) if cursor else status.st_mtime < oldest:
+        if cursors.is_unchanged(session.key, stamp_of(status), session.sub_agent_bytes):
+            continue
+        if status.st_mtime < oldest and cursors.get(session.key) is None:
             continue
         if is_regular(status):
             found.append((session, status))
@@ -128,18 +118,6 @@ def _changed(
     if len(found) > 1:
         found.sort(key=lambda pair: -pair[1].st_mtime_ns)
     return found
-
-
-def _is_unchanged(cursor: Cursor, status: stat_result, session: Session) -> bool:
-    """Check if the cursor's file was read to its end, and by `status` nothing was written since,
-    nor by sub-agents."""
-    if session.sub_agent_bytes and session.sub_agent_bytes != cursor.get("sub_agents"):
-        return False
-    return "unread" not in cursor and (
-        cursor.get("inode"),
-        cursor.get("size"),
-        cursor.get("mtime"),
-    ) == stamp_of(status)
 
 
 def head_stamp(git_dir: str) -> list[int]:
@@ -174,21 +152,20 @@ def conflicts_stamp(own: OwnSession) -> list[int]:
     return [*found] if any(found) else []
 
 
-def is_head_known(own: Cursor | None, directory: str) -> bool:
-    """Check that HEAD has not moved since the session's `own` cursor was made."""
-    if own is None or own.get("directory") != directory:
+def is_head_known(own: OwnState | None, directory: str) -> bool:
+    """Check that HEAD has not moved since the session's `own` state was kept."""
+    if own is None or own.directory != directory:
         return False
-    git_dir = own.get("git", "")
-    return not git_dir or head_stamp(git_dir) == own.get("stamp")
+    return not own.git_dir or head_stamp(own.git_dir) == own.stamp
 
 
 def standstill(
-    own: OwnSession, observed: Observation, first_sight_seconds: float, cursor: Cursor
+    own: OwnSession, observed: Observation, first_sight_seconds: float, state: OwnState | None
 ) -> list[object]:
     """Return the fingerprint of a prompt with nothing to report: a checksum, and git's directory if
-    HEAD counts. `cursor` is the own one, which has HEAD as it was when the others were compared."""
-    git_dir, stamp = (cursor.get("git", ""), cursor.get("stamp", [])) if own.directory else ("", [])
-    kept = cursor.get("conflicts", [])
+    HEAD counts. The `state` has HEAD as it was when the others were compared."""
+    git_dir, stamp = (state.git_dir, state.stamp) if state and own.directory else ("", [])
+    kept = state.conflicts if state else []
     return [_fingerprint(own, observed, first_sight_seconds, git_dir, [*stamp, *kept]), git_dir]
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...sessions.settings.homes import Home
-    from ...sessions.transcripts.lines import Cursor
     from .collisions.facts import Fact
+    from .session_state import OwnState
 
 MOST_LINES = 2
 TEAM = "team:"  # how the key of a session of another machine begins
@@ -106,20 +106,20 @@ def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> dict[str
     return None
 
 
-def new_lines(own: OwnSession, cursor: Cursor, now: float, room: int) -> list[str]:
+def new_lines(own: OwnSession, state: OwnState, now: float, room: int) -> list[str]:
     """Return the lines about conflicts of the session's worktree that it was not told of, in at
-    most `room` characters with a line feed each, and note in its own `cursor` which. What is solved
-    is dropped from that. Raises OSError, ValueError."""
+    most `room` characters with a line feed each, and note in its own `state` which. Solved
+    ones are dropped from that. Raises OSError, ValueError."""
     stamped = conflicts_stamp(own)  # before it is read: a later change is seen next time
     found = judged(own, now)
     if found is None:
         return []
     worktree = find_worktree(own.directory, own.user_dir)
     found = [one for one in found if one["root"] == (worktree.root if worktree else "")]
-    told = {*cursor.get("conflicts_told", ()), *reported_with_calls(own.cursor_file, now)}
-    lines, cursor["conflicts_told"] = lines_about(found, told, now, room)
-    if len(cursor["conflicts_told"]) == len(found):
-        cursor["conflicts"] = stamped
+    told = {*state.conflicts_told, *reported_with_calls(own.cursor_file, now)}
+    lines, state.conflicts_told = lines_about(found, told, now, room)
+    if len(state.conflicts_told) == len(found):
+        state.conflicts = stamped
     return lines
 
 

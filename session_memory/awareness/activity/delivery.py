@@ -5,20 +5,12 @@ afterwards: a hook killed in between repeats the update. If the session's own tr
 as that of a runtime does which records injected text, the state is replaced before: then the
 transcript proves what arrived.
 
-The last delivery is kept among the cursors of the session, under LAST, as a cursor at the end of
-the transcript then:
-
-    {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "prompt": "<id>",
-    "process": "4711",
-     "misses": 0, "cursors": {...}}
-
-`cursors` are those that moved with the update, and the state of collisions. They count once the
-transcript shows that the agent got the text: its record is there, and the conversation goes on from
-it. A prompt that is cancelled before the answer leaves its record beside the conversation. If
+The parts of the state that moved with the update are kept with the last delivery (`LastDelivery`).
+They count once the transcript shows that the agent got the text: its record is there, and the
+conversation goes on from it. A prompt that is cancelled before the answer leaves its record beside the conversation. If
 nothing follows it yet, the process decides: the same one has cancelled it, another one has resumed
 the conversation with it. An update that the agent did not get is repeated, all of it; but not to a
-prompt of the same turn, since the record may come as late as the turn's end. A resolved delivery
-has `acknowledged` in place of `cursors`.
+prompt of the same turn, since the record may come as late as the turn's end.
 
 A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
 the runtime that records none: after MOST_MISSES of these in a row the cursors count at once. The
@@ -38,7 +30,7 @@ from ...common.system.json import objects_in
 from ...sessions.runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, Injected, ParentLink
 from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.lines import id_checksum
-from .state import LAST, MEMORIES, are_cursors
+from .session_state import InjectedMemories, LastDelivery
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +38,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...sessions.runtimes import Runtime
-    from ...sessions.transcripts.lines import Cursor
     from .changes import OwnSession
-    from .state import Cursors, StateFile
+    from .session_state import SessionState, StateFile
     from .updates import Update
 
 WINDOW_BYTES = 256 * 1024
@@ -79,9 +70,9 @@ class Delivery:
         return self
 
     @property
-    def state(self) -> Cursors:
+    def state(self) -> SessionState:
         """The state of the session after the update."""
-        return self._update.cursors or self._file.cursors.get(self._own.key, {})
+        return self._update.state or self._file.of(self._own.key)
 
     def is_first_to_answer(self, prompt: str) -> bool:
         """Check that no other copy of our hook, such as a plugin beside an install, has answered
@@ -93,22 +84,24 @@ class Delivery:
     def prepare(self, memories: Iterable[str] = ()) -> None:
         """Write the new state beside the old one, with the ids of the injected `memories`. Raises
         OSError."""
-        update, cursors = self._update, self._file.cursors
-        is_changed = update.cursors is not None or self._file.was_corrupt
-        is_changed = is_changed or update.standstill not in (None, self._file.standstill)
-        if update.cursors is not None:
-            cursors[self._own.key] = update.cursors
+        update, file, key = self._update, self._file, self._own.key
+        is_changed = update.state is not None or file.was_corrupt
+        is_changed = is_changed or update.standstill not in (None, file.standstill)
+        if update.state is not None:
+            file.put(key, update.state)
         if memories:
-            own = cursors.setdefault(self._own.key, {})
-            own[MEMORIES] = [*own.get(MEMORIES, ()), *memories]
+            state = file.of(key)
+            before = state.memories.keys if state.memories else ()
+            state.memories = InjectedMemories([*before, *memories])
+            file.put(key, state)
         if is_changed or memories:
-            self._file.prepare(update.standstill)
+            file.prepare(update.standstill)
             self._is_prepared = True
 
     def commit_first(self) -> None:
         """Commit before printing if the transcript will show the update. Raises OSError."""
-        last = (self._update.cursors or {}).get(LAST, {})
-        if "cursors" in last and self._update.is_shown:
+        last = self._update.state.last if self._update.state else None
+        if last is not None and last.after is not None and self._update.is_shown:
             self._commit()
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
@@ -143,92 +136,65 @@ def kind_of_delivery(runtime: Runtime) -> str:
     return "at least once: its transcripts do not show what a hook injected"
 
 
-def with_last(before: Cursors, after: Cursors, text: str, own: OwnSession, now: float) -> Cursors:
-    """Return the cursors `before` with a note that `text` is delivered, after which the cursors
-    `after` hold."""
-    misses = before.get(LAST, {}).get("misses", 0)
-    last: Cursor = {
-        "offset": _size(own.path),
-        "file": own.path.rpartition("/")[2],
-        "text": id_checksum(text),
-        "at": now,
-        "prompt": own.prompt_id,
-        "process": own.process,
-        "misses": misses,
-    }
-    if misses >= MOST_MISSES:
-        return {**after, LAST: last}
-    last["cursors"] = {
-        key: cursor for key, cursor in after.items() if before.get(key) is not cursor
-    }
-    return {**before, LAST: last}
+def with_last(
+    before: SessionState, changes: SessionState, text: str, own: OwnSession, now: float
+) -> SessionState:
+    """Return the state `before` with a note that `text` is delivered, after which the `changes`
+    hold."""
+    misses = before.last.misses if before.last else 0
+    name = own.path.rpartition("/")[2]
+    last = LastDelivery(_size(own.path), name, id_checksum(text), now, misses)
+    last.prompt, last.process = own.prompt_id, own.process
+    state = before.merged(changes) if misses >= MOST_MISSES else before.copy()
+    last.after = None if misses >= MOST_MISSES else changes
+    state.last = last
+    return state
 
 
-def as_reported(cursors: Cursors) -> Cursors:
-    """Return the cursors behind all that was reported, even if it did not arrive."""
-    last = cursors.get(LAST, {})
-    return {**cursors, **last["cursors"]} if "cursors" in last and _is_whole(last) else cursors
-
-
-def resolved(cursors: Cursors, own: OwnSession) -> Cursors | None:
-    """Return the cursors in force of the session `own`: the same if its last delivery is resolved
+def resolved(state: SessionState, own: OwnSession) -> SessionState | None:
+    """Return the state in force of the session `own`: the same if its last delivery is resolved
     already, None if the outcome of that is unknown. What is repeated without proof is noted for the
     log."""
-    last = cursors.get(LAST)
-    if last is None or "acknowledged" in last or not own.path:
-        return cursors
-    if not _is_whole(last):
-        return {key: cursor for key, cursor in cursors.items() if key != LAST}
+    last = state.last
+    if last is None or last.acknowledged is not None or not own.path:
+        return state
     search = _searched(last, own)
     outcome = _judged(search, last, own)
     if not outcome:
         return None
-    is_counted = "cursors" not in last
-    misses = last["misses"]
+    after, misses = last.after, last.misses
     if outcome == ARRIVED:
         misses = 0
-    elif outcome in (UNRECORDED, NO_TRANSCRIPT) and not is_counted:
+    elif outcome in (UNRECORDED, NO_TRANSCRIPT) and after is not None:
         misses += 1
-    note: Cursor = {key: last[key] for key in ("offset", "file", "text", "at")}
-    note.update(misses=misses, acknowledged=outcome == ARRIVED)
-    if outcome in (ARRIVED, UNSHOWN) and not is_counted:
-        return {**cursors, **last["cursors"], LAST: note}
-    if search.is_cut and not is_counted:
+    if search.is_cut and after is not None and outcome not in (ARRIVED, UNSHOWN):
         said = f"the last update is repeated: it is not in {MOST_BYTES >> 20} MB behind it"
         own.deadline.notes.append(f"{own.path}: {said}")
-    return {**cursors, LAST: note}
+    has_moved = after is not None and outcome in (ARRIVED, UNSHOWN)
+    now = state.merged(after) if after is not None and has_moved else state.copy()
+    now.last = last.resolved(misses, is_acknowledged=outcome == ARRIVED)
+    return now
 
 
-def delivered(cursors: Cursors, own: OwnSession) -> Delivered | None:
+def delivered(state: SessionState, own: OwnSession) -> Delivered | None:
     """Return the last delivery to the session `own`; None if unknown."""
-    last = cursors.get(LAST, {})
-    if "at" not in last or not _is_whole(last):
+    last = state.last
+    if last is None:
         return None
     search = _searched(last, own)
-    if "acknowledged" in last:
-        return Delivered(last["at"], search.text, last["acknowledged"])
+    if last.acknowledged is not None:
+        return Delivered(last.at, search.text, last.acknowledged)
     is_known = search.outcome != UNANSWERED
-    return Delivered(last["at"], search.text, search.outcome == ARRIVED if is_known else None)
+    return Delivered(last.at, search.text, search.outcome == ARRIVED if is_known else None)
 
 
-def _is_whole(last: Cursor) -> bool:
-    """Check every part of the note."""
-    kinds = {"offset": int, "text": int, "misses": int, "file": str, "at": float}
-    return (
-        are_cursors(last.get("cursors", {}))
-        and all([type(last.get(key)) is kind for key, kind in kinds.items()])
-        and last["offset"] >= 0
-        and "/" not in last["file"]
-    )
-
-
-def _judged(search: DeliverySearch, last: Cursor, own: OwnSession) -> str:
+def _judged(search: DeliverySearch, last: LastDelivery, own: OwnSession) -> str:
     """Return the outcome of the last delivery by what the transcript shows of it; '' if it is not
     known yet."""
     outcome = search.outcome
-    if not search.is_over and own.prompt_id and own.prompt_id == last.get("prompt"):
+    if not search.is_over and own.prompt_id and own.prompt_id == last.prompt:
         return ""
-    is_same_process = bool(own.process) and own.process == last.get("process")
+    is_same_process = bool(own.process) and own.process == last.process
     if outcome == UNANSWERED:
         return LOST if is_same_process else ARRIVED
     is_unshown = outcome == NO_TRANSCRIPT and is_same_process and not own.keeps_transcript
@@ -304,14 +270,14 @@ class DeliverySearch:
         self.outcome, self.is_over = outcome, True
 
 
-def _searched(last: Cursor, own: OwnSession) -> DeliverySearch:
+def _searched(last: LastDelivery, own: OwnSession) -> DeliverySearch:
     """Return the outcome of the last delivery by the transcript of then: after a fork the session
     continues in another. An unreadable transcript counts as none."""
-    search = DeliverySearch(last["text"], own.runtime)
-    path = f"{own.path.rpartition('/')[0]}/{last['file']}"
+    search = DeliverySearch(last.text, own.runtime)
+    path = f"{own.path.rpartition('/')[0]}/{last.file}"
     if (
         not is_file(path)
-        or own.deadline.attempt(path, _look_through, path, last["offset"], search) is None
+        or own.deadline.attempt(path, _look_through, path, last.offset, search) is None
     ):
         search.outcome = NO_TRANSCRIPT
     return search

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from .state import Cursors
+    from .session_state import SessionState
 
 PROMPT_CHARACTERS, PROMPT_TERMS = 500, 24  # the rest of a longer prompt is ignored
 CANDIDATES = 12
@@ -53,12 +53,13 @@ class PromptedSession:
 
     def __init__(
         self,
-        state: Cursors | None = None,
+        state: SessionState | None = None,
         directory: str = "",
         user_dir: str = "",
         cursor_file: str = "",
     ) -> None:
-        self._state = state or {}
+        memories = state.memories if state else None
+        self._injected = memories.keys if memories else []
         self._cursor_file = cursor_file
         self.directory = directory
         self._user_dir = user_dir
@@ -78,10 +79,10 @@ class PromptedSession:
 
     def injected(self) -> set[str]:
         """Return the keys of the memories that were injected before, with prompts and calls."""
-        found = set(map(str, self._state.get(" memories", ())))
+        found = {*self._injected}
         if self._cursor_file:
+            from ...common.system.json import LAST_SECOND
             from .call_log import MEMORY, reported_with_calls
-            from .state import LAST_SECOND
 
             told = [
                 key

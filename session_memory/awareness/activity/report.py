@@ -21,18 +21,17 @@ from ...sessions.transcripts.reader import (
     title_of,
 )
 from ._new_entries import NewEntries, kept_title, read_other_titles
-from .state import drop_titles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Sequence
 
     from ...sessions.runtimes import Runtime
     from ...sessions.settings.compiled import Settings
     from ...sessions.settings.homes import Home
     from ...sessions.settings.privacy import Privacy
     from ...sessions.transcripts.gate import Gate
-    from ...sessions.transcripts.lines import Cursor
+    from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
     from .changes import OwnSession
 
 # tools of which nothing is reported
@@ -375,7 +374,7 @@ def reports_of(
 ) -> list[tuple[Report | None, NewEntries]]:
     """Return the report of each session, None if there is nothing to report, without those for
     which that fails."""
-    rules = rules_for(settings, own.home, [new.cursor.get("start", "") for new in read])
+    rules = rules_for(settings, own.home, [new.cursor.start or "" for new in read])
 
     roots: dict[str, str] = {}
 
@@ -394,10 +393,10 @@ def reports_of(
     return [one for one in found if one is not None]
 
 
-def is_elsewhere(session: Session, cursor: Cursor, reader: OwnSession) -> bool:
+def is_elsewhere(session: Session, cursor: ReadCursor | None, reader: OwnSession) -> bool:
     """Check if a session in a folder of the reader's project is of another project, by the start in
     its cursor."""
-    start = cursor.get("start", "")
+    start = (cursor.start if cursor else None) or ""
     if session.is_elsewhere or session.name or start == reader.directory:
         return False
     return is_of_namesake(
@@ -444,7 +443,7 @@ def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: floa
         session.name,
         summary,
         last_active=summary.last_timestamp or now,
-        place=_place(session, entries[-1].cwd if entries else new.cursor["start"])
+        place=_place(session, entries[-1].cwd if entries else new.cursor.start or "")
         if may_show
         else ("", ""),
         title=title if not session.name and (may_show or rank >= USER_RANK) else "",
@@ -474,26 +473,26 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     beginning is noted in its cursor; of an excluded session no title. Raises OSError."""
     from ...sessions.transcripts.gate import Gate
 
-    session, start = new.session, new.cursor.get("start", "")
+    session, start = new.session, new.cursor.start or ""
     gate = Gate(rules, session_id, start, (session.name or session.key,))
     if not gate.rule.ignore:
         gate = _gate_by_title(new, rules, session_id)
     if gate.rule.ignore or (gate.hides_forgotten and not gate.done(new.entries)):
-        drop_titles(new.cursor)
+        new.cursor.drop_titles()
     # The title may quote hidden entries, or a forgotten session had it.
     may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
-    if may_show_hidden and not new.cursor.get("own_title"):  # it stays the same from then on
+    if may_show_hidden and not new.cursor.own_title:  # it stays the same from then on
         requests = [
             one.text
             for one in gate.told(new.entries)
             if one.role == "user" and is_request(one.text)
         ]
-        new.cursor["own_title"] = kept_title(
+        _, new.cursor.own_title = kept_title(
             (FIRST_PROMPT_RANK, title_of(telling_request(requests)))
-        )[1]
-    new.title = gate.title(new.title, str(new.cursor["own_title"]) if may_show_hidden else "")
-    if gate.hides_forgotten and "title" in new.cursor:
-        new.cursor["title"] = list(new.title)
+        )
+    new.title = gate.title(new.title, (new.cursor.own_title or "") if may_show_hidden else "")
+    if gate.hides_forgotten and new.cursor.title is not None:
+        new.cursor.title = new.title
     return gate
 
 
@@ -503,7 +502,7 @@ def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     from ...sessions.transcripts.gate import Family, Gate
 
     session, cursor = new.session, new.cursor
-    start = cursor.get("start", "")
+    start = cursor.start or ""
     if rules.has_name_rules(start):
         read_other_titles(new)
     names = (session.name or session.key, new.title[1])
@@ -512,15 +511,15 @@ def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     if not rules.has_rules(start):
         return Gate(rules, session_id, start, names).look_at(new.runtime, session.path)
     family = Family(rules, new.runtime, session.path)
-    if "kin" not in cursor:
-        kin = family.kin(session.path, cursor.get("first", ""), bool(cursor.get("compacted")))
-        cursor["kin"] = [new.runtime.session_id_of(path) for path in kin]
-    copied = family.copied(family.paths_of(cursor["kin"]))
+    if cursor.kin is None:
+        kin = family.kin(session.path, cursor.first or "", cursor.compacted)
+        cursor.kin = [new.runtime.session_id_of(path) for path in kin]
+    copied = family.copied(family.paths_of(cursor.kin))
     return Gate(rules, session_id, start, names, family, copied).look_at(new.runtime, session.path)
 
 
 def count_visible(
-    unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession
+    unread: Sequence[Session], cursors: ReadCursors, settings: Settings, own: OwnSession
 ) -> int:
     """Count the changed sessions beyond those in the update that are not hidden, without unknown
     ones."""
@@ -529,9 +528,10 @@ def count_visible(
     found = []
     heads_left, by_name = MOST_HEADS, settings.has_name_rules
     for session in judged:
-        cursor = cursors.get(session.key, {})
-        if "start" in cursor and ("titled" in cursor or not by_name):
-            found.append((session, cursor["start"], cursor.get("title", (0, ""))[1]))
+        cursor = cursors.get(session.key)
+        start = cursor.start if cursor and (cursor.titled is not None or not by_name) else None
+        if cursor and start is not None:
+            found.append((session, start, cursor.title[1] if cursor.title else ""))
         elif heads_left:
             heads_left -= 1
             found += (

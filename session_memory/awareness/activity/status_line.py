@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...sessions.settings.privacy import Privacy
     from ...sessions.transcripts.entries import Session
-    from ...sessions.transcripts.lines import Cursor
+    from ...sessions.transcripts.read_cursor import ReadCursor
     from .changes import Observation, OwnSession
 
     # a sentence, when it was done, and the key of the session that did it
@@ -31,10 +31,9 @@ def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
     of what it goes by are kept too. Raises OSError."""
     from ...sessions.settings.homes import environment
     from ...sessions.settings.privacy import Privacy
-    from .delivery import as_reported
-    from .state import KnownState
+    from .session_state import KnownState
 
-    cursors = as_reported(KnownState(own.cursor_file).of(own.key))
+    cursors = KnownState(own.cursor_file).of(own.key).as_reported().cursors
     recent = [
         pair for pair in observed.statuses if pair[1].st_mtime >= time.time() - ACTIVE_SECONDS
     ]
@@ -43,15 +42,13 @@ def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
     shown = [
         pair
         for pair in recent[:MOST_JUDGED]
-        if _is_visible(pair[0], cursors.get(pair[0].key, {}), own, privacy)
+        if _is_visible(pair[0], cursors.get(pair[0].key), own, privacy)
     ]
     path = _path(own.cursor_file)
     kept_before = _kept(path)
     edit = edit or (kept_before and kept_before[1])
     keys = [session.key for session, _ in shown] + ([edit[2]] if edit else [])
-    starts = dict.fromkeys(
-        [own.directory, *[str(cursors.get(key, {}).get("start", "")) for key in keys]]
-    )
+    starts = dict.fromkeys([own.directory, *[_start_of(cursors.get(key)) or "" for key in keys]])
     files = dict.fromkeys([file for start in starts for file in privacy.files(start)])
     kept = {
         "active": [status.st_mtime for _, status in shown],
@@ -61,23 +58,33 @@ def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
     write_atomically(path, encode(kept).encode())
 
 
-def _is_visible(session: Session, cursor: Cursor, own: OwnSession, privacy: Privacy) -> bool:
+def _is_visible(
+    session: Session, cursor: ReadCursor | None, own: OwnSession, privacy: Privacy
+) -> bool:
     """Check that no rule hides a session, by the cursor in its transcript; what is unknown may be
     hidden."""
     from ...sessions.transcripts.projects import is_of_namesake  # not loaded to show the line
 
-    start, session_id = cursor.get("start", own.directory), own.id_of(session)
+    known_start, session_id = _start_of(cursor), own.id_of(session)
+    start = own.directory if known_start is None else known_start
     if is_of_namesake(own.runtime_of(session), session.path, start, own.directory, own.user_dir):
         return False
     if privacy.is_open(start):
         return True
-    if "start" not in cursor or ("titled" not in cursor and privacy.has_name_rules(start)):
+    if cursor is None or known_start is None:
         return False
-    names = (session.name or session.key, cursor.get("title", (0, ""))[1], session_id)
+    if cursor.titled is None and privacy.has_name_rules(start):
+        return False
+    names = (session.name or session.key, cursor.title[1] if cursor.title else "", session_id)
     return (
         not privacy.rule(start, *names).ignore
         and privacy.forgotten_until(session_id, start) is None
     )
+
+
+def _start_of(cursor: ReadCursor | None) -> str | None:
+    """Return the directory that a session was started in; None if unknown."""
+    return cursor.start if cursor else None
 
 
 def status_line(cursor_file: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from ...common.system.files import is_file
 from ...common.text.timestamps import age
-from .changes import OLD_SECONDS, conflicts_stamp, is_head_known, pending_in, seen_until, standstill
+from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
+from .changes import OLD_SECONDS, conflicts_stamp, is_head_known, seen_until, standstill
 from .delivery import Delivery, resolved, with_last
-from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
+from .session_state import KnownState, OwnState, SessionState, StateFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +20,11 @@ if TYPE_CHECKING:
     from ...common.system.deadline import Deadline
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
-    from ...sessions.transcripts.lines import Cursor
     from ._new_entries import NewEntries
     from ._own_work import OwnWork
     from .changes import Changed, Observation, OwnSession
     from .collisions import Known
     from .report import Report
-    from .state import Cursors
     from .status_line import Edit
 
     Reports = list[tuple[Report, NewEntries]]
@@ -37,13 +36,13 @@ SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in a
 
 
 class Update:
-    """An update: its `text`, None for nothing; the `cursors` after it, None if they stay;
+    """An update: its `text`, None for nothing; the `state` after it, None if it stays;
     `is_shown` if the own transcript will show it; the `standstill` to keep if nothing changed since
     the last prompt, else None; and the newest `edit` in it for a status line, None for none."""
 
-    def __init__(self, cursors: Cursors | None = None) -> None:
+    def __init__(self, state: SessionState | None = None) -> None:
         self.text: str | None = None
-        self.cursors = cursors
+        self.state = state
         self.is_shown = False
         self.standstill: list[object] | None = None
         self.edit: Edit | None = None
@@ -100,11 +99,9 @@ def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, no
         if file.is_new(own.key):
             from ._new_entries import cursors_at_end
 
-            changed = observed.changed({}, now - settings.first_sight_seconds)
-            file.cursors[own.key] = {
-                **file.of(own.key),
-                **cursors_at_end(changed, now, own.deadline),
-            }
+            changed = observed.changed(ReadCursors(), now - settings.first_sight_seconds)
+            read = SessionState(cursors_at_end(changed, now, own.deadline))
+            file.put(own.key, file.of(own.key).merged(read))
             file.prepare()
             file.commit()
 
@@ -120,57 +117,51 @@ def _make(
 ) -> Update:
     """Return the update, after the last one is resolved."""
     before = known.of(own.key)
-    cursors = resolved(before, own)
-    if cursors is None:
+    state = resolved(before, own)
+    if state is None:
         return Update()
-    is_resolved = cursors is not before
-    own_cursor = cursors.get(own.key, {})
-    seen, pending = seen_until(own_cursor, now), pending_in(own_cursor)
+    is_resolved = state is not before
+    seen, pending = seen_until(state.own, now), state.own.pending if state.own else {}
     oldest = max(now - settings.first_sight_seconds, seen)
     changed = [
         pair
-        for pair in observed.changed(cursors, oldest)
+        for pair in observed.changed(state.cursors, oldest)
         if pair[1].st_mtime >= seen or pair[0].key in pending
     ]
-    update = Update(cursors if is_resolved else None)
+    update = Update(state if is_resolved else None)
     since = known.written if known.was_corrupt else None
     if since is not None:
         own.deadline.notes.append(
             f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its "
             f"last change"
         )
-    elif not (changed or _has_conflicts(own, cursors)) and (
-        not own.directory or is_head_known(cursors.get(own.key), own.directory)
+    elif not (changed or _has_conflicts(own, state.own)) and (
+        not own.directory or is_head_known(state.own, own.directory)
     ):
         if not is_resolved:
             seconds = settings.first_sight_seconds
-            update.standstill = standstill(own, observed, seconds, cursors.get(own.key, {}))
+            update.standstill = standstill(own, observed, seconds, state.own)
         return update
     elif known.is_new(own.key) and own.path:
         from ._forks import forked_before
 
         since = own.deadline.attempt(own.path, forked_before, own.path, own.runtime, oldest, now)
     if since is not None:
-        cursors = _cursors_from(since, changed, now, own.deadline)
+        state = SessionState(_cursors_from(since, changed, now, own.deadline))
         changed = [pair for pair in changed if pair[1].st_mtime >= since]
-    read_on = {own.key, *[session.key for session, _ in changed]}
-    cursors = {
-        key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)
-    }
-    making = _Pass(own, observed, cursors, settings, now, limit - len(introduction))
+    making = _Pass(own, observed, state, settings, now, limit - len(introduction))
     text, update.edit = making.text(changed), making.edit
-    after = making.after()
+    changes = making.changes()
     # Sessions that are gone are dropped, so that the state does not grow with the years; unless
     # some were not listed.
-    keys = [LAST, COLLISIONS, MEMORIES, own.key, *[session.key for session in observed.sessions]]
-    keys += after if own.deadline.failed else ()
+    if not own.deadline.failed:
+        state = state.limited([session.key for session in observed.sessions])
     if text or is_resolved or since is not None or making.has_moved:
-        update.cursors = {key: after[key] for key in keys if key in after}
+        update.state = state.merged(changes)
     if text:
         update.text = introduction + text
         if own.path and own.runtime.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False:
-            before = {key: cursors[key] for key in keys if key in cursors}
-            update.cursors = with_last(before, update.cursors or {}, update.text, own, now)
+            update.state = with_last(state, changes, update.text, own, now)
             # Without a transcript, nothing would show that an update was lost which was not printed
             # yet.
             update.is_shown = own.keeps_transcript is True or is_file(own.path)
@@ -178,7 +169,7 @@ def _make(
 
 
 class _Pass:
-    """One update for the session `reader` at the time `now`: the cursors `moved` with it, the
+    """One update for the session `reader` at the time `now`: the parts of its `state` that `moved`, the
     `lines` that come first, and the newest `edit` in these. `count` more sessions have news, and
     perhaps others if there `are_more`. Sessions `left_out` were last active before OLD_SECONDS. The
     `pending` ones may have done something to this session's work, and could not be compared with
@@ -188,31 +179,32 @@ class _Pass:
         self,
         reader: OwnSession,
         observed: Observation,
-        cursors: Cursors,
+        state: SessionState,
         settings: Settings,
         now: float,
         limit: int,
     ) -> None:
         self.reader = reader
         self.observed = observed
-        self.cursors = cursors
+        self.state = state
+        self.cursors = state.cursors
+        self.own = state.own
         self.settings = settings
         self.now = now
         self.limit = limit
-        self.cursor: Cursor = cursors.get(reader.key, {})
-        seen = seen_until(self.cursor, now)
+        seen = seen_until(self.own, now)
         self.recent = now - OLD_SECONDS
         self.is_start = now - seen >= 2 * OLD_SECONDS
         self.oldest = max(now - settings.first_sight_seconds, seen)
         self.work: OwnWork | None = None
-        self.moved: Cursors = {}
+        self.moved = SessionState()
         self.lines: list[str] = []
         self.edit: Edit | None = None
         self.count = 0
         self.are_more = False
         self.active: set[str] = set()  # sessions of which it is known that they have news
         self.left_out: list[str] = []
-        self.waiting = pending_in(self.cursor)
+        self.waiting = self.own.pending if self.own else {}
         self.pending: dict[str, int] = {}
 
     def text(self, changed: list[Changed]) -> str:
@@ -221,29 +213,36 @@ class _Pass:
 
         pairs = reports_of(self._read(changed), self.reader, self.settings, self.now)
         reports = [(report, new) for report, new in pairs if report is not None]
-        self.moved.update({new.session.key: new.cursor for report, new in pairs if report is None})
+        self._move([new for report, new in pairs if report is None])
         reports = self._without_collisions(reports)
         self._add_conflicts()
         self._add_same_request(reports)
         return self._text_of(reports)
 
-    def after(self) -> Cursors:
-        """Return the cursors after the update."""
-        after, key = {**self.cursors, **self.moved}, self.reader.key
-        notes = {
-            "asked": self.now,
-            "left_out": self.left_out[:MOST_LEFT_OUT],
-            "pending": self.pending,
-        }
-        after[key] = {"offset": 0, **after.get(key, {}), **notes}
-        return after
+    def _move(self, read: Iterable[NewEntries]) -> None:
+        """Move the cursors of sessions behind the entries that were read."""
+        for new in read:
+            self.moved.cursors.set(new.session.key, new.cursor)
+
+    def changes(self) -> SessionState:
+        """Return the parts of the state that changed with the update."""
+        changes = self.moved.copy()
+        changes.own = (self.moved.own or self.own or OwnState()).copy()
+        changes.own.asked, changes.own.pending = self.now, self.pending
+        changes.own.left_out = self.left_out[:MOST_LEFT_OUT]
+        return changes
 
     @property
     def has_moved(self) -> bool:
         """Check if something is to be kept, even without a text."""
         if self.left_out or self.pending != self.waiting:
             return True
-        return any([self.cursors.get(key) != cursor for key, cursor in self.moved.items()])
+        moved, own = self.moved, self.own
+        if moved.collisions is not None:
+            return True
+        if moved.own is not None and (own is None or moved.own.dump() != own.dump()):
+            return True
+        return any([self.cursors.get(key) != cursor for key, cursor in moved.cursors.items()])
 
     def _read(self, changed: list[Changed]) -> list[NewEntries]:
         """Return the new entries of the sessions that are told: first of those that may concern
@@ -289,7 +288,7 @@ class _Pass:
         """Return the keys of the sessions that may concern this session's work, of those that would
         not be read, or not back to where they were read last. Those that an earlier prompt could
         not look through come first."""
-        if not self.reader.directory or self.reader.key not in self.cursors:
+        if not self.reader.directory or self.own is None:
             return set()
         first = [pair for pair in changed if pair[0].key in self.waiting]
         searched = first + [
@@ -320,7 +319,7 @@ class _Pass:
         if self.work is None:
             from ._own_work import OwnWork
 
-            asked_of = (self.reader, self.cursors, self.now, self.oldest)
+            asked_of = (self.reader, self.state, self.now, self.oldest)
             self.work = self.reader.deadline.attempt("collisions", OwnWork, *asked_of)
         return self.work
 
@@ -329,9 +328,7 @@ class _Pass:
         something that did not fit or could not be compared: each is reported as a whole, so all of
         it comes next time."""
         reader, late = self.reader, max(self.waiting.values(), default=0)
-        if not reader.directory or not (
-            self.work or _may_collide(reader, self.cursors.get(reader.key), reports)
-        ):
+        if not reader.directory or not (self.work or _may_collide(reader, self.own, reports)):
             return reports
         suspects = [
             new.session.key for report, new in reports if _may_have_edited(reader, report, new)
@@ -346,7 +343,7 @@ class _Pass:
             else None
         )
         if collisions is not None:
-            self.moved.update(collisions.moved)
+            self.moved = self.moved.merged(collisions.moved)
             self.lines, self.edit = collisions.lines, collisions.edit
             self._postpone(sorted(collisions.withheld - {""}))
         elif len(reader.deadline.late) > before:
@@ -356,20 +353,20 @@ class _Pass:
     def _add_conflicts(self) -> None:
         """Add the lines about conflicts with other branches."""
         reader = self.reader
-        if _has_conflicts(reader, self.cursors):
+        if _has_conflicts(reader, self.own):
             from .conflicts import new_lines
 
-            cursor = {**(self.moved.get(reader.key) or self.cursor)}
+            own = (self.moved.own or self.own or OwnState()).copy()
             self.lines = [
                 *self.lines,
                 *(
                     reader.deadline.attempt(
-                        "conflicts", new_lines, reader, cursor, self.now, self.room
+                        "conflicts", new_lines, reader, own, self.now, self.room
                     )
                     or ()
                 ),
             ]
-            self.moved[reader.key] = cursor
+            self.moved.own = own
 
     def _add_same_request(self, reports: Reports) -> None:
         """Add a line about each session that was just asked for the same in this directory."""
@@ -439,9 +436,7 @@ class _Pass:
             if new.session.key not in shown_keys
         ]
         waiting = {new.session.key for _, new in new_ones}.difference(shown_keys)
-        self.moved.update(
-            {new.session.key: new.cursor for _, new in reports if new.session.key not in waiting}
-        )
+        self._move([new for _, new in reports if new.session.key not in waiting])
         return text
 
 
@@ -454,15 +449,15 @@ def named_files(prompt: str) -> set[str]:
     return {word for word in words if "." in word[1:-1]}
 
 
-def _may_be_cut(changed: Changed, cursors: Cursors) -> bool:
+def _may_be_cut(changed: Changed, cursors: ReadCursors) -> bool:
     """Check if a session is seen first, and has more than is read of such."""
     session, status = changed
-    return session.key not in cursors and status.st_size > SHORT_BYTES
+    return cursors.get(session.key) is None and status.st_size > SHORT_BYTES
 
 
-def _has_conflicts(own: OwnSession, cursors: Cursors) -> bool:
+def _has_conflicts(own: OwnSession, state: OwnState | None) -> bool:
     """Check if upkeep keeps other conflicts between branches than at the last prompt."""
-    return bool(conflicts_stamp(own) != cursors.get(own.key, {}).get("conflicts", []))
+    return conflicts_stamp(own) != (state.conflicts if state else [])
 
 
 def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
@@ -509,7 +504,7 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
     found: list[Session] = []
     looked_at, are_more = 0, False
     for session in left:
-        if is_elsewhere(session, cursors.get(session.key, {}), own):
+        if is_elsewhere(session, cursors.get(session.key), own):
             continue
         if len(found) == MOST_COUNTED or looked_at == 2 * MOST_COUNTED:
             are_more = True
@@ -527,10 +522,10 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
     return visible, visible > 0 and are_more
 
 
-def _may_collide(own: OwnSession, cursor: Cursors | None, reports: Reports) -> bool:
+def _may_collide(own: OwnSession, state: OwnState | None, reports: Reports) -> bool:
     """Check if another session may have changed a file, HEAD was moved, or a call without a result
     may be over."""
-    if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
+    if state is None or not is_head_known(state, own.directory) or state.has_open_calls:
         return True
     return any(_may_have_edited(own, *pair) for pair in reports)
 
@@ -545,11 +540,11 @@ def _may_have_edited(own: OwnSession, report: Report, new: NewEntries) -> bool:
 
 class PromptCollisions:
     """Collisions for one prompt: the `lines` about them, and in `withheld` the keys of the sessions
-    of which something did not fit. `moved` are the own cursor, with what is checked out, and the
-    state to keep."""
+    of which something did not fit. `moved` is the own state, with what is checked out, and the
+    collisions to keep."""
 
     def __init__(self) -> None:
-        self.moved: Cursors = {}
+        self.moved = SessionState()
         self.lines: list[str] = []
         self.edit: Edit | None = None
         self.withheld: set[str] = set()
@@ -572,7 +567,7 @@ def _prompt_collisions(making: _Pass, work: OwnWork, others: Reports) -> PromptC
                 state.sub_agents.update(
                     {path: before.get(path, 0) for path in own.sub_agents_of(unseen.session)}
                 )
-    found.moved = work.moved(own.key)
+    found.moved = work.moved()
     return found
 
 
@@ -605,7 +600,9 @@ def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int
         found.withheld |= {fact.session for fact in findings.facts if fact not in reported}
 
 
-def _cursors_from(since: float, changed: list[Changed], now: float, deadline: Deadline) -> Cursors:
+def _cursors_from(
+    since: float, changed: list[Changed], now: float, deadline: Deadline
+) -> ReadCursors:
     """Return cursors in place of lost ones: new is what the sessions wrote since the time
     `since`."""
     from ._new_entries import cursors_at_end
@@ -613,6 +610,10 @@ def _cursors_from(since: float, changed: list[Changed], now: float, deadline: De
     # In whole milliseconds, as transcripts have their times. Files written within one tick of the
     # clock have one time.
     seen = int(since * 1000) / 1000
-    lost: Cursors = {session.key: {"offset": 0, "tail": 0, "seen": seen} for session, _ in changed}
+    lost = ReadCursors()
+    for session, _ in changed:
+        cursor = ReadCursor(tail=0)
+        cursor.seen = seen
+        lost.set(session.key, cursor)
     reported = [(session, status) for session, status in changed if status.st_mtime < since]
-    return {**lost, **cursors_at_end(reported, now, deadline)}
+    return lost.merged(cursors_at_end(reported, now, deadline))

@@ -100,7 +100,7 @@ def _add_memories(context: Context, delivery: CallDelivery, paths: list[str], ta
     )
     if not keys:
         found = relevant(
-            home.memories_dir, task, room, PromptedSession({}, context.directory, home.user_dir)
+            home.memories_dir, task, room, PromptedSession(None, context.directory, home.user_dir)
         )
         text, keys = found.text, list(found.ids)
     for key in keys:

@@ -9,7 +9,7 @@ from ...history.archives.list import settle
 from ...history.archives.writer import ArchiveSource, archive_session
 from ...sessions.settings.homes import environment, host_of
 from ...sessions.settings.privacy import Privacy
-from ..activity.state import forget_memories
+from ..activity.session_state import forget_memories
 from .upkeep_start import detach
 
 TYPE_CHECKING = False

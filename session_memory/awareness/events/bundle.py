@@ -48,7 +48,7 @@ _GROUPS = (
         "sessions.settings.compiled",
         "sessions.transcripts.projects",
     ),
-    ("awareness.activity.state",),
+    ("awareness.activity.session_state",),
     ("awareness.activity.actions",),
     ("awareness.activity.call_log",),
     ("awareness.events.tool_call",),

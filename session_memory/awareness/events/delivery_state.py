@@ -22,8 +22,8 @@ from ...sessions.transcripts.sessions import FoundSession, UnknownSessionError, 
 from ..activity.changes import Observation, OwnSession
 from ..activity.collisions._coin import RELEASED, TOLD
 from ..activity.collisions._working_set import CollisionState
-from ..activity.delivery import Delivered, as_reported, delivered
-from ..activity.state import COLLISIONS, KnownState
+from ..activity.delivery import Delivered, delivered
+from ..activity.session_state import KnownState
 from ..activity.updates import waiting_text
 from .context import Context
 from .prompt import observation
@@ -67,14 +67,20 @@ class Drawn(NamedTuple):
 def drawn_for(one: FoundSession, found: Iterable[FoundSession]) -> list[Drawn]:
     """Return what the coin decided for the session `one`, as far as the sessions that may be shown,
     `found`, did it. Raises OSError."""
-    cursors = as_reported(
-        KnownState(one.home.cursor_file(one.session.key)).cursors.get(one.session.key, {})
-    )
+    key = one.session.key
+    state = KnownState(one.home.cursor_file(key)).of(key).as_reported()
     shown = {other.session.key: other for other in found}
     return [
-        Drawn(one, shown[key], path, at, outcome != TOLD, outcome == RELEASED)
-        for key, path, _, at, outcome in CollisionState(cursors.get(COLLISIONS, ""), 0.0).draws
-        if key in shown and not _is_forgotten(shown[key], at)
+        Drawn(
+            one,
+            shown[draw.session],
+            draw.path,
+            draw.at,
+            draw.outcome != TOLD,
+            draw.outcome == RELEASED,
+        )
+        for draw in CollisionState.load(state.collisions or "", 0.0).draws
+        if draw.session in shown and not _is_forgotten(shown[draw.session], draw.at)
     ]
 
 
@@ -145,20 +151,15 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
 def _state_of(context: Context) -> DeliveryState:
     settings = context.settings
     own, observed = observation(context, {})
-    cursors = KnownState(own.cursor_file).cursors.get(own.key, {})
-    last = delivered(cursors, own)
-    starts = {
-        str(cursor.get("start", "")) for cursor in cursors.values() if isinstance(cursor, dict)
-    }
-    starts.add(context.directory)
+    state = KnownState(own.cursor_file).of(own.key)
+    last = delivered(state, own)
+    starts = {context.directory, *[cursor.start or "" for _, cursor in state.cursors.items()]}
     is_withheld = last is not None and hidden_at(context.home, starts) > last.at
     if last is not None and is_withheld:
         last.text = None
     waiting = _waiting(own, observed, settings, time.time())
-    kept = as_reported(cursors).get(own.key, {}).get("left_out") or ()
-    # 0.2.3 kept their number
-    left_out = tuple(str(key) for key in kept) if isinstance(kept, list) else ()
-    return DeliveryState(last, waiting, is_withheld, left_out)
+    reported = state.as_reported().own
+    return DeliveryState(last, waiting, is_withheld, tuple(reported.left_out if reported else ()))
 
 
 def _waiting(own: OwnSession, observed: Observation, settings: Settings, now: float) -> str:

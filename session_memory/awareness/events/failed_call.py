@@ -57,10 +57,10 @@ def _known(context: Context, directory: str) -> set[str]:
     from ...common.system.git import find_worktree
     from ...common.system.git_objects import tracked
     from ..activity.collisions._working_set import CollisionState
-    from ..activity.state import COLLISIONS, KnownState
+    from ..activity.session_state import KnownState
 
     state = KnownState(context.cursor_file).of(context.session)
-    known = set(CollisionState(str(state.get(COLLISIONS, "")), 0.0).working_set.actions)
+    known = set(CollisionState.load(state.collisions or "", 0.0).working_set.actions)
     worktree = find_worktree(directory, context.home.user_dir)
     if worktree is not None and worktree.root:
         known.update(context.deadline.attempt("git", tracked, worktree) or ())

@@ -185,11 +185,12 @@ def add_memories(context: Context, delivery: CallDelivery, memories: list[tuple[
     OSError."""
     from ..activity.call_memories import CHARACTERS
     from ..activity.memory_index import composed
-    from ..activity.state import MEMORIES, KnownState
+    from ..activity.session_state import KnownState
 
     told: set[str] = set()
     if not context.runtime.sub_agent(context.event):
-        told.update(map(str, KnownState(context.cursor_file).of(context.session).get(MEMORIES, ())))
+        injected = KnownState(context.cursor_file).of(context.session).memories
+        told.update(injected.keys if injected else ())
     told.update(delivery.settled(MEMORY, 0.0))
     if told.issuperset([key for key, _ in memories]):
         return

@@ -9,10 +9,11 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeGuard
 
     Scanner = Callable[[str, int], tuple[Any, int]]
 
+LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
 _CHECKSUM_PRIME = (1 << 61) - 1
 _MOST_OPEN = 32  # open objects of a torn record; each may be scanned up to the tear
 _FEW_BRACES = 8
@@ -103,6 +104,12 @@ def _checksum(content: bytes) -> int:
 def as_object(value: object) -> dict[str, Any]:
     """Return `value` if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def is_time(value: object) -> TypeGuard[float]:
+    """Check if a value is a time in seconds since the epoch."""
+    is_number = isinstance(value, (int, float)) and type(value) is not bool
+    return is_number and 0 <= value <= LAST_SECOND  # type: ignore[operator]
 
 
 def as_list(value: object) -> list[Any]:

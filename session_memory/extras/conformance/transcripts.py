@@ -14,7 +14,7 @@ import pytest
 
 from ...awareness.activity.changes import OwnSession
 from ...awareness.activity.delivery import delivered, resolved, with_last
-from ...awareness.activity.state import LAST
+from ...awareness.activity.session_state import SessionState
 from ...common.system import quick_json
 from ...common.system.json import decode_line
 from ...common.text.timestamps import epoch_seconds
@@ -38,6 +38,7 @@ from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.gate import describe
 from ...sessions.transcripts.lines import first_line, lines_forward
 from ...sessions.transcripts.log import last_entries, render
+from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from ...sessions.transcripts.reader import TitleOwner, TranscriptHead, TranscriptReader
 from ...sessions.transcripts.usage import ModelUsage
 from ..host.recovery import recover
@@ -263,13 +264,16 @@ class TestDelivery:
         if told:
             path = fixture.laid_out(tmp_path)
             own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
-            behind = {"other": {"offset": 7}}
-            before = with_last({}, behind, told[0], own, 1.0)
-            before[LAST]["offset"] = 0  # the transcript ended there when it was told
+            behind = SessionState(ReadCursors({"other": ReadCursor(7)}))
+            before = with_last(SessionState(), behind, told[0], own, 1.0)
+            assert before.last is not None
+            before.last.offset = 0  # the transcript ended there when it was told
             found = delivered(before, own)
             assert found is not None
             assert (found.text, found.acknowledged) == (told[0], True)
-            assert (resolved(before, own) or {})["other"] == behind["other"]
+            after = resolved(before, own)
+            assert after is not None
+            assert after.cursors.get("other") == ReadCursor(7)
 
     def test_of_a_prompt_that_nothing_follows_it_is_not_known_yet(
         self, fixture: Fixture, tmp_path: Path
@@ -281,8 +285,9 @@ class TestDelivery:
         content = path.read_bytes()
         path.write_bytes(content[: content.index(b"\n", told[1]) + 1])
         own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
-        before = with_last({}, {}, told[0], own, 1.0)
-        before[LAST]["offset"] = 0
+        before = with_last(SessionState(), SessionState(), told[0], own, 1.0)
+        assert before.last is not None
+        before.last.offset = 0
         found = delivered(before, own)
         assert found is not None
         assert found.acknowledged is None

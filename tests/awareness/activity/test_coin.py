@@ -10,8 +10,7 @@ from collision_scene import Pair, collisions, play
 from bench.clones import Actor, Clone
 from session_memory.awareness.activity.collisions import _coin as coin
 from session_memory.awareness.activity.collisions._working_set import CollisionState
-from session_memory.awareness.activity.delivery import as_reported
-from session_memory.awareness.activity.state import COLLISIONS, KnownState
+from session_memory.awareness.activity.session_state import KnownState
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.transcripts.lines import LARGE_PRIME, id_checksum
 
@@ -32,8 +31,8 @@ def committed(pair: Pair) -> None:
 
 
 def draws(actor: Actor) -> list[int]:
-    cursors = as_reported(KnownState(actor._own.cursor_file).cursors[actor.id])
-    return [one[4] for one in CollisionState(cursors[COLLISIONS], 0.0).draws]
+    state = KnownState(actor._own.cursor_file).of(actor.id).as_reported()
+    return [draw.outcome for draw in CollisionState.load(state.collisions or "", 0.0).draws]
 
 
 def test_a_line_about_a_committed_edit_is_held_back_until_the_next_prompt(pair: Pair) -> None:

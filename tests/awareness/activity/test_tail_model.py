@@ -14,10 +14,9 @@ from share import some
 
 from session_memory.sessions.transcripts.lines import (
     last_line_end,
-    make_cursor,
-    resume_offset,
     windows_backward,
 )
+from session_memory.sessions.transcripts.read_cursor import ReadCursor
 
 LINE = st.integers(0, 3000)
 
@@ -102,7 +101,7 @@ class Tailed(RuleBasedStateMachine):
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             status = os.fstat(descriptor)
-            start = (resume_offset(self.cursor, descriptor, status) if self.cursor else 0) or 0
+            start = (self.cursor.resume_offset(descriptor, status) if self.cursor else 0) or 0
             end = last_line_end(descriptor, start, status.st_size, status.st_size + 1)
             assert end is not None
             for lines in windows_backward(descriptor, start, end):
@@ -112,7 +111,7 @@ class Tailed(RuleBasedStateMachine):
                         "a line was read from its middle"
                     )
                     self.seen.add(line)
-            self.cursor = make_cursor(descriptor, status, end, 0)
+            self.cursor = ReadCursor.behind(descriptor, status, end, 0)
         finally:
             os.close(descriptor)
         missed = set(self.content.split(b"\n")[:-1]) - self.seen
@@ -135,7 +134,7 @@ class WithoutTheSeam(Tailed):
     @rule()
     def look(self) -> None:
         if self.cursor:
-            self.cursor = {"offset": self.cursor["offset"]}
+            self.cursor = ReadCursor(self.cursor.offset)
         super().look()
 
 

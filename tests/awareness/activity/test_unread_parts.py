@@ -24,6 +24,7 @@ from session_memory.common.system.deadline import Deadline
 from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.transcripts import lines
 from session_memory.sessions.transcripts.entries import Session
+from session_memory.sessions.transcripts.read_cursor import ReadCursors
 
 MEGABYTE = 1024 * 1024
 MEMORY_BYTES = 256 * MEGABYTE  # of addresses, for an interpreter with all that it loads
@@ -114,7 +115,7 @@ def test_however_little_is_read_at_once_all_is_read_once(tmp_path, monkeypatch, 
     sessions = [Session(name, str(tmp_path / f"{name}.jsonl")) for name in "abc"]
     for session in sessions:
         Path(session.path).write_bytes(line(user("begin")))
-    cursors = read_all(sessions, {}, Budget())[0]
+    cursors = read_all(sessions, ReadCursors(), Budget())[0]
     written: list[str] = []
     told: list[str] = []
     for _ in range(12):
@@ -131,7 +132,7 @@ def test_however_little_is_read_at_once_all_is_read_once(tmp_path, monkeypatch, 
         cursors, found = read_all(sessions, cursors, Budget(5000, 20_000))
         told += found
     assert sorted(told) == sorted(written)
-    assert not any("unread" in cursor for cursor in cursors.values())
+    assert not any(cursor.unread for _, cursor in cursors.items())
 
 
 def test_long_sessions_that_are_seen_first_leave_the_last_dialogue_of_each_other_to_be_read(
@@ -146,8 +147,8 @@ def test_long_sessions_that_are_seen_first_leave_the_last_dialogue_of_each_other
     sessions = [Session(path.stem, str(path)) for path in (long, other)]
     os.utime(other, (1e9, 1e9))
     deadline = Deadline()
-    changed = changed_sessions(sessions, {}, 0.0, reading(deadline))
-    read, _ = read_changed(reading(deadline), changed, {}, time.time(), 0.0, 6)
+    changed = changed_sessions(sessions, ReadCursors(), 0.0, reading(deadline))
+    read, _ = read_changed(reading(deadline), changed, ReadCursors(), time.time(), 0.0, 6)
     assert [one.session.key for one in read] == ["long", "other"]
     assert read[1].bytes_read <= lines.FIRST_WINDOW_BYTES
 
@@ -160,13 +161,14 @@ def reading(deadline):
 def read_all(sessions, cursors, budget):
     """The cursors behind what is new in the sessions, and the texts in it, as far as the budget
     goes."""
-    cursors, now = json.loads(json.dumps(cursors)), time.time()
+    cursors, now = ReadCursors.load(json.loads(json.dumps(cursors.dump()))), time.time()
     deadline = Deadline()
     changed = changed_sessions(sessions, cursors, 0.0, reading(deadline))
     read, _ = read_changed(reading(deadline), changed, cursors, now, 0.0, 99, budget)
     assert deadline.notes == []
     texts = [entry.text for unseen in read for entry in unseen.entries]
-    return {**cursors, **{unseen.session.key: unseen.cursor for unseen in read}}, texts
+    behind = ReadCursors({unseen.session.key: unseen.cursor for unseen in read})
+    return cursors.merged(behind), texts
 
 
 def test_a_line_that_does_not_matter_takes_no_memory_however_long(tmp_path):
@@ -174,9 +176,9 @@ def test_a_line_that_does_not_matter_takes_no_memory_however_long(tmp_path):
     path.write_bytes(line(user("before")) + output("x" * (80 * MEGABYTE)) + line(user("behind")))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     deadline = Deadline()
-    changed = changed_sessions([Session("a", str(path))], {}, 0.0, reading(deadline))
+    changed = changed_sessions([Session("a", str(path))], ReadCursors(), 0.0, reading(deadline))
     (unseen,), _ = read_changed(
-        reading(deadline), changed, {}, time.time(), 0.0, 9, Budget(read=1 << 30)
+        reading(deadline), changed, ReadCursors(), time.time(), 0.0, 9, Budget(read=1 << 30)
     )
     assert [entry.text for entry in unseen.entries] == ["before", "behind"]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60 * 1024

@@ -22,7 +22,7 @@ from memories_scene import EXPIRY, MemoryDirectory
 from records import NamedHome, append, exchange, new_id, show_told
 
 from session_memory.agent_sdk import conversation_archive_hook, session_updates_hook, start_upkeep
-from session_memory.awareness.activity import state as cursors
+from session_memory.awareness.activity import session_state as cursors
 from session_memory.awareness.events import archive
 
 if TYPE_CHECKING:

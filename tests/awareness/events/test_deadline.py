@@ -94,10 +94,10 @@ class TestAPrompt:
     def test_ends_where_its_own_state_hangs(self, plain: PlainUser, hang: str) -> None:
         plain.session(*exchange("usual question", "hi"))
         patch = f"""
-from session_memory.awareness.activity import state
+from session_memory.awareness.activity import session_state
 def hang(*_):
     {hang}
-state.lock = hang
+session_state.lock = hang
 """
         output, seconds = run(plain, patch)
         assert output == b""

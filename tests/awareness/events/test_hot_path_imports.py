@@ -54,7 +54,8 @@ EVERY_PROMPT = {
 # Those with something to tell pay for these too.
 SOMETHING_NEW = {
     "fcntl",
-    "session_memory.awareness.activity.state",
+    "session_memory.awareness.activity.session_state",
+    "session_memory.sessions.transcripts.read_cursor",
     "session_memory.awareness.activity.delivery",
     "session_memory.awareness.activity.updates",
     "session_memory.sessions.runtimes.records",
@@ -81,7 +82,8 @@ NEW_PROJECT = {
 
 # A tool call with nothing new pays for these beside what every prompt does.
 EVERY_CALL = {
-    "session_memory.awareness.activity.state",
+    "session_memory.awareness.activity.session_state",
+    "session_memory.sessions.transcripts.read_cursor",
     "session_memory.awareness.activity.call_collisions",
     "session_memory.awareness.activity.call_log",
     "session_memory.awareness.activity.actions",

@@ -17,9 +17,9 @@ from store_scene import MONDAY, StoreUser
 
 from bench.clones import Clone
 from session_memory.awareness.activity.collisions._coin import HELD, TOLD
-from session_memory.awareness.activity.collisions._working_set import CollisionState
+from session_memory.awareness.activity.collisions._working_set import CollisionState, Draw
 from session_memory.awareness.activity.conflicts import line_of as conflict_line
-from session_memory.awareness.activity.state import COLLISIONS
+from session_memory.awareness.activity.session_state import COLLISIONS
 from session_memory.extras.proof._comparison import FEW, Tally, interval, permuted, tally_of
 from session_memory.extras.proof.told import BRANCH, CONFLICT, FILE, is_named, line_of
 from session_memory.sessions.transcripts.entries import INTRODUCTION
@@ -377,11 +377,11 @@ def tossed(machine: StoreUser, count: int) -> list[tuple[str, str]]:
         [path] = {
             step["message"]["content"][0]["input"]["file_path"] for step in reads_of(machine, own)
         }
-        state = CollisionState("", begin)
-        state.draws = [[other, path, begin + 10, begin + 400, HELD if number % 2 else TOLD]]
+        state = CollisionState(begin)
+        state.draws = [Draw(other, path, begin + 10, begin + 400, HELD if number % 2 else TOLD)]
         cursors = machine.home / ".session-memory" / "state" / "cursors" / f"{own}.json"
         cursors.parent.mkdir(parents=True, exist_ok=True)
-        cursors.write_text(json.dumps({own: {other: {"offset": 0}, COLLISIONS: state.content()}}))
+        cursors.write_text(json.dumps({own: {other: {"offset": 0}, COLLISIONS: state.dump()}}))
         (cursors.with_name(cursors.name + ".lock")).touch()
         found.append((own, other))
     return found

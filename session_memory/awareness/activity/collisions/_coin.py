@@ -5,14 +5,13 @@ Not held back is anything that uncommitted work hangs on: a line about a file in
 worktree, unless git has it as it is on disk; about git commands; about a conflict; and what the
 user is asked. What another session did is told as a whole, so all of its report comes with the next
 prompt. The draw follows from session, file and action, so a repeated prompt draws the same. Each is
-kept in the state of the session:
-
-    [session, path, time of the own action, when it was drawn, TOLD, HELD or RELEASED]"""
+kept in the state of the session."""
 
 from __future__ import annotations
 
 from ....sessions.transcripts.lines import LARGE_PRIME, id_checksum
 from ..call_log import EDITED
+from ._working_set import Draw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,12 +29,12 @@ def told_now(known: Known, facts: list[Fact], evidence: Evidence) -> list[Fact]:
     own, state, told = known.own, known.state, []
     for fact in facts:
         last = _last(state, fact)
-        if last is not None and last[4] == HELD:
-            last[4] = RELEASED
+        if last is not None and last.outcome == HELD:
+            last.outcome = RELEASED
         elif (
             known.withhold
             and may_hold(fact, evidence)
-            and not (last is not None and last[2] == fact.own_time)
+            and not (last is not None and last.own_time == fact.own_time)
         ):
             drawn = (
                 id_checksum(f"{own.key} {fact.key} {fact.own_time}")
@@ -44,7 +43,7 @@ def told_now(known: Known, facts: list[Fact], evidence: Evidence) -> list[Fact]:
                 / LARGE_PRIME
             )
             outcome = HELD if drawn < known.withhold else TOLD
-            state.draws.append([fact.session, fact.path, fact.own_time, known.now, outcome])
+            state.draws.append(Draw(fact.session, fact.path, fact.own_time, known.now, outcome))
             if outcome == HELD:
                 continue
         told.append(fact)
@@ -54,7 +53,7 @@ def told_now(known: Known, facts: list[Fact], evidence: Evidence) -> list[Fact]:
 def is_held(fact: Fact, state: CollisionState, evidence: Evidence) -> bool:
     """Check if a fact waits for the next prompt, and still may."""
     last = _last(state, fact)
-    return last is not None and last[4] == HELD and may_hold(fact, evidence)
+    return last is not None and last.outcome == HELD and may_hold(fact, evidence)
 
 
 def may_hold(fact: Fact, evidence: Evidence) -> bool:
@@ -67,9 +66,9 @@ def may_hold(fact: Fact, evidence: Evidence) -> bool:
     return bool(staged and moves) and evidence.object_after(moves[-1], fact.path) == staged
 
 
-def _last(state: CollisionState, fact: Fact) -> list[object] | None:
+def _last(state: CollisionState, fact: Fact) -> Draw | None:
     found = (
-        [one for one in state.draws if one[:2] == [fact.session, fact.path]]
+        [one for one in state.draws if (one.session, one.path) == (fact.session, fact.path)]
         if fact.kind == EDITED
         else []
     )

@@ -26,7 +26,9 @@ MOST_DRAWS = 400
 
 class WorkingSet:
     """The last `actions` on each path, and the `commands` since the session's last update, at the
-    time `updated`."""
+    time `updated`. CollisionState keeps it."""
+
+    __slots__ = ("actions", "commands", "updated")
 
     def __init__(self, updated: float = 0.0) -> None:
         self.updated = updated
@@ -96,56 +98,87 @@ class WorkingSet:
         return bool(self.reached_by(action))
 
 
+class Draw:
+    """Decision of the coin about the edit of the file at `path` by another `session`: when, the
+    time of the own action, and the `outcome`."""
+
+    __slots__ = ("at", "outcome", "own_time", "path", "session")
+
+    def __init__(self, session: str, path: str, own_time: float, at: float, outcome: int) -> None:
+        self.session = session
+        self.path = path
+        self.own_time = own_time
+        self.at = at
+        self.outcome = outcome
+
+    @classmethod
+    def load(cls, fields: list[Any]) -> Draw:
+        """Return the draw from a dump. Raises ValueError, TypeError."""
+        session, path, own_time, at, outcome = fields
+        return cls(str(session), str(path), float(own_time), float(at), int(outcome))
+
+    def dump(self) -> list[object]:
+        """Return the kept form."""
+        return [self.session, self.path, self.own_time, self.at, self.outcome]
+
+
 class CollisionState:
     """State of one session between its prompts: its `working_set`, the `reported` facts (each with
     the time of its own action then), the `open_actions` of each other session that had no result
     yet, and the `sub_agents`' transcripts with the offsets up to which they were read; `draws` are
-    those of the coin. Content that cannot be read counts as none."""
+    those of the coin."""
 
-    def __init__(self, content: str, updated: float) -> None:
-        """`content` is what `content()` returned; `updated` the time of the last update."""
+    __slots__ = ("draws", "open_actions", "reported", "sub_agents", "working_set")
+    VERSION = 1  # 0.4.2 wrote none: the form is the same
+
+    def __init__(self, updated: float = 0.0) -> None:
+        """`updated` is the time of the last update."""
         self.working_set = WorkingSet(updated)
         self.reported: dict[str, float] = {}
         self.open_actions: dict[str, list[FileAction]] = {}
         self.sub_agents: dict[str, int] = {}
-        self.draws: list[list[Any]] = []
-        try:
-            self._load(unsealed(content.encode()))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            pass
+        self.draws: list[Draw] = []
 
-    def content(self) -> str:
-        """Return the state as a text to store."""
+    @classmethod
+    def load(cls, content: str, updated: float) -> CollisionState:
+        """Return the state from a dump. Content that cannot be read, or that a later
+        version wrote, counts as none. `updated` is the time of the last update."""
+        state = cls(updated)
+        try:
+            kept = unsealed(content.encode())
+            if kept.get("version", 1) == cls.VERSION:
+                state._load(kept)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return cls(updated)
+        return state
+
+    def dump(self) -> str:
+        """Return the state as a text to store: 0.4.2 reads it too."""
         kept = list(self.working_set.actions.values())[-MOST_PATHS:]
         open_actions = {
-            key: [_fields(one) for one in found[-MOST_OPEN:]]
+            key: [one.dump() for one in found[-MOST_OPEN:]]
             for key, found in self.open_actions.items()
         }
         content = {
-            "touched": [_fields(one) for actions in kept for one in actions],
+            "version": self.VERSION,
+            "touched": [one.dump() for actions in kept for one in actions],
             "told": dict(list(self.reported.items())[-MOST_REPORTED:]),
             "open": open_actions,
             "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
         }
         if self.draws:
-            content["draws"] = self.draws[-MOST_DRAWS:]
+            content["draws"] = [draw.dump() for draw in self.draws[-MOST_DRAWS:]]
         return sealed(content).decode()
 
-    def _load(self, content: dict[str, Any]) -> None:
-        actions = [_action(fields) for fields in content["touched"]]
-        reported = {str(key): float(time) for key, time in content["told"].items()}
-        found = {
-            str(key): [_action(fields) for fields in actions]
-            for key, actions in content["open"].items()
+    def _load(self, kept: dict[str, Any]) -> None:
+        self.working_set.add([FileAction.load(fields) for fields in kept["touched"]])
+        self.reported = {str(key): float(time) for key, time in kept["told"].items()}
+        self.open_actions = {
+            str(key): [FileAction.load(fields) for fields in actions]
+            for key, actions in kept["open"].items()
         }
-        draws = [
-            [str(key), str(path), *map(float, rest)]
-            for key, path, *rest in content.get("draws", ())
-        ]
-        self.draws = [one for one in draws if len(one) == 5]
-        self.working_set.add(actions)
-        self.sub_agents = {str(path): int(offset) for path, offset in content["sub_agents"].items()}
-        self.reported, self.open_actions = reported, found
+        self.sub_agents = {str(path): int(offset) for path, offset in kept["sub_agents"].items()}
+        self.draws = [Draw.load(fields) for fields in kept.get("draws", ()) if len(fields) == 5]
 
 
 class KnownFiles:
@@ -214,30 +247,3 @@ def resolve_symlinks(actions: Iterable[FileAction]) -> None:
             if directory not in real:
                 real[directory] = real_path(directory).rstrip("/")
             action.path = real[directory] + slash + name
-
-
-def _fields(action: FileAction) -> list[object]:
-    return [
-        action.kind,
-        action.path,
-        action.time,
-        action.offset,
-        action.call_id,
-        action.is_command,
-        action.words,
-        action.transcript,
-        action.is_doubtful,
-        action.copy,
-        action.worktree,
-    ]
-
-
-def _action(fields: list[Any]) -> FileAction:
-    kind, path, time, offset, call_id, is_command, words, transcript, is_doubtful, *copy = fields
-    place = (time, offset, call_id)
-    action = FileAction(
-        kind, path, place, is_command=is_command, words=words, transcript=transcript
-    )
-    action.is_doubtful = is_doubtful
-    action.copy, action.worktree = copy or ("", "")  # the state of an earlier version has none
-    return action

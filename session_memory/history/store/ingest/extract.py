@@ -26,10 +26,9 @@ from ....sessions.transcripts.lines import (
     BLOCK_BYTES,
     first_line,
     lines_forward,
-    make_cursor,
-    resume_offset,
 )
 from ....sessions.transcripts.marks import entry_key, key_of, tool_key
+from ....sessions.transcripts.read_cursor import ReadCursor
 from ....sessions.transcripts.reader import (
     NO_TITLE,
     USER_RANK,
@@ -257,8 +256,8 @@ def is_beginning(state: FileState, descriptor: int, status: os.stat_result) -> b
     try:
         known = open_regular(f"{state.root}/{state.file_path}")
     except OSError:
-        cursor = make_cursor(descriptor, status, min(state.offset, status.st_size), 0)
-        return bool(cursor["head"] == state.head)
+        offset = min(state.offset, status.st_size)
+        return ReadCursor.behind(descriptor, status, offset, 0).head == state.head
     with Closing(known):
         return all(
             read_at(known, start, min(start + BLOCK_BYTES, status.st_size))
@@ -282,13 +281,9 @@ def begun(
         state = FileState(home, file.key, root, source_of(descriptor, runtime), session_id)
         return state._replace(title=given, title_rank=USER_RANK) if given else state, 0
     is_elsewhere = before.root != root
-    cursor = {
-        "offset": before.offset,
-        "inode": status.st_ino if is_elsewhere else before.inode,
-        "head": before.head,
-        "tail": before.tail,
-    }
-    start = resume_offset(cursor, descriptor, status)
+    inode = status.st_ino if is_elsewhere else before.inode
+    cursor = ReadCursor(before.offset, inode, before.head, before.tail)
+    start = cursor.resume_offset(descriptor, status)
     state = before._replace(root=root)
     if given:
         state = state._replace(title=given, title_rank=USER_RANK)
@@ -301,7 +296,7 @@ def advanced(
     state: FileState, extract: Extract, descriptor: int, status: os.stat_result
 ) -> FileState:
     """Return the state once an extract is stored."""
-    cursor = make_cursor(descriptor, status, extract.reached, time.time_ns())
+    cursor = ReadCursor.behind(descriptor, status, extract.reached, time.time_ns())
     times = [entry.timestamp for entry in extract.entries if entry.timestamp is not None]
     # of two titles of one rank the later one
     is_better = extract.title[0] >= max(state.title_rank, 0)
@@ -309,11 +304,11 @@ def advanced(
     return state._replace(
         status="idle",
         file_size=extract.size,
-        last_modified=cursor["mtime"] if extract.size == status.st_size else 0,
+        last_modified=cursor.mtime if extract.size == status.st_size else 0,
         inode=status.st_ino,
         offset=extract.reached,
-        head=cursor["head"],
-        tail=cursor["tail"],
+        head=cursor.head,
+        tail=cursor.tail or 0,
         unreadable=state.unreadable + extract.unreadable,
         first_entry_timestamp=state.first_entry_timestamp or min(times, default=None),
         last_entry_timestamp=max(times, default=state.last_entry_timestamp),

@@ -1,0 +1,426 @@
+"""Session state: everything kept about a session between its prompts.
+
+The file is JSON, `consuming session -> other session -> read cursor`, written in one step under a
+lock:
+
+    {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ...,
+    "tail": ..., ...}}}
+
+Only `offset` must be there. Under the session's own key stands an OwnState, and under names that no
+session has the last delivery, the collisions (sealed with a checksum) and the injected memories.
+The first key may be STANDSTILL (see `changes`). 0.4.2 reads this form too, and wrote it without
+versions."""
+
+from __future__ import annotations
+
+from ...common.system.files import is_file, lock, move_away, os, read_whole, replace, write_private
+from ...common.system.json import decode, encode, is_time
+from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
+from .changes import STANDSTILL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LOCK_WAIT_SECONDS = 0.2
+LAST, COLLISIONS, MEMORIES = " last", " collisions", " memories"  # no session has such a name
+_NOTE_BYTES = 64
+_MISSING = object()
+_DELIVERY_KINDS = {
+    "offset": int,
+    "text": int,
+    "misses": int,
+    "file": str,
+    "prompt": str,
+    "process": str,
+}
+_KEPT = {  # the parts of an OwnState by their names in the file
+    "directory": "directory",
+    "git": "git_dir",
+    "stamp": "stamp",
+    "branch": "branch",
+    "at": "updated",
+    "asked": "asked",
+    "left_out": "left_out",
+    "pending": "pending",
+    "open": "has_open_calls",
+    "conflicts": "conflicts",
+    "conflicts_told": "conflicts_told",
+}
+
+
+class OwnState:
+    """State of the session itself at its last prompt: its read `cursor` in its own transcript, None
+    if that was not read; the `directory` that it was started in, None if collisions were not looked
+    for; HEAD of its worktree as the git directory, a `stamp` and the `branch` or commit; if it
+    `has_open_calls`, whose result was missing. Collisions were `updated` and a prompt `asked` at
+    these times, in seconds since the epoch.
+
+    `left_out` are sessions that were last active too long ago, `pending` those that could not be
+    compared, with how often that was late. `conflicts` is the stamp of the conflicts that were
+    reported, `conflicts_told` their keys."""
+
+    __slots__ = ("cursor", *_KEPT.values())
+    VERSION = 1
+
+    def __init__(self) -> None:
+        self.cursor: ReadCursor | None = None
+        self.directory: str | None = None
+        self.git_dir = self.branch = ""
+        self.stamp: list[int] = []
+        self.updated = self.asked = 0.0
+        self.left_out: list[str] = []
+        self.pending: dict[str, int] = {}
+        self.has_open_calls = False
+        self.conflicts: list[int] = []
+        self.conflicts_told: list[str] = []
+
+    @classmethod
+    def load(cls, kept: object) -> OwnState | None:
+        """Return the state from a dump; None if a part of it is wrong, or if a later
+        version wrote it."""
+        cursor = ReadCursor.load(kept)
+        if not isinstance(kept, dict) or cursor is None:
+            return None
+        own, get = cls(), kept.get
+        own.cursor = None if cursor.tail is None else cursor
+        own.directory, own.git_dir, own.branch = get("directory"), get("git", ""), get("branch", "")
+        if {type(own.directory or ""), type(own.git_dir), type(own.branch)} != {str}:
+            return None
+        own.updated, own.asked = [
+            kept[name] if is_time(get(name)) else 0.0 for name in ("at", "asked")
+        ]
+        own.stamp, own.conflicts = _numbers(get("stamp")), _numbers(get("conflicts"))
+        left_out, told, pending = get("left_out"), get("conflicts_told"), get("pending")
+        # 0.2.3 kept a number
+        own.left_out = [*map(str, left_out)] if isinstance(left_out, list) else []
+        own.conflicts_told = [*map(str, told)] if isinstance(told, list) else []
+        if isinstance(pending, dict):
+            own.pending = {key: late for key, late in pending.items() if type(late) is int}
+        own.has_open_calls = bool(get("open"))
+        return own
+
+    def dump(self) -> dict[str, object]:
+        """Return the kept form: 0.4.2 reads it too. Parts without a value are left out."""
+        parts = {name: getattr(self, attribute) for name, attribute in _KEPT.items()}
+        kept = {name: value for name, value in parts.items() if value or value == ""}
+        position = self.cursor.dump() if self.cursor else {"offset": 0, "version": self.VERSION}
+        return {**position, **kept}
+
+    def copy(self) -> OwnState:
+        """Return a state of its own with the same parts."""
+        other = OwnState()
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
+
+class InjectedMemories:
+    """The keys of the memories that were injected, in their order. A list without a version: the
+    state around it has one, and 0.4.2 reads only lists."""
+
+    __slots__ = ("keys",)
+    VERSION = 1
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self.keys = [*keys]
+
+    @classmethod
+    def load(cls, kept: object) -> InjectedMemories:
+        """Return the memories from a dump; none of anything else."""
+        return cls([str(key) for key in kept] if isinstance(kept, list) else ())
+
+    def dump(self) -> list[str]:
+        """Return the kept form."""
+        return self.keys
+
+
+class LastDelivery:
+    """The last delivery: the transcript was called `file` then and ended at `offset`, `text` is the
+    checksum of the update, `at` when it was delivered, in seconds since the epoch. It answered the
+    prompt with the id `prompt` of the runtime's `process`, both '' if unknown. The transcripts of
+    that many prompts before, the `misses`, showed nothing of hooks.
+
+    `after` has the parts of the state that moved with the update: they count once it has arrived,
+    and are None if they count already. `acknowledged` says if it has arrived, None if that is not
+    known yet."""
+
+    __slots__ = (*_DELIVERY_KINDS, "acknowledged", "after", "at")
+    VERSION = 1  # 0.4.2 wrote none: the form is the same
+
+    def __init__(self, offset: int, file: str, text: int, at: float, misses: int) -> None:
+        self.offset = offset
+        self.file = file
+        self.text = text
+        self.at = at
+        self.misses = misses
+        self.prompt = self.process = ""
+        self.after: SessionState | None = None
+        self.acknowledged: bool | None = None
+
+    @classmethod
+    def load(cls, kept: object, after: SessionState | None) -> LastDelivery | None:
+        """Return the delivery from a dump, `after` which that state holds; None if a
+        part of it is wrong, or if a later version wrote it."""
+        if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
+            return None
+        parts = {"misses": 0, "prompt": "", "process": "", **kept}
+        if any([type(parts.get(name)) is not kind for name, kind in _DELIVERY_KINDS.items()]):
+            return None
+        is_placed = parts["offset"] >= 0 and "/" not in parts["file"]
+        if not is_placed or type(parts.get("at")) is not float or not is_time(parts["at"]):
+            return None
+        last = cls(parts["offset"], parts["file"], parts["text"], parts["at"], parts["misses"])
+        last.prompt, last.process, last.after = parts["prompt"], parts["process"], after
+        if "acknowledged" in kept:
+            last.acknowledged = kept["acknowledged"] is True
+        return last
+
+    def dump(self, key: str) -> dict[str, object]:
+        """Return the form kept in the state of the session with this key: 0.4.2 reads it too."""
+        kept: dict[str, object] = {"version": self.VERSION, "at": self.at}
+        kept.update({name: getattr(self, name) for name in _DELIVERY_KINDS})
+        if self.after is not None:
+            kept["cursors"] = self.after.dump(key)
+        if self.acknowledged is not None:
+            kept["acknowledged"] = self.acknowledged
+        return kept
+
+    def resolved(self, misses: int, *, is_acknowledged: bool) -> LastDelivery:
+        """Return the same delivery once it is known if it has arrived."""
+        last = LastDelivery(self.offset, self.file, self.text, self.at, misses)
+        last.acknowledged = is_acknowledged
+        return last
+
+
+class SessionState:
+    """State of a session: the read `cursors` in the transcripts of the others, its `own`
+    state, its `collisions` as CollisionState keeps them, the `memories` that were injected since
+    the last compaction, and the `last` delivery. Each is None if nothing is known; what an update
+    changes is a state with the changed parts alone."""
+
+    __slots__ = ("collisions", "cursors", "last", "memories", "own")
+    VERSION = 1
+
+    def __init__(self, cursors: ReadCursors | None = None, own: OwnState | None = None) -> None:
+        self.cursors = cursors if cursors is not None else ReadCursors()
+        self.own = own
+        self.collisions: str | None = None
+        self.memories: InjectedMemories | None = None
+        self.last: LastDelivery | None = None
+
+    @classmethod
+    def load(cls, kept: dict[str, object], key: str) -> SessionState:
+        """Return the state from a dump for the session with this key. A broken part
+        counts as none."""
+        others = dict(kept)
+        own, collisions = others.pop(key, None), others.pop(COLLISIONS, _MISSING)
+        memories, last = others.pop(MEMORIES, None), others.pop(LAST, None)
+        state = cls(ReadCursors.load(others), OwnState.load(own))
+        state.collisions = None if collisions is _MISSING else str(collisions)
+        if memories is not None:
+            state.memories = InjectedMemories.load(memories)
+        if isinstance(last, dict):
+            after = last.get("cursors")
+            if after is None or are_cursors(after):
+                state.last = LastDelivery.load(
+                    last, None if after is None else cls.load(after, key)
+                )
+        return state
+
+    def dump(self, key: str) -> dict[str, object]:
+        """Return the form kept in the file for the session with this key."""
+        kept = self.cursors.dump()
+        if self.own is not None:
+            kept[key] = self.own.dump()
+        if self.collisions is not None:
+            kept[COLLISIONS] = self.collisions
+        if self.memories is not None:
+            kept[MEMORIES] = self.memories.dump()
+        if self.last is not None:
+            kept[LAST] = self.last.dump(key)
+        return kept
+
+    def limited(self, keys: Iterable[str]) -> SessionState:
+        """Return the state without the cursors of other sessions than those with these keys."""
+        state = self.copy()
+        state.cursors = self.cursors.limited(keys)
+        return state
+
+    def copy(self) -> SessionState:
+        """Return a state of its own with the same parts."""
+        return self.merged(SessionState())
+
+    def merged(self, changes: SessionState) -> SessionState:
+        """Return the state after these changes."""
+        state = SessionState(self.cursors.merged(changes.cursors), changes.own or self.own)
+        state.collisions = self.collisions if changes.collisions is None else changes.collisions
+        state.memories, state.last = changes.memories or self.memories, changes.last or self.last
+        return state
+
+    def as_reported(self) -> SessionState:
+        """Return the state behind all that was reported, even if it did not arrive."""
+        return self.merged(self.last.after) if self.last and self.last.after else self
+
+
+class KnownState:
+    """State in the file at `path`, without the lock: the file is replaced in one step.
+    `was_corrupt` says that the file could not be read, `written` when it was written then, in
+    seconds since the epoch."""
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError if the file is not accessible."""
+        self.path = path
+        self.was_corrupt = False
+        self.standstill: object = None
+        self.written = 0.0
+        self._kept: dict[str, dict[str, object]] = {}
+        self._states: dict[str, SessionState] = {}
+        try:
+            kept = decode(read_whole(path).decode())
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError):
+            kept = None
+        if isinstance(kept, dict):
+            self.standstill = kept.pop(STANDSTILL, None)
+        if isinstance(kept, dict) and all(map(are_cursors, kept.values())):
+            self._kept = kept
+        else:
+            self.written = os.stat(path, follow_symlinks=False).st_mtime
+            self.was_corrupt = True
+
+    def is_new(self, key: str) -> bool:
+        """Check that nothing was delivered to a consuming session yet."""
+        return self._kept.get(key, {MEMORIES: []}).keys() == {MEMORIES}
+
+    def of(self, key: str) -> SessionState:
+        """Return the state of a consuming session."""
+        if key not in self._states:
+            if key not in self._kept:
+                return SessionState()
+            self._states[key] = SessionState.load(self._kept[key], key)
+        return self._states[key]
+
+    def titles(self) -> list[tuple[str, str, str]]:
+        """Return the titles in the state: the key of each session, the directory that it was
+        started in, the title."""
+        return [
+            (key, cursor.start or "", cursor.title[1])
+            for key, cursor in self._every_cursor()
+            if cursor.title and cursor.title[1]
+        ]
+
+    def _every_cursor(self) -> Iterator[tuple[str, ReadCursor]]:
+        """Yield the cursors of all sessions, also from an update that may not have arrived."""
+        for consumer in self._kept:
+            state = self.of(consumer)
+            for part in (state, state.last.after if state.last else None):
+                if part is not None:
+                    yield from part.cursors.items()
+
+
+class StateFile(KnownState):
+    """State under an exclusive lock until `close`. A file that could not be read is renamed to
+    `<name>.corrupt`."""
+
+    def __init__(self, path: str) -> None:
+        """Raises LockedError after LOCK_WAIT_SECONDS, OSError if the file is not accessible."""
+        self._lock = lock(path + ".lock", LOCK_WAIT_SECONDS)
+        try:
+            super().__init__(path)
+            if self.was_corrupt:
+                move_away(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def prepare(self, standstill: list[object] | None = None) -> None:
+        """Write the state beside the file. A full disk fails here, before anything is printed."""
+        content: dict[str, object] = {STANDSTILL: standstill} if standstill else {}
+        content.update(self._kept)
+        content.update({key: state.dump(key) for key, state in self._states.items()})
+        write_private(self.path + ".tmp", encode(content).encode())
+
+    def put(self, key: str, state: SessionState) -> None:
+        """Replace the state of a consuming session, for `prepare`."""
+        self._states[key] = state
+
+    def commit(self) -> None:
+        """Put what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats
+        itself."""
+        replace(self.path + ".tmp", self.path)
+
+    def is_first_to_answer(self, prompt: str) -> bool:
+        """Check that no other copy of our hook has answered this prompt, and note in the lock file
+        that this one does. Raises OSError."""
+        note = prompt.encode()[:_NOTE_BYTES]
+        if not note or not hasattr(os, "pread"):
+            return True
+        if os.pread(self._lock, _NOTE_BYTES, 0) == note:
+            return False
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, note, 0)
+        return True
+
+    def forget(self, keys: set[str]) -> None:
+        """Delete the state if it is that of a session with one of these keys, else their titles in
+        it, in whatever runtime they are. Raises OSError."""
+        if self.path.rpartition("/")[2].removesuffix(".json") in keys:
+            if is_file(self.path):
+                os.unlink(self.path)
+        else:
+            self.forget_titles(keys)
+
+    def forget_titles(self, keys: set[str]) -> None:
+        """Delete the titles of sessions with these keys from the state, whatever their runtime.
+        Raises OSError."""
+        has_dropped = False
+        for key, cursor in self._every_cursor():
+            if keys & {key, key.rpartition(":")[2]}:
+                has_dropped = cursor.drop_titles() or has_dropped
+        # which a killed process has left
+        if has_dropped or is_file(self.path + ".tmp"):
+            self.prepare()
+            self.commit()
+
+    def close(self) -> None:
+        """Release the lock; the kernel does so for a process that dies."""
+        os.close(self._lock)
+
+    def __enter__(self) -> StateFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def forget_memories(path: str, key: str) -> None:
+    """Delete the note of injected memories: a compaction drops them. Raises LockedError,
+    OSError."""
+    if KnownState(path).of(key).memories is not None:
+        with StateFile(path) as file:
+            file.of(key).memories = None
+            file.prepare()
+            file.commit()
+
+
+def are_cursors(value: object) -> bool:
+    """Check if a value holds cursors by the key of their session, each with an offset."""
+    if not isinstance(value, dict):
+        return False
+    for key, one in value.items():
+        if key == MEMORIES:
+            is_cursor = isinstance(one, list)
+        else:  # the collisions are checked when they are read
+            is_cursor = key == COLLISIONS or (
+                isinstance(one, dict) and isinstance(one.get("offset"), int)
+            )
+        if not is_cursor:
+            return False
+    return True
+
+
+def _numbers(value: object) -> list[int]:
+    """Return the list of numbers that a value is; none for any other."""
+    return value if isinstance(value, list) and {*map(type, value)} <= {int} else []

@@ -1,0 +1,294 @@
+"""Read cursor: where reading a transcript resumes, and the facts known of its session so far.
+
+An offset alone misses rewrites. So a cursor also keeps the inode, and checksums of the file's first
+bytes and of those before the offset: if one differs, the file is a new generation."""
+
+from __future__ import annotations
+
+from ...common.system.files import stamp_of
+from ...common.system.json import is_time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from os import stat_result
+
+    from ...common.system.files import Stamp
+
+    # from which byte to which, and the time since which its entries count
+    UnreadPart = tuple[int, int, float]
+    Title = tuple[int, str]  # with its rank
+
+_OF_THE_POSITION = ("offset", "size", "inode", "mtime", "head")
+_OF_THE_SESSION = ("first", "start", "compacted", "kin", "own_title", "titled")
+_KINDS = {
+    **dict.fromkeys(("tail", "titled", "sub_agents"), int),
+    **dict.fromkeys(("first", "start", "own_title"), str),
+    "compacted": bool,
+}
+
+
+class ReadCursor:
+    """Read cursor in a transcript: `offset` is behind the last line that was read, `size`,
+    `inode` and `mtime` are the file's stamp then (0 for a time that was too young), `head` and
+    `tail` are checksums. Without a `tail` nothing is known of the file.
+
+    Of the session it notes the newest time `seen`, the checksums of its last `ids`, the `unread`
+    parts, how much its `sub_agents` wrote, its best `title`, and up to where titles were searched
+    (`titled`). The transcript's beginning tells the `first` entry's id, the directory of the
+    `start`, if it is `compacted`, the sessions it may be a copy of (`kin`), and the title without
+    hidden entries (`own_title`). Unknown parts are None."""
+
+    __slots__ = (
+        *_OF_THE_POSITION,
+        "tail",
+        "seen",
+        "ids",
+        "unread",
+        "sub_agents",
+        "title",
+        *_OF_THE_SESSION,
+    )
+    VERSION = 1  # 0.4.2 wrote none: the form is the same
+
+    def __init__(self, offset: int = 0, inode: int = 0, head: int = 0, tail: int | None = None):
+        self.offset = offset
+        self.size = self.mtime = 0
+        self.inode = inode
+        self.head = head
+        self.tail = tail
+        self.seen = 0.0
+        self.ids: list[int] = []
+        self.unread: list[UnreadPart] = []
+        self.sub_agents = 0
+        self.title: Title | None = None
+        self.titled: int | None = None
+        self.first: str | None = None
+        self.start: str | None = None
+        self.compacted = False
+        self.kin: list[str] | None = None
+        self.own_title: str | None = None
+
+    @classmethod
+    def load(cls, kept: object) -> ReadCursor | None:
+        """Return the cursor from a dump; None if a part of it is wrong, or if a later
+        version wrote it."""
+        if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
+            return None
+        get, cursor = kept.get, cls()
+        for name in _OF_THE_POSITION:
+            number = get(name, 0)
+            if type(number) is not int or number < 0:
+                return None
+            setattr(cursor, name, number)
+        for name, kind in _KINDS.items():
+            value = get(name)
+            if value is not None:
+                if type(value) is not kind or (isinstance(value, int) and value < 0):
+                    return None
+                setattr(cursor, name, value)
+        return cursor if cursor._load_lists(kept) else None
+
+    def _load_lists(self, kept: dict[str, object]) -> bool:
+        """Load the other parts; False if one is wrong."""
+        title, ids, unread = kept.get("title"), kept.get("ids", []), kept.get("unread", [])
+        seen, kin = kept.get("seen", 0.0), kept.get("kin")
+        if not (_is_title(title) and isinstance(ids, list) and isinstance(unread, list)):
+            return False
+        if not is_time(seen) or not {*map(type, ids)} <= {int} or not all(map(_is_part, unread)):
+            return False
+        if kin is not None and not (isinstance(kin, list) and {*map(type, kin)} <= {str}):
+            return False
+        self.title = (title[0], title[1]) if isinstance(title, list) else None
+        self.seen, self.ids, self.kin = seen, ids, kin
+        self.unread = [(low, high, since) for low, high, since in unread]
+        return True
+
+    def dump(self) -> dict[str, object]:
+        """Return the kept form: 0.4.2 reads it too. Unknown parts are left out."""
+        kept: dict[str, object] = {"version": self.VERSION}
+        for name in (*_OF_THE_POSITION, "tail", *_OF_THE_SESSION):
+            value = getattr(self, name)
+            if value is not None and value is not False:
+                kept[name] = value
+        if self.title is not None:
+            kept["title"] = [*self.title]
+        if self.unread:
+            kept["unread"] = [[*part] for part in self.unread]
+        if self.sub_agents:
+            kept["sub_agents"] = self.sub_agents
+        if self.seen or self.ids:
+            kept["seen"], kept["ids"] = self.seen, self.ids
+        return kept
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ReadCursor) and self.dump() == other.dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def copy(self) -> ReadCursor:
+        """Return a cursor of its own with the same parts."""
+        other = ReadCursor()
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
+    @classmethod
+    def behind(
+        cls, descriptor: int, status: stat_result, offset: int, now_nanoseconds: int
+    ) -> ReadCursor:
+        """Return the cursor for a file that was read up to `offset`."""
+        from .lines import RACY_NANOSECONDS
+
+        cursor = cls(offset)
+        cursor.head, cursor.tail = _checksums(descriptor, offset)
+        cursor.inode, cursor.size, milliseconds = stamp_of(status)
+        is_settled = now_nanoseconds - status.st_mtime_ns > RACY_NANOSECONDS
+        cursor.mtime = milliseconds if is_settled else 0
+        return cursor
+
+    def resume_offset(self, descriptor: int, status: stat_result) -> int | None:
+        """Return the offset to continue at, always the beginning of a line; None if the file is not
+        the cursor's."""
+        offset = self.offset
+        if offset > status.st_size:
+            return None
+        if self.tail is None:  # an offset of unknown origin: continue at the beginning of its line
+            from .lines import last_line_end
+
+            return last_line_end(descriptor, 0, offset, offset)
+        is_same_file = self.inode == status.st_ino
+        return (
+            offset
+            if is_same_file and (self.head, self.tail) == _checksums(descriptor, offset)
+            else None
+        )
+
+    def take_beginning(self, before: ReadCursor) -> None:
+        """Take from an earlier cursor what the transcript's beginning told."""
+        for name in ("first", "start", "compacted", "kin", "own_title"):
+            setattr(self, name, getattr(before, name))
+
+    def take_stamp(self, later: ReadCursor) -> None:
+        """Take the stamp of the file from a later cursor."""
+        self.size, self.inode, self.mtime = later.size, later.inode, later.mtime
+
+    def drop_titles(self) -> bool:
+        """Delete the titles of the session, and have them looked for again if a rule may name one;
+        return if there was anything to delete."""
+        has_any = (self.title, self.own_title, self.titled) != (None, None, None)
+        self.title = self.own_title = self.titled = None
+        return has_any
+
+    def without_titles(self) -> ReadCursor:
+        """Return a copy with no title's words. It has a title: else the head would be read
+        again."""
+        other = self.copy()
+        other.own_title = None
+        other.title = (0, "-") if self.title is not None else None
+        return other
+
+
+class ReadCursors:
+    """Read cursors by the keys of their sessions. Each is loaded when it is asked for: all of 1,000
+    would cost .2 x of a bare start. A broken one counts as none."""
+
+    __slots__ = ("_kept", "_loaded")
+
+    def __init__(self, loaded: dict[str, ReadCursor] | None = None) -> None:
+        self._kept: dict[str, object] = {}
+        self._loaded: dict[str, ReadCursor] = loaded if loaded is not None else {}
+
+    @classmethod
+    def load(cls, kept: dict[str, object]) -> ReadCursors:
+        """Return the cursors from a dump."""
+        cursors = cls()
+        cursors._kept = kept
+        return cursors
+
+    def dump(self) -> dict[str, object]:
+        """Return the kept form. Unread cursors stay as they were."""
+        return {**self._kept, **{key: cursor.dump() for key, cursor in self._loaded.items()}}
+
+    def get(self, key: str) -> ReadCursor | None:
+        """Return the cursor of a session; None if there is none."""
+        if key in self._kept:
+            cursor = ReadCursor.load(self._kept.pop(key))
+            if cursor is not None:
+                self._loaded[key] = cursor
+        return self._loaded.get(key)
+
+    def is_unchanged(self, key: str, stamp: Stamp, sub_agents: int) -> bool:
+        """Check if a session's transcript with this stamp was read to its end, and its sub-agents,
+        if they wrote anything, no more."""
+        kept = self._kept.get(key)
+        if isinstance(kept, dict):
+            get = kept.get
+            if sub_agents and sub_agents != get("sub_agents"):
+                return False
+            return "unread" not in kept and (get("inode"), get("size"), get("mtime")) == stamp
+        cursor = self._loaded.get(key)
+        if cursor is None or cursor.unread or (sub_agents and sub_agents != cursor.sub_agents):
+            return False
+        return (cursor.inode, cursor.size, cursor.mtime) == stamp
+
+    def set(self, key: str, cursor: ReadCursor) -> None:
+        """Replace the cursor of a session."""
+        self._kept.pop(key, None)
+        self._loaded[key] = cursor
+
+    def items(self) -> Iterator[tuple[str, ReadCursor]]:
+        """Yield the cursors with the keys of their sessions."""
+        for key in [*self._kept]:
+            self.get(key)
+        yield from list(self._loaded.items())
+
+    def merged(self, later: ReadCursors) -> ReadCursors:
+        """Return these cursors, replaced by the `later` ones of the same sessions."""
+        merged = ReadCursors({**self._loaded, **later._loaded})
+        merged._kept = {**self._kept, **later._kept}
+        for key in later._loaded:
+            merged._kept.pop(key, None)
+        for key in later._kept:
+            merged._loaded.pop(key, None)
+        return merged
+
+    def limited(self, keys: Iterable[str]) -> ReadCursors:
+        """Return the cursors of the sessions with these keys."""
+        limited = ReadCursors()
+        for key in keys:
+            if key in self._kept:
+                limited._kept[key] = self._kept[key]
+            elif key in self._loaded:
+                limited._loaded[key] = self._loaded[key]
+        return limited
+
+    def __iter__(self) -> Iterator[str]:
+        yield from [*self._kept, *self._loaded]
+
+    def __bool__(self) -> bool:
+        return bool(self._kept or self._loaded)
+
+
+def _is_title(title: object) -> bool:
+    if title is None:
+        return True
+    return isinstance(title, list) and [*map(type, title)] == [int, str]
+
+
+def _is_part(part: object) -> bool:
+    """Check a part of a file that was left unread."""
+    if not isinstance(part, list) or len(part) != 3 or not is_time(part[2]):
+        return False
+    return type(part[0]) is type(part[1]) is int and 0 <= part[0] <= part[1]
+
+
+def _checksums(descriptor: int, offset: int) -> tuple[int, int]:
+    """Return the checksums of the first bytes of the file and of those before `offset`, at most
+    CHECKED_BYTES each."""
+    from ...common.system.files import read_at
+    from .lines import CHECKED_BYTES, checksum
+
+    length = min(CHECKED_BYTES, offset)
+    head = checksum(read_at(descriptor, 0, length))
+    return head, checksum(read_at(descriptor, offset - length, offset))
