@@ -91,3 +91,66 @@ VIEWS = {
     "session": "extras.page.views.session:VIEWS",
     "why": "extras.page.views.why:VIEWS",
 }
+
+# The steps of upkeep, in their order: functions of the `Run` in app/upkeep/run.py. Those of
+# UPKEEP_IN_STORE are taken while the store is open, which the step `store` does.
+UPKEEP = {
+    "leftover files": "app.upkeep.state_files:remove_leftovers",
+    "leftover archives": "history.archives.upkeep:remove_leftovers",
+    "leftover memories": "memory.upkeep:remove_leftovers",
+    "store": "history.store.upkeep:use",
+    "rules": "app.upkeep.rules:follow_in_upkeep",
+    "titles": "app.upkeep.state_files:drop_excluded_titles",
+    "memories": "memory.upkeep:make",
+    "team": "extras.team.upkeep:push",
+    "conflicts": "history.conflicts:keep_in_upkeep",
+}
+UPKEEP_IN_STORE = {
+    "forget": "app.upkeep.forget_journal:finish_in_upkeep",
+    "ingest": "history.store.upkeep:ingest",
+    "archives": "history.archives.upkeep:write",
+    "copies": "history.copies.upkeep:keep",
+}
+
+# Functions of a `Run` that move files to private folders if rules exclude them, and back.
+FOLLOWING_RULES = {
+    "archives": "history.archives.upkeep:follow_rules",
+    "memories": "memory.upkeep:follow_rules",
+}
+
+# The steps that forget sessions for good, in their order: functions of a `Run` and of what
+# `session-memory forget` gives them; and the consequence if the step fails.
+FORGETTING = {
+    "messages": ("history.store.forgetting:note_messages", "nothing is forgotten yet"),
+    "tombstones": ("history.store.forgetting:note_tombstones", "nothing is forgotten yet"),
+    "memories": ("memory.upkeep:forget", "memories keep it"),
+    "archives": ("history.archives.upkeep:forget", "archives keep it"),
+    "rewritten": (
+        "history.archives.upkeep:write_again",
+        "archives of sessions that went on keep it",
+    ),
+    "conversations": ("history.store.forgetting:delete_conversations", "the store keeps it"),
+    "kept": ("history.copies.upkeep:forget", "kept transcripts keep it"),
+    "copies": (
+        "app.upkeep.state_files:forget_mirrors",
+        "copies of the runtime's sessions keep it",
+    ),
+    "cursors": (
+        "app.upkeep.state_files:forget_state",
+        "cursors keep titles of it until the next prompt",
+    ),
+    "titles": (
+        "app.upkeep.state_files:forget_titles",
+        "cursors keep titles made of it until the next prompt",
+    ),
+    "graph": ("extras.graph.upkeep:forget", "the knowledge graph keeps its facts"),
+    "team": (
+        "extras.team.upkeep:forget",
+        "the team keeps what was shared of it until the next push",
+    ),
+    "set_aside": (
+        "history.store.forgetting:delete_stores_set_aside",
+        "damaged files that were set aside may keep it",
+    ),
+    "free_pages": ("history.store.forgetting:drop_free_pages", "free pages of the store keep it"),
+}

@@ -3,15 +3,17 @@ branches, before the merge."""
 
 import hashlib
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..awareness.activity.conflicts import keep
 from ..awareness.activity.session_edits import SessionEdit, edits_of
+from ..common.errors import SessionMemoryError, described
 from ..common.system.git import Worktree, find_worktree, head_of, is_commit
 from ..common.system.git_directories import GitDirectory, remove_leftovers
 from ..common.system.git_process import GitUnavailableError
@@ -20,11 +22,15 @@ from ..common.text.sanitize import for_people, quotable
 from ..extras.team.conflicts import base_of, conflict_with, others_in
 from ..extras.team.postgres.rows import OthersFile
 from ..sessions.runtimes import all_runtimes
+from ..sessions.settings.compiled import OFF
 from ..sessions.settings.homes import Home
 from ..sessions.settings.privacy import Privacy
 from ..sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from .git.branches import Branches, default_branch
 from .git.merges import Conflict, Merges
+
+if TYPE_CHECKING:
+    from ..app.upkeep.run import Run
 
 LIVE_SECONDS = 24 * 3600.0
 MOST_SESSIONS = 40
@@ -171,6 +177,18 @@ def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float
         home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start))
     )
     return len(conflicts)
+
+
+def keep_in_upkeep(run: "Run") -> None:
+    """Find and keep them as a step of upkeep, if the settings want collisions. Errors are only
+    logged."""
+    home = run.location.home
+    if run.is_spent() or home.settings().collisions == OFF:
+        return
+    try:
+        keep_conflicts(home, home.root, run.environ, time.time())
+    except (SessionMemoryError, OSError) as error:
+        run.note(f"conflicts: {one_line(for_people(described(error)))}")
 
 
 def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> list[FoundSession]:

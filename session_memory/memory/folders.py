@@ -13,12 +13,9 @@ def folder_of(location: StoreLocation, group: str) -> str:
     return location.home_for(group).memories_dir
 
 
-def groups_of(location: StoreLocation) -> list[str]:
-    """Return the groups whose memories the caller may see; [''] for a store without groups."""
-    if location.homes is not None:
-        return list(location.homes)
-    groups = list(dict.fromkeys(watched.home for watched in location.watched))
-    return groups or [""]
+def folders_of(location: StoreLocation) -> list[str]:
+    """Return the memories directories that the caller may see."""
+    return [folder_of(location, group) for group in location.groups]
 
 
 def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:

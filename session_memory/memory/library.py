@@ -19,7 +19,7 @@ from ..history.store.refresh import Note, not_taken_in
 from . import forgotten, pages, prompt_index
 from ._page_changes import KnownMemories, PageChanges
 from ._similarity import wording
-from .folders import folder_of, groups_of
+from .folders import folder_of
 from .format import EPISODE, restored, struck
 from .memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from .pages import EditedMeanwhileError, Page
@@ -278,7 +278,7 @@ def open_index(
     index = MemoryIndex(location.database, location.rules, patience)
     wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
     try:
-        for group in groups_of(location):
+        for group in location.groups:
             try:
                 library_of(location, index, group).refresh(wait_seconds)
             except (DatabaseError, LockedError, OSError) as error:
@@ -338,13 +338,23 @@ def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], 
             library_of(location, index, group).forget(ids, can_undo=True)
 
 
+def forget_for_good(location: StoreLocation, by_group: dict[str, list[str]], note: Note) -> None:
+    """Forget the memories of these ids, by group, and all that a person could still take back.
+    Raises SessionMemoryError, OSError."""
+    with open_index(location, note) as index:
+        for group, ids in by_group.items():
+            if ids:
+                library_of(location, index, group).forget(ids)
+            forgotten.write_undo(folder_of(location, group), ())
+
+
 def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list[IndexedMemory]:
     """Restore memories forgotten within a day: those whose ids begin with one of `ids`, else the
     last ones. Raises SessionMemoryError, OSError."""
     with open_index(location, note) as index:
         back = [
             id
-            for group in groups_of(location)
+            for group in location.groups
             for id in library_of(location, index, group).take_back(ids)
         ]
         return [memory for id in back for memory in index.beginning_with(id, location.homes)]

@@ -13,7 +13,6 @@ from ...common.system.terminal import Terminal, called_as
 from ...common.text.format import enumerated, one_line
 from ...common.text.sanitize import for_people, name_for_people
 from ...history.store.location import find_location
-from ...memory.folders import groups_of
 from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.check import FileCheck, as_meant, problem_with, refused
 from ...sessions.settings.compiled import Key, Kind
@@ -76,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
         if at[0] in SECTIONS:
             # only here: values are shown without the store
-            from ..upkeep._leftover_files import follow_rules
+            from ..upkeep.rules import follow_rules
 
             follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
         return 0
@@ -120,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _home(path: str | None) -> Home:
     """Return the home whose settings are meant: the group's if the caller sees only that group."""
     location = find_location(path, os.environ)
-    groups = groups_of(location) if location.homes is not None else []
+    groups = location.groups if location.homes is not None else []
     return location.home_for(groups[0]) if len(groups) == 1 else location.home
 
 

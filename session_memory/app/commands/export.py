@@ -19,7 +19,6 @@ from ...common.text.timestamps import now_milliseconds
 from ...history.export import FORMATS, WITHHELD, Form, as_filtered, export
 from ...history.store.values import Conversation, Filter
 from ...history.trajectory import trajectory_of
-from ...memory.folders import groups_of
 from ...memory.runner import settings_of
 from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
 from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
@@ -181,7 +180,7 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
         for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))
     ]
     rules = location.rules()
-    for home in groups_of(location):
+    for home in location.groups:
         for state in opened.store.file_states(home).values():
             called += [(one, state.session_id) for one in rules.names(state.subject)]
     found = list(dict.fromkeys(id for known, id in called if known == name))

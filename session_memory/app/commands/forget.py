@@ -21,7 +21,6 @@ from ...history.store.ingest.values import FileState
 from ...history.store.location import Archives
 from ...history.store.rules import ReadRules
 from ...history.store.values import Conversation, Filter
-from ...memory.folders import groups_of
 from ...memory.library import open_index
 from ...memory.memory_index import MemoryFilter
 from ...sessions.confined_files import OutsideGroupError, pinned
@@ -29,7 +28,7 @@ from ...sessions.runtimes.detection import is_started_by_agent, runtime_of
 from ...sessions.settings import forgotten
 from ...sessions.settings.rules import covers
 from ...sessions.transcripts import mirror
-from ..upkeep import _forget_journal as forget_journal
+from ..upkeep import forget_journal
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .opened_store import OpenStore, check_names, line_of, refresh, sessions_called, with_store
 
@@ -132,7 +131,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         _preview(opened, chosen)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
             raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
-    groups = opened.location.homes or tuple(groups_of(opened.location))
+    groups = opened.location.homes or tuple(opened.location.groups)
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
         tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
@@ -214,7 +213,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     location = opened.location
     files = {
         (home, state.file_path): state
-        for home in groups_of(location)
+        for home in location.groups
         for state in opened.store.file_states(home).values()
     }
     rules = location.rules()

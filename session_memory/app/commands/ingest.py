@@ -117,8 +117,8 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ...history.store.refresh import NEWER
     from ...history.store.sqlite.unread_lines import add_missing
     from ...history.store.sqlite.unread_words import forget_incomplete
-    from ..upkeep import _forget_journal as forget_journal
-    from ..upkeep._leftover_files import follow_rules
+    from ..upkeep import forget_journal
+    from ..upkeep.rules import follow_rules
 
     if opened.store.is_newer:
         raise SessionMemoryError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")

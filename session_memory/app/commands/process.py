@@ -14,7 +14,7 @@ from ...history.store.refresh import NEWER
 from ...history.store.values import Conversation
 from ...memory.queue import PartResult
 from ...memory.runner import PlannedPart, StrategyRun, known_ids, prepared
-from ..upkeep._overview import retry_lines
+from ._upkeep_overview import retry_lines
 from .arguments import add_common, positive
 from .opened_store import OpenStore, refresh, with_store
 from .output import brief, fields, iso, moment

@@ -29,7 +29,7 @@ from .opened_store import OpenStore, with_store
 if TYPE_CHECKING:  # these need apsw, which may be missing
     from ...history.copies.deletions import Kept, RuntimeDeletion
     from ...history.store.values import Counts
-    from ..upkeep._overview import Spent, Waiting
+    from ._upkeep_overview import Spent, Waiting
 
 SHOWN = 3
 _MODES = {
@@ -218,7 +218,7 @@ def _store_state(
     if not os.path.exists(location.database):
         return None, []
     from ...history.copies.deletions import deletions, kept_or_why_not, problems_of
-    from ..upkeep._overview import waiting
+    from ._upkeep_overview import waiting
 
     def look(opened: OpenStore) -> tuple[StoreState, list[str]]:
         waits, spent, problems = waiting(opened.store, location)

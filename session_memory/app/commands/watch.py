@@ -19,8 +19,8 @@ from ...history.store.ingest.sources import told_roots
 from ...history.store.location import StoreLocation, find_location
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.sqlite.unread_lines import add_missing
-from ..upkeep._leftover_files import follow_rules
 from ..upkeep._runs import watch_lock
+from ..upkeep.rules import follow_rules
 from ..upkeep.runner import do_upkeep
 from ..upkeep.watch import Watcher
 from .arguments import add_home

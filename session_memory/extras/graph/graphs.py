@@ -3,12 +3,12 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext
 from typing import TypeVar
 
 from ...history.store.location import StoreLocation
-from ...memory.folders import groups_of, strategies_directory
+from ...memory.folders import strategies_directory
 from ...memory.memory_index import MemoryIndex
 from ...memory.strategy import ModelCall, StrategyError, Usage
 from ...sessions.settings.sections import GraphitiSettings
@@ -48,7 +48,7 @@ def search_graph(
     async def searched(opened: graph.Graph) -> list[GraphFact]:
         return await opened.search(query, limit * MORE)
 
-    for group in groups_of(location):
+    for group in location.groups:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         facts = (
             _in_graph(location, group_id(group, is_untrusted=is_untrusted), searched, left) or []
@@ -64,8 +64,18 @@ def search_graph(
 def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:
     """Return whether any of these graphs exists; one on a server is assumed to exist. Raises
     SessionMemoryError."""
-    ids = [group_id(group, is_untrusted=is_untrusted) for group in groups_of(location)]
+    ids = [group_id(group, is_untrusted=is_untrusted) for group in location.groups]
     return any(_place(location, id) for id in ids)
+
+
+def forget_in_graphs(location: StoreLocation, sessions: Iterable[tuple[str, str, int]]) -> None:
+    """Remove the content of sessions, each as (group, id, until when), from the graphs of their
+    groups. Raises SessionMemoryError."""
+    by_group: dict[str, dict[str, int]] = {}
+    for group, session, until in sessions:
+        by_group.setdefault(group, {})[session] = until
+    for group, untils in by_group.items():
+        forget_in_graph(location, group, untils)
 
 
 def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:

@@ -10,7 +10,7 @@ from ...history.store.location import StoreLocation
 from ...history.store.refresh import Note
 from ...memory import forgotten
 from ...memory.doubts import with_doubts
-from ...memory.folders import folder_of, groups_of
+from ...memory.folders import folder_of
 from ...memory.format import BY_PERSON
 from ...memory.library import open_index
 from ...memory.memory_index import IndexedMemory, MemoryFilter, Origin
@@ -77,7 +77,7 @@ def _shared(
     """Return the shared memories, each with its form, and the groups that have any memories."""
     with open_index(location, note) as index:
         told = index.memories(MemoryFilter(location.homes, is_untrusted=False))
-        known = {group for group in groups_of(location) if index.pages(group)}
+        known = {group for group in location.groups if index.pages(group)}
     found = [(memory, _shared_as(memory, shared_as)) for memory in told]
     return [(memory, shared) for memory, shared in found if shared], known
 

@@ -5,4 +5,5 @@ deletions: which runtimes delete sessions by themselves, and when
 keep: copies of new content, session by session
 pack: the database of the copies
 restore: puts a session back to where its runtime looks for it
+upkeep: its steps of upkeep
 """

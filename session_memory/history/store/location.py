@@ -55,6 +55,13 @@ class StoreLocation(NamedTuple):
             homes.home_at(f"{host}/groups/{group}", self.environ, host=host) if group else self.home
         )
 
+    @property
+    def groups(self) -> list[str]:
+        """Return the groups that the caller may see; [''] for a store without groups."""
+        if self.homes is not None:
+            return list(self.homes)
+        return list(dict.fromkeys(watched.home for watched in self.watched)) or [""]
+
     def rules(self, with_private: bool = False) -> ReadRules:
         """Read the rules for the content of the store; `with_private` for a person who wants to see
         what they hide."""

@@ -44,7 +44,7 @@ def path_of(database: str) -> str:
 
 
 def is_unfinished(database: str) -> bool:
-    """Check if steps of a forget are left: see upkeep.forget_journal."""
+    """Check if steps of a forget are left: see app.upkeep.forget_journal."""
     return status_at(database + FORGETTING, follow_symlinks=False) is not None
 
 

@@ -48,13 +48,14 @@ for name in ("open", "stat", "unlink", "rename", "replace", "mkdir", "chmod"):
 
 from session_memory.cli import main
 from session_memory.history.store.location import find_location
-from session_memory.app.upkeep._leftover_files import remove_leftovers
+from session_memory.app.upkeep.run import Run
+from session_memory.app.upkeep.state_files import remove_leftovers
 
 codes = {}
 with contextlib.redirect_stdout(io.StringIO()):
     for line in sys.argv[1:]:
         codes[line] = main(line.split())
-    remove_leftovers(find_location(None, os.environ))
+    remove_leftovers(Run(find_location(None, os.environ), os.environ, print))
 print(json.dumps(codes))
 """
 

@@ -17,8 +17,9 @@ from records import assistant, exchange, gemini_exchange, lines, new_id, user, w
 from share import some
 from store_scene import Scene, put, said, state
 
-from session_memory.app.upkeep._leftover_files import CURSOR_SECONDS, remove_leftovers
 from session_memory.app.upkeep._runs import KEPT_RUNS, RunLog, UpkeepRun
+from session_memory.app.upkeep.run import Run
+from session_memory.app.upkeep.state_files import CURSOR_SECONDS, remove_leftovers
 from session_memory.common.system.files import lock
 from session_memory.history.store.location import find_location
 from session_memory.sessions.settings.homes import person_home
@@ -59,7 +60,8 @@ def test_short_sessions_leave_nothing_for_good(tmp_path: Path) -> None:
     then = time.time() - CURSOR_SECONDS - 3600
     for path in files:
         os.utime(path, (then, then))
-    remove_leftovers(find_location(None, plain_environment(tmp_path)))
+    environ = plain_environment(tmp_path)
+    remove_leftovers(Run(find_location(None, environ), environ, print))
     files = list(left(tmp_path))
     assert len(files) <= FILES, sorted(str(path) for path in files)[:50]
     assert sum(path.stat().st_size for path in files) <= 1024 * KILOBYTES
@@ -75,7 +77,8 @@ def test_a_lock_file_goes_unless_it_is_held_or_its_state_is_there(tmp_path: Path
     then = time.time() - CURSOR_SECONDS - 3600
     for name in ("held.json.lock", "old.json.lock", "here.json.lock"):
         os.utime(cursors / name, (then, then))
-    remove_leftovers(find_location(None, plain_environment(tmp_path)))
+    environ = plain_environment(tmp_path)
+    remove_leftovers(Run(find_location(None, environ), environ, print))
     assert sorted(path.name for path in cursors.iterdir()) == [
         "held.json.lock",
         "here.json",

@@ -10,8 +10,8 @@ from pathlib import Path
 from records import exchange, write
 from store_scene import StoreUser
 
-from session_memory.app.upkeep import runner
 from session_memory.app.upkeep.runner import do_upkeep
+from session_memory.history.archives import upkeep as archives_upkeep
 
 DAY = 86_400.0
 
@@ -64,7 +64,7 @@ def test_what_will_be_deleted_first_is_archived_first(tmp_path, monkeypatch):
     user = Veteran(tmp_path)
     for number, days in enumerate((3, 25, 12, 28)):
         user.talk(number, days)
-    monkeypatch.setattr(runner, "HISTORY_CPU_SECONDS", 0.0)  # one a run
+    monkeypatch.setattr(archives_upkeep, "HISTORY_CPU_SECONDS", 0.0)  # one a run
     assert user.upkeep() == 1
     assert "question3 0" in user.archived()
     assert user.upkeep() == 1

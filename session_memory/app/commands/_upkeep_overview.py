@@ -46,8 +46,8 @@ class Spent(NamedTuple):
 
 
 def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent | None, list[str]]:
-    """Return what is not done yet and what the strategies spent, as far as the queue can be read;
-    and why it cannot. Raises DatabaseError."""
+    """Return the pending work and the strategies' spending, as far as the queue can be read, and the
+    reason if it cannot. Raises DatabaseError."""
     new = pending(store, [one for one in location.watched if one.is_expected()])
     unread = {
         f"{one.root}/{key}": one.problem

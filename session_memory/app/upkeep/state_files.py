@@ -1,0 +1,112 @@
+"""Upkeep's steps for the state that prompts and calls keep for each session.
+
+The state of a session's prompts (cursors and the files beside them) and the index of a project are
+deleted after 90 days without a change. If the session continues after all, it gets the first update
+of a new session; an index is made again."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing, nullcontext, suppress
+from typing import TYPE_CHECKING
+
+from ...awareness.activity.call_log import SUFFIX, forget_calls
+from ...awareness.activity.session_state import KnownState, StateFile
+from ...awareness.activity.status_line import forget_line
+from ...common.errors import LockedError
+from ...common.system.files import names_in
+from ...common.system.git_directories import remove_leftovers as remove_git_directories
+from ...common.system.leftover_files import remove_old_files
+from ...history.store.location import StoreLocation
+from ...sessions.settings.host_layout import Layout, held_home
+from ...sessions.settings.privacy import Privacy
+from ...sessions.transcripts import mirror
+
+if TYPE_CHECKING:
+    from .run import Run
+
+CURSOR_SECONDS = 90 * 86_400.0
+_STATE = re.compile(r"(?<!\.lock)$")
+_LOCK = re.compile(r"\.lock$")
+
+
+def remove_leftovers(run: "Run") -> None:
+    """Delete obsolete files of state, and directories that git worked in."""
+    home = run.location.home
+    remove_git_directories()
+    remove_old_files(home.state_dir)
+    for file in (home.cursor_file("x"), home.project_index("/")):
+        for names in (_STATE, _LOCK):
+            remove_old_files(os.path.dirname(file), names, CURSOR_SECONDS)
+
+
+def drop_excluded_titles(run: "Run") -> None:
+    """Delete the titles of excluded sessions from the state of all others. State in use waits for
+    the next run."""
+    location = run.location
+    for group in ("", *filter(None, location.groups)):
+        privacy = Privacy(run.environ, location.home, location.home_for(group))
+        for path in _state_files(location, group):
+            with suppress(OSError, LockedError):
+                excluded = {
+                    key
+                    for key, start, title in KnownState(path).titles()
+                    if privacy.rule(start, key, key.rpartition(":")[2], title).ignore
+                }
+                if excluded:
+                    with StateFile(path) as file:
+                        file.forget_titles(excluded)
+
+
+def forget_mirrors(_: "Run", paths: list[str]) -> None:
+    """Delete our copies of sessions that a runtime keeps in another form: they are made again
+    without the forgotten ones."""
+    for path in paths:
+        mirror.remove(path)
+
+
+def forget_state(run: "Run", by_group: dict[str, list[str]]) -> None:
+    """Delete the state of sessions with these ids and names, by group, and their titles from the
+    state of others."""
+    for names, path in _state_of(run.location, by_group):
+        with closing(StateFile(path)) as file:
+            file.forget(names)
+        forget_calls(path, names)
+        forget_line(path)
+
+
+def forget_titles(run: "Run", by_group: dict[str, list[str]]) -> None:
+    """Delete the titles of sessions with these ids and names, by group, from the state of
+    others."""
+    for names, path in _state_of(run.location, by_group):
+        with closing(StateFile(path)) as file:
+            file.forget_titles(names)
+        forget_calls(path, names)
+
+
+def _state_of(
+    location: StoreLocation, by_group: dict[str, list[str]]
+) -> Iterator[tuple[set[str], str]]:
+    """Yield the names of each group with each file of state there."""
+    for group, names in by_group.items():
+        for path in _state_files(location, group):
+            yield set(names), path
+
+
+def _state_files(location: StoreLocation, group: str) -> Iterator[str]:
+    """Yield the files of state of a group's sessions, also those not yet made where calls are noted
+    already; delete those that could not be read."""
+    home = location.home
+    held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
+    # there is none for a group without transcripts
+    with suppress(FileNotFoundError), held as place:
+        folder = os.path.dirname(place.cursor_file("x"))
+        paths = [f"{folder}/{name}" for name in names_in(folder)]
+        for path in paths:
+            state = path.removesuffix(SUFFIX) + ".json"
+            if path.endswith(".json"):
+                yield path
+            elif path.endswith(SUFFIX) and state not in paths:
+                yield state
+            elif ".json.corrupt" in path:
+                os.unlink(path)

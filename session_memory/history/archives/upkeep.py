@@ -1,0 +1,108 @@
+"""Upkeep's steps for archives: due ones are written, and rules decide where they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ...common.errors import SessionMemoryError, described
+from ...common.system.leftover_files import remove_old_files
+from ...sessions.settings.homes import private_beside
+from ...sessions.settings.host_layout import Layout
+from ...sessions.settings.privacy import Privacy
+from .due import archived_elsewhere, due_archives, history, write_due
+from .list import given_title, settle
+from .writer import archive_group_session
+
+if TYPE_CHECKING:
+    from ...app.upkeep.run import Run
+
+HISTORY_CPU_SECONDS = 30.0
+HISTORY_SECONDS = 86_400.0
+_UNFINISHED = re.compile(r"^\..+\.tmp$")  # as archives.writer names them, only among archives
+
+
+def remove_leftovers(run: Run) -> None:
+    """Delete archives that killed processes left half-written."""
+    for archives in run.location.archives:
+        for folder in (archives.directory, private_beside(archives.directory)):
+            remove_old_files(folder, _UNFINISHED)
+
+
+def write(run: Run) -> None:
+    """Write the due archives, then those of conversations from before the install if the settings
+    ask for them. Raises DatabaseError, OSError."""
+    if run.is_spent():
+        return
+    store, location, environ, runs = run.store, run.location, run.environ, run.runs
+    due = due_archives(store, location, runs.archived_until or run.record.began, environ)
+    run.record.archived, problems = write_due(due, location, environ, run.is_spent)
+    if not run.is_spent():
+        runs.archived_until = run.record.began
+        # once all is archived, look again after a day
+        is_due = run.record.began - runs.history_archived_at >= HISTORY_SECONDS
+        if is_due and location.home.settings().archive_history:
+            problems += _write_history(run)
+    for problem in problems:
+        run.note(problem)
+
+
+def _write_history(run: Run) -> list[str]:
+    """Write archives of the history, for at most HISTORY_CPU_SECONDS; return the problems."""
+    is_over = run.within(HISTORY_CPU_SECONDS)
+    is_elsewhere = archived_elsewhere(run.location, run.environ)
+    due = history(run.store, run.location, is_elsewhere)
+    written, problems = write_due(due, run.location, run.environ, is_over)
+    run.record.archived += written
+    run.runs.history_archived_at = 0.0 if is_over() else run.record.began
+    return problems
+
+
+def follow_rules(run: Run) -> None:
+    """Move archives that rules exclude to private folders, and others back. A host does this for
+    the archives of its groups."""
+    try:
+        for archives in run.location.archives:
+            if not archives.confined_to and os.path.isdir(archives.directory):
+                settle(archives.directory, Privacy(run.environ, run.location.home))
+    except (SessionMemoryError, OSError) as error:
+        run.note(f"what rules exclude could not all be moved: {described(error)}")
+
+
+def forget(_: Run, paths: list[str]) -> None:
+    """Delete archives. Raises OSError."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def write_again(run: Run, archives: list[list[str]]) -> None:
+    """Write archives of sessions that went on once more, each as (path, session id, transcript,
+    group): neither text nor file name keeps what is forgotten. Raises SessionMemoryError,
+    OSError."""
+    gone, due, problems = [], [], []
+    for path, session, transcript, group in archives:
+        if not os.path.isfile(transcript):
+            gone += [path] if os.path.lexists(path) else []
+            continue
+        title = given_title(path)
+        forget(run, [path])
+        if not group:
+            due.append((session, transcript))
+            continue
+        try:
+            archive_group_session(
+                Layout(run.location.home.root).group(group), session, time.time(), title
+            )
+        except (SessionMemoryError, OSError) as error:
+            problems.append(f"{transcript}: it could not be archived: {described(error)}")
+    problems += write_due(iter(due), run.location, run.environ, lambda: False)[1]
+    if gone:
+        problems.append(
+            f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}"
+        )
+    if problems:
+        raise SessionMemoryError("; ".join(problems))

@@ -1,0 +1,61 @@
+"""Steps that forget sessions in the store, and note what must not come back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...common.errors import SessionMemoryError
+from ...sessions.settings import forgotten
+from ..copies.pack import pack_path
+from ..forgotten_marks import marks_in
+from .sqlite import queue_file
+from .sqlite.corruption import delete_set_aside, set_aside
+from .sqlite.engine import SqliteStore
+from .values import Conversation
+
+if TYPE_CHECKING:
+    from ...app.upkeep.run import Run
+
+
+def note_messages(run: Run, given: dict[str, list[list[Any]]]) -> None:
+    """Note the messages of `conversations`, each as (id, group, session id), and of `transcripts`,
+    each as (path, group, until when). Copies and forks are known by them."""
+    marks = set(run.store.marks(_stored(run.store, given["conversations"])))
+    for path, home, until in given["transcripts"]:
+        marks.update(marks_in(path, home, until))
+    forgotten.add_messages(run.location.database, marks)
+
+
+def note_tombstones(run: Run, given: list[list[Any]]) -> None:
+    """Add tombstones, so nothing comes back."""
+    forgotten.add(run.location.database, [(home, id, path, at) for home, id, path, at in given])
+
+
+def delete_conversations(run: Run, chosen: list[list[Any]]) -> None:
+    """Delete conversations, each as (id, group, session id), from the store, and the copies that
+    forks have."""
+    stored = _stored(run.store, chosen)
+    run.store.forget_copies(stored)
+    run.store.forget_conversations(stored)
+
+
+def delete_stores_set_aside(run: Run, _: object) -> None:
+    """Delete the corrupt stores that were set aside. Raises SessionMemoryError that names other
+    files that were."""
+    left = delete_set_aside(run.store)
+    for path in (queue_file.path_of(run.location.database), pack_path(run.location.database)):
+        left += set_aside(path)
+    if left:
+        raise SessionMemoryError(f"delete them by hand: {', '.join(left)}")
+
+
+def drop_free_pages(run: Run, _: object) -> None:
+    """Rewrite the database without deleted content."""
+    run.store.drop_free_pages()
+
+
+def _stored(store: SqliteStore, chosen: list[list[Any]]) -> list[Conversation]:
+    """Return the conversations, each given as (id, group, session id), that the store still has."""
+    wanted = {tuple(one) for one in chosen}
+    every = store.all_conversations(None, [id for id, *_ in chosen])
+    return [one for one in every if (one.id, one.home, one.session_id) in wanted]
