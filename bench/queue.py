@@ -23,9 +23,9 @@ from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.sqlite.queue_database import QueueDatabase
 from session_memory.history.store.values import Filter
-from session_memory.history.token_budget import TokenBudget
 from session_memory.memory.queue import Queue
 from session_memory.memory.strategy import Memory, MemoryResult, Usage
+from session_memory.memory.token_budget import TokenBudget
 from tests.stored import Stored, talk
 
 from .command import run

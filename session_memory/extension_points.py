@@ -55,6 +55,19 @@ COMMANDS = {
     },
 }
 
+# The forms of `export`, by the value of --format: functions of the conversations and an
+# `ExportHead`, see history/export.py.
+EXPORT_FORMATS = {
+    "markdown": "history.export:as_markdown",
+    "json": "history.export:as_json",
+    "filtered": "app.commands.export:as_filtered_here",
+    "html": "extras.page.export:as_html",
+}
+
+# More servers of tools that `mcp` offers, beside a home: add_arguments(parser, places), and
+# served(arguments), which returns None if the arguments do not name it.
+TOOL_SERVERS = {"group of a host": "extras.host.tool_server"}
+
 # The runtimes, by their transcript format: a `Runtime`, and two signs that its user may have used
 # it, a directory in their home and a variable. An install compiles these rows into the bundle.
 RUNTIMES = {
@@ -77,7 +90,7 @@ STRATEGIES = {
 }
 
 # The views of the page in the order of its navigation: each a tuple of the fields of `View` in
-# extras/page/pages.py.
+# extras/page/_view.py. Their templates may be in a folder `templates` beside their module.
 VIEWS = {
     "now": "extras.page.views.sessions:VIEWS",
     "timeline": "extras.page.views.timeline:VIEWS",
@@ -87,7 +100,7 @@ VIEWS = {
     "patterns": "extras.page.views.patterns:VIEWS",
     "branches": "extras.page.views.branches:VIEWS",
     "costs": "extras.page.views.costs:VIEWS",
-    "proof": "extras.page.views.proof:VIEWS",
+    "proof": "extras.proof.view:VIEWS",
     "session": "extras.page.views.session:VIEWS",
     "why": "extras.page.views.why:VIEWS",
 }

@@ -32,6 +32,8 @@ FORMER_NAMES = {
     "text.secrets": "common.text.secrets",
     "tools": "app.tools",
 }
+# Names that moved out of these modules, each with its module.
+MOVED = {"tools.GroupBackend": "extras.host.group_backend"}
 
 
 class _Forwarder:
@@ -50,11 +52,17 @@ class _Forwarder:
         target = importlib.import_module(self._target)
         public = {name: value for name, value in vars(target).items() if name[0] != "_"}
         module.__dict__.update(public)
-        module.__getattr__ = partial(getattr, target)  # type: ignore[method-assign]
+        module.__getattr__ = partial(_attribute, module.__name__, target)  # type: ignore[method-assign]
         text = (
             f"{module.__name__} is {self._target} now; the former name goes with the next release"
         )
         warnings.warn(text, DeprecationWarning, stacklevel=2)
+
+
+def _attribute(former: str, target: ModuleType, name: str) -> object:
+    """Return a value by its name in a module of 0.4. Raises AttributeError."""
+    place = MOVED.get(f"{former}.{name}".partition(".")[2])
+    return getattr(importlib.import_module(f"{PACKAGE}.{place}") if place else target, name)
 
 
 def spec_of(name: str) -> ModuleSpec | None:

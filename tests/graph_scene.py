@@ -17,9 +17,9 @@ from session_memory.extras.graph import strategy as graph
 from session_memory.extras.graph._database import group_id, open_driver
 from session_memory.extras.graph.strategy import GraphFact, GraphStrategy
 from session_memory.history.store.sqlite.queue import StoredQueue
-from session_memory.history.token_budget import TokenBudget
 from session_memory.memory.queue import PartResult, Queue
 from session_memory.memory.strategy import StrategyContext
+from session_memory.memory.token_budget import TokenBudget
 
 
 @functools.cache

@@ -26,12 +26,13 @@ from fakes.loopback import Json, Request
 from own_process import run_here
 from records import exchange, new_id, write
 
-from session_memory.app.tools import GroupBackend, ToolResult, call
+from session_memory.app.tools import ToolResult, call
 from session_memory.extras.host._ipc import answer_requests
 from session_memory.extras.host._ledger import Ledger
 from session_memory.extras.host._log import HostLog
 from session_memory.extras.host._values import ChatReply
 from session_memory.extras.host.administration import HostAdministration
+from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.extras.host.recovery import running_pids
 from session_memory.history.archives.writer import open_sessions
 from session_memory.history.store.location import find_location

@@ -14,11 +14,11 @@ from stored import Stored
 from session_memory.awareness.activity import prompt_memories
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Conversation, StoredEntry
-from session_memory.history.token_budget import TokenBudget
 from session_memory.memory import library
 from session_memory.memory.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.memory.queue import PartResult, Queue
 from session_memory.memory.strategy import KnownMemory, Memory, MemoryResult
+from session_memory.memory.token_budget import TokenBudget
 from session_memory.memory.writer import MemoryWriter
 
 FEBRUARY = 1771684325_000  # 2026-02-21 14:32:05 UTC

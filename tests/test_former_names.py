@@ -19,7 +19,7 @@ SHOWN = (
     "from session_memory.text.secrets import find_secrets, redact",
     "from session_memory.text import sanitize; sanitize.for_prompt",
     "from session_memory.archives.format import messages_in",
-    "from session_memory.tools import HomeBackend, sdk_server",
+    "from session_memory.tools import GroupBackend, HomeBackend, sdk_server",
     "from session_memory.store.postgres.engine import TeamStore",
     "from session_memory.store.postgres.push import TeamPush",
     "from session_memory.store.postgres.schema import add_member, members, migrate, remove_member, setup_sql",

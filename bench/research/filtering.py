@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from session_memory.common.system.files import Opened
 from session_memory.common.system.quick_json import decode_line
+from session_memory.common.text.tokens import estimated_tokens
 from session_memory.history.filtering import chunks, exchanges, filtered
 from session_memory.history.store.ingest.extract import Extractor, result_text
 from session_memory.history.store.ingest.values import NewEntry, ToolOutcome
 from session_memory.history.store.values import TOOL_ROLE, StoredEntry
-from session_memory.history.token_budget import estimated_tokens
 from session_memory.sessions.runtimes import Runtime
 from session_memory.sessions.runtimes.detection import runtime_of
 from session_memory.sessions.runtimes.records import (

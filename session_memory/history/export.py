@@ -1,5 +1,5 @@
-"""Export conversations as Markdown or JSON (extras/page/export.py: as HTML) as a stream: only part of a
-conversation is in memory. Pure. docs/inside/store.md documents the JSON."""
+"""Export conversations as Markdown or JSON as a stream: only part of a conversation is in memory.
+Pure. docs/inside/store.md documents the JSON."""
 
 import json
 import re
@@ -14,6 +14,7 @@ from ..common.text.timestamps import iso_time, local_time
 from ..sessions.settings.sections import Filtering
 from .archives.format import TOOL, ArchivedMessage, asked, in_batches, render_messages
 from .filtering import filtered_entry
+from .store.location import StoreLocation
 from .store.values import TOOL_ROLE, Conversation, StoredEntry
 
 JSON_VERSION = 1
@@ -23,12 +24,13 @@ _BACKTICKS = re.compile("`+")
 
 
 class ExportHead(NamedTuple):
-    """The time of an export in milliseconds since the epoch, if it is `full`, and the `title` of
-    its one session, '' for several."""
+    """The time of an export in milliseconds since the epoch, if it is `full`, the `title` of its
+    one session, '' for several, and the `location` of the store (None: without transcripts)."""
 
     now: int
     full: bool
     title: str
+    location: StoreLocation | None = None
 
 
 class Exported(NamedTuple):
@@ -47,15 +49,12 @@ def export(
     form: Form,
     conversations: Iterable[Conversation],
     entries: Callable[[int], Iterator[StoredEntry]],
-    now: int,
-    *,
-    full: bool,
-    title: str = "",
+    head: ExportHead,
 ) -> Iterator[str]:
     """Yield the export of conversations. `entries` returns a conversation's items by its id:
-    messages and, if `full`, tool calls with their outcome. `title` is the session's, if all
-    conversations are of one."""
-    return form(_exported(conversations, entries, full), ExportHead(now, full, for_people(title)))
+    messages and, if the export is full, tool calls with their outcome."""
+    redacted = head._replace(title=for_people(head.title))
+    return form(_exported(conversations, entries, head.full), redacted)
 
 
 def _exported(
@@ -238,6 +237,3 @@ def _item(item: StoredEntry) -> dict[str, Any]:
 
 def _iso(milliseconds: int | None) -> str | None:
     return None if milliseconds is None else iso_time(milliseconds / 1000)
-
-
-FORMATS: dict[str, Form] = {"markdown": as_markdown, "json": as_json}

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..common.text.format import one_line, shorten
+from ..common.text.tokens import estimated_tokens, longest_within
 from ..sessions.settings.sections import Filtering
 from .store.values import StoredEntry
-from .token_budget import estimated_tokens, longest_within
 
 GOES_ON = "[goes on]"
 WENT_ON = "[went on]"

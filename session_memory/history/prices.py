@@ -14,8 +14,8 @@ from urllib.request import urlopen
 
 from ..common.errors import SessionMemoryError
 from ..common.system.files import read_whole, write_atomically
-from ..memory.strategy import Usage
 from ..sessions.settings.homes import person_home
+from .store.values import Usage
 
 Prices = Mapping[str, Mapping[str, float]]
 

@@ -16,7 +16,6 @@ from ..common.text.sanitize import shortened
 from ..history.filtering import is_command
 from ..history.store.sqlite.queue import ConversationPart, StoredQueue
 from ..history.store.values import Conversation, StoredEntry
-from ..history.token_budget import ConversationBudgetError, TokenBudget, checked
 from .strategy import (
     BudgetError,
     Memory,
@@ -26,6 +25,7 @@ from .strategy import (
     UnavailableError,
     Usage,
 )
+from .token_budget import ConversationBudgetError, TokenBudget, checked
 
 Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
 

@@ -12,12 +12,12 @@ from ..extension_points import STRATEGIES
 from ..history.prices import Prices, all_prices, cost
 from ..history.store.location import StoreLocation
 from ..history.store.sqlite.queue import ConversationPart, Retry, StoredQueue
-from ..history.token_budget import ConversationBudgetError, TokenBudget
 from ..sessions.settings.homes import ENV_GUARD
 from ..sessions.settings.sections import MemorySettings, memory_settings
 from .folders import strategies_directory
 from .queue import PartResult, Queue, estimate_of, unfit
 from .strategy import ModelBudget, Strategy, StrategyError, Usage
+from .token_budget import ConversationBudgetError, TokenBudget
 from .writer import MemoryWriter, memory_writer
 
 ENTRY_POINTS = "session_memory.strategies"

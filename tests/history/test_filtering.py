@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from records import PiSession, assistant, user, write
 
 from bench.research.filtering import measured, transcript_entries
+from session_memory.common.text.tokens import estimated_tokens
 from session_memory.history.filtering import (
     GOES_ON,
     WENT_ON,
@@ -22,7 +23,6 @@ from session_memory.history.filtering import (
     size_text,
 )
 from session_memory.history.store.values import StoredEntry
-from session_memory.history.token_budget import estimated_tokens
 from session_memory.sessions.runtimes import all_runtimes
 from session_memory.sessions.settings.sections import Filtering, MemorySettings
 

@@ -18,7 +18,6 @@ from stored import Stored
 
 from session_memory.common.errors import ConfigError
 from session_memory.history.store.sqlite.queue import StoredQueue
-from session_memory.history.token_budget import TokenBudget
 from session_memory.memory.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.memory.queue import PartResult, Queue
 from session_memory.memory.strategies.summary import _model as model
@@ -26,6 +25,7 @@ from session_memory.memory.strategies.summary import strategy
 from session_memory.memory.strategies.summary._reply import BadReplyError, checked, checked_whole
 from session_memory.memory.strategies.summary.strategy import SummaryStrategy
 from session_memory.memory.strategy import Usage
+from session_memory.memory.token_budget import TokenBudget
 from session_memory.memory.writer import MemoryWriter
 from session_memory.sessions.settings.check import strategy_settings
 from session_memory.sessions.settings.sections import SummarySettings

@@ -8,12 +8,11 @@ import os
 from typing import Any
 
 from ...common.system.terminal import Terminal
-from ...common.text.format import counted, enumerated
-from ...extras.proof.told import told_tokens
-from ...extras.proof.words import share_of
+from ...common.text.format import counted, enumerated, share_of
 from ...history.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
 from ...history.prices import SOURCE, all_prices, update_prices
 from ...history.store.sqlite.queue_file import UnreadableQueueError
+from ...history.told import told_tokens
 from ...memory.runner import settings_of
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of

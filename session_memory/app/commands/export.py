@@ -5,25 +5,27 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import BinaryIO
 
 from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.extensions import load
 from ...common.system.files import expanded
 from ...common.system.sqlite import CorruptDatabaseError
 from ...common.system.terminal import Terminal
 from ...common.text.format import counted
 from ...common.text.timestamps import now_milliseconds
-from ...history.export import FORMATS, WITHHELD, Form, as_filtered, export
+from ...extension_points import EXPORT_FORMATS
+from ...history.export import WITHHELD, Exported, ExportHead, as_filtered, export
 from ...history.store.values import Conversation, Filter
 from ...history.trajectory import trajectory_of
 from ...memory.runner import settings_of
+from ...sessions.settings.sections import Filtering
 from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
 from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
 
-FILTERED, HTML, ATIF = "filtered", "html", "atif"
+FILTERED, ATIF = "filtered", "atif"
 _ENCODING = "utf-8", "backslashreplace"  # whatever the terminal's is
 SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"
 
@@ -35,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="everything")
     parser.add_argument(
         "--format",
-        choices=[*FORMATS, FILTERED, HTML, ATIF],
+        choices=[*EXPORT_FORMATS, ATIF],
         default="markdown",
         help="default: markdown; filtered is what a model reads to make memories",
     )
@@ -105,22 +107,17 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
                 exported.append(id)
                 yield found
 
-    if arguments.format == HTML:
-        # jinja2, pygments and markdown-it-py take a while to import
-        from ...extras.page.export import as_html
-
-        form: Form = partial(as_html, location=opened.location)
-    elif arguments.format == FILTERED:
-        form = partial(as_filtered, filtering=settings_of(opened.location).filtering)
-    else:
-        form = FORMATS[arguments.format]
+    form = load(EXPORT_FORMATS[arguments.format])
     first = (
         opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
     )
     title = first.title if first else ""
     full = arguments.full or arguments.format == FILTERED
     pieces = export(
-        form, conversations(), opened.store.entries, now_milliseconds(), full=full, title=title
+        form,
+        conversations(),
+        opened.store.entries,
+        ExportHead(now_milliseconds(), full, title, opened.location),
     )
     if not arguments.out:
         _print(pieces, opened.terminal)
@@ -132,6 +129,12 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
         f"{counted(len(exported), 'conversation')} in {opened.terminal.short(arguments.out)}"
     )
     return 0
+
+
+def as_filtered_here(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+    """Yield the conversations as the strategies of the store at the head's location read them."""
+    filtering = settings_of(head.location).filtering if head.location else Filtering()
+    return as_filtered(found, head, filtering)
 
 
 def _export_trajectories(

@@ -1,13 +1,12 @@
 """The tools with which an agent reads its sessions and switches between them, defined once
 (`definitions`).
 
-They use a `Backend`: the sessions of a home, or those of a group of a host. `sdk_server` serves
+They use a `Backend`: the sessions of a home, or of a group (extras.host.group_backend). `sdk_server` serves
 them inside a program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
 """
 
 from __future__ import annotations
 
-from ...extras.host.group_backend import GroupBackend
 from ._home_backend import HomeBackend
 from .backend import Backend
 from .call import ToolResult, call
@@ -18,7 +17,6 @@ from .values import ListedSession, RefusedError, SearchLimits, SearchResult
 __all__ = [
     "TOOLS",
     "Backend",
-    "GroupBackend",
     "HomeBackend",
     "ListedSession",
     "RefusedError",

@@ -134,3 +134,9 @@ def words_of(text: str) -> list[str]:
         return "".join([c if c.isalnum() else " " for c in text]).split()
     words = "".join([c if c.isalnum() or _extends(c) else " " for c in text]).split()
     return [word for word in words if word.isalnum() or any([c.isalnum() for c in word])]
+
+
+def share_of(part: int, whole: int) -> str:
+    """Return a share in percent; `under 0.1%` for less."""
+    share = part / whole if whole else 0.0
+    return f"{share:.1%}" if share >= 0.001 or not part else "under 0.1%"

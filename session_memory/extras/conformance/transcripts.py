@@ -41,7 +41,6 @@ from ...sessions.transcripts.log import last_entries, render
 from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from ...sessions.transcripts.reader import TitleOwner, TranscriptHead, TranscriptReader
 from ...sessions.transcripts.usage import ModelUsage
-from ..host.recovery import recover
 from .fixture import (
     BEFORE_COMPACTION,
     BEGAN,
@@ -475,13 +474,6 @@ class TestTurns:
         assert [text for text in ends if (("assistant", text)) in CONVERSATION] == fixture.own[
             "turn_ends"
         ]
-
-    def test_answers_that_a_killed_host_lost_are_found_again(self, fixture: Fixture) -> None:
-        first, _, last = fixture.own["prompt_ids"]
-        found = recover(fixture.runtime, str(fixture.path()), {first, last})
-        assert [text for _, text in found.answers] == ["Deployed.", "You are welcome."]
-        assert found.begun == set()
-        assert recover(fixture.runtime, str(fixture.path()), {"none-of-them"}) == ([], set())
 
 
 def number_of_thanks(fixture: Fixture) -> int:

@@ -16,7 +16,7 @@ from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from ...common.system.json import as_object
-from ...history.token_budget import estimated_tokens
+from ...common.text.tokens import estimated_tokens
 from ...memory.strategy import BudgetError, ModelBudget, Usage
 from ...sessions.settings.sections import GraphitiSettings
 

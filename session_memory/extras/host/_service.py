@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from ...app.tools import GroupBackend
 from ...awareness.events.log import notices
 from ...awareness.events.upkeep_start import SCRIPT, is_due
 from ...common.errors import SessionMemoryError
@@ -35,6 +34,7 @@ from ._worker import Worker
 from .administration import HostAdministration
 from .channels import Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
+from .group_backend import GroupBackend
 
 POLL_SECONDS, IDLE_SECONDS = 0.05, 0.5  # while agents run, and without one
 REQUEST_SECONDS = 0.2

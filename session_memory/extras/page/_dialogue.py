@@ -25,13 +25,13 @@ from ...history.store.ingest.extract import result_text
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
+from ...history.told import told_in
 from ...sessions.runtimes import Runtime, all_runtimes
 from ...sessions.runtimes.records import INJECTED, CallResult, Injected
 from ...sessions.transcripts.edits import Edit, Hunk
 from ...sessions.transcripts.entries import ToolUse
 from ...sessions.transcripts.lines import first_line, lines_forward
 from ...sessions.transcripts.reader import TranscriptReader, is_request
-from ..proof.told import told_in
 from ._diffs import Diff, diff_of
 from ._labels import quoted
 

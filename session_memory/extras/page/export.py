@@ -21,11 +21,10 @@ from .jinja import TEMPLATES, environment
 STYLE = TEMPLATES.with_name("static") / "page.css"
 
 
-def as_html(
-    found: Iterable[Exported], head: ExportHead, location: StoreLocation | None = None
-) -> Iterator[str]:
+def as_html(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield the macros of export.html, with the style sheet of the page inside the file, and the
-    diffs of edits whose transcripts are still at `location`."""
+    diffs of edits whose transcripts are still at the head's location."""
+    location = head.location
     macros: Any = environment().get_template("export.html").module
     yield str(macros.begin(head.title, Markup(Path(STYLE).read_text())))
     for conversation, is_told, batches in found:

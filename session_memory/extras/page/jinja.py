@@ -24,6 +24,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
+from ... import extension_points
 from ...common.system.terminal import byte_size
 from ...common.text.format import counted
 from ...common.text.timestamps import age, iso_time, local_time
@@ -31,6 +32,7 @@ from ._access import Access
 from ._diffs import FOLDED_CHARACTERS, Diff, DiffLine
 from ._labels import project_of, shown_runtime
 
+_PACKAGE = Path(__file__).parents[2]
 TEMPLATES = Path(__file__).parent / "templates"
 # characters of one piece of code: pygments takes about a second for a million
 MOST_HIGHLIGHTED = 20_000
@@ -46,10 +48,17 @@ _BUSY = 0.95  # this share of the days with activity stays below the strongest c
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+def _template_folders() -> list[Path]:
+    """Return our folder, and the folders beside the modules of other extras with views."""
+    modules = [place.partition(":")[0] for place in extension_points.VIEWS.values()]
+    folders = [_PACKAGE.joinpath(*name.split(".")).with_name("templates") for name in modules]
+    return list(dict.fromkeys([TEMPLATES, *folders]))
+
+
 def environment() -> Environment:
     """Return the templates' environment, with the functions that they call."""
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(_template_folders()),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -14,12 +14,15 @@ from ...awareness.events.delivery_state import Drawn
 from ...common.system.files import user_dir
 from ...common.system.git import find_worktree
 from ...common.text.timestamps import local_time
+from ...common.text.tokens import CHARACTERS_PER_TOKEN
 from ...history.costs import EVERY, Expense, SessionFiles, expenses
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.sqlite.tool_uses import conversation_steps
 from ...history.store.values import Conversation, Filter, StoredEntry
+from ...history.told import ToldText, TranscriptNotes, notes_of
 from ._comparison import Difference, Tally, difference, tally_of
+from ._lines import CONFLICT, FILE, is_named, lines_of
 from ._moments import (
     EDIT,
     LONGEST,
@@ -34,17 +37,6 @@ from ._moments import (
     moments_of,
     next_action,
     steps_of,
-)
-from .told import (
-    CHARACTERS_PER_TOKEN,
-    CONFLICT,
-    FILE,
-    ReadFile,
-    ToldText,
-    TranscriptNotes,
-    is_named,
-    notes_of,
-    without_copies,
 )
 
 TOLD, BEFORE, SILENT, DRAWN, WITHHELD = "told", "before", "silent", "drawn", "withheld"
@@ -194,7 +186,7 @@ def _notes(
         one = notes_of(file, reads[key]) if key in reads else None
         advance(file.path, file.size)
         if one is not None:
-            yield key, one._replace(told=without_copies(one.told, known))
+            yield key, one.without_copies(known)
 
 
 def _add_told(
@@ -221,7 +213,7 @@ def _add_told(
                 continue
             told.updates += 1
             told.arrived += text.has_arrived
-            for line in text.lines if text.has_arrived else ():
+            for line in lines_of(text) if text.has_arrived else ():
                 paths = [path for name in line.files for path in _edited(edits, key, name, text)]
                 if is_excluding and not (line.kind == FILE and paths):
                     continue
@@ -343,9 +335,7 @@ def _sums(
         again += sum(size for at, size in before if one.at is not None and at <= one.at)
     sums.told_again = again // CHARACTERS_PER_TOKEN
     first: dict[tuple[str, bytes], Session] = {}
-    reads: list[tuple[Session, ReadFile]] = [
-        (key, one) for key, note in notes.items() for one in note.reads
-    ]
+    reads = [(key, one) for key, note in notes.items() for one in note.reads]
     for key, read in sorted(reads, key=lambda pair: pair[1].at):
         sums.read += read.characters
         if first.setdefault((read.path, read.content), key) != key:

@@ -16,7 +16,8 @@ from ...awareness.events.failed_call import plausible
 from ...common.text.paths import resolved
 from ...common.text.shell_commands import prints
 from ...history.store.values import StoredEntry
-from .told import FILE, ToldText, is_named
+from ...history.told import ToldText
+from ._lines import FILE, is_named, lines_of
 
 Session = tuple[str, str]  # the group and the key of its transcript
 
@@ -57,7 +58,7 @@ class Moment(NamedTuple):
             self.end is not None and one.offset >= self.end
         ):
             return False
-        names = [name for line in one.lines if line.kind == FILE for name in line.files]
+        names = [name for line in lines_of(one) if line.kind == FILE for name in line.files]
         return any(is_named(self.path, name) for name in names)
 
 

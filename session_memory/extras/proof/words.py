@@ -3,11 +3,11 @@ did not happen."""
 
 from typing import Any, NamedTuple
 
-from ...common.text.format import counted, enumerated
+from ...common.text.format import counted, enumerated, share_of
 from ...common.text.timestamps import iso_time, local_time
 from . import ARMS, AS_TOLD, Proof
 from ._comparison import FEW, Tally
-from .told import CONFLICT, FILE, KINDS
+from ._lines import CONFLICT, FILE, KINDS
 
 HEEDED = "Read the file again, or its diff, before the next edit"
 TOO_FEW = f"too few to say: fewer than {FEW} moments on a side"
@@ -178,9 +178,3 @@ def _verdict(proof: Proof, arm: str) -> str:
         f"{high * 100:+.0f}); as much in "
         f"{found.p:.2%} of shuffles"
     )
-
-
-def share_of(part: int, whole: int) -> str:
-    """Return a share in percent; `under 0.1%` for less."""
-    share = part / whole if whole else 0.0
-    return f"{share:.1%}" if share >= 0.001 or not part else "under 0.1%"

@@ -14,7 +14,7 @@ from store_scene import COMMAND, MONDAY, ROOT, StoreUser, trip
 
 from session_memory.extras.page.export import as_html
 from session_memory.history.archives.format import messages_in
-from session_memory.history.export import FORMATS, export
+from session_memory.history.export import ExportHead, as_json, as_markdown, export
 from session_memory.history.store.values import Conversation, StoredEntry
 
 HOUR = 3600
@@ -284,14 +284,17 @@ def test_what_a_model_reads_goes_by_the_settings(machine):
     assert not any(word in said for word in ("User: ", "Action: "))
 
 
+HEAD = ExportHead(0, True, "")
+
+
 def test_a_token_that_was_stored_before_there_was_a_rule_for_it_is_redacted():
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     talk = Conversation(
         1, "s", "s.jsonl", "", "claude-code", "/srv", f"use {token}", 0, 0, 1, "ready", ""
     )
     item = StoredEntry(1 << 32, "user", f"use {token}", 0, "/srv", 0)
-    for form in (*FORMATS.values(), as_html):
-        assert token not in "".join(export(form, [talk], lambda _: iter([item]), 0, full=True))
+    for form in (as_markdown, as_json, as_html):
+        assert token not in "".join(export(form, [talk], lambda _: iter([item]), HEAD))
 
 
 def test_memory_does_not_grow_with_what_is_exported():
@@ -304,9 +307,9 @@ def test_memory_does_not_grow_with_what_is_exported():
             ahead += 1
             yield StoredEntry(1 << 32 | number, "user", "word " * 20, 0, "/srv", 0)
 
-    for form in (*FORMATS.values(), as_html):
+    for form in (as_markdown, as_json, as_html):
         ahead = most = 0
-        for _ in export(form, [talk], entries, 0, full=True):
+        for _ in export(form, [talk], entries, HEAD):
             most, ahead = max(most, ahead), 0
         assert 0 < most <= 101
 

@@ -16,10 +16,11 @@ from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser
 from tools_scene import Home
 
-from session_memory.app.tools import TOOLS, GroupBackend, HomeBackend, ToolResult, call
+from session_memory.app.tools import TOOLS, HomeBackend, ToolResult, call
 from session_memory.app.tools._results import RESULT_CHARACTERS
 from session_memory.app.tools.definitions import ALL
 from session_memory.extras.host._ipc import answer_requests, write_snapshots
+from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.extras.host.request_files import RequestFiles
 
 DAY = 86_400

@@ -17,7 +17,7 @@ from runtimes_scene import READ
 from tool_call_scene import Project
 
 from session_memory.awareness.events.failed_call import CHARACTERS
-from session_memory.extras.proof.told import ToldText
+from session_memory.history.told import ToldText
 from session_memory.sessions.transcripts.entries import INTRODUCTION
 
 TOLD = "- there is no src/x.py; the one known file of that name is src/db/x.py"

@@ -13,9 +13,10 @@ from host_scene import Box, GroupDir, ingested, three_groups
 from store_scene import Scene, put, said, state
 from team_scene import Team, memory
 
-from session_memory.app.tools import GroupBackend, call
+from session_memory.app.tools import call
 from session_memory.app.tools.definitions import tools_for
 from session_memory.extras.host._ipc import write_snapshots
+from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.extras.host.request_files import RequestFiles
 from session_memory.extras.team.postgres.engine import TeamPool
 from session_memory.extras.team.postgres.memories import push_memories

@@ -10,7 +10,7 @@ import pytest
 from host_scene import GroupDir, three_groups
 from records import append, exchange, new_id
 
-from session_memory.app.tools import GroupBackend
+from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.sessions.settings.host_layout import GroupNameError
 
 

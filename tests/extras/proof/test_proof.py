@@ -21,7 +21,7 @@ from session_memory.awareness.activity.collisions._working_set import CollisionS
 from session_memory.awareness.activity.conflicts import line_of as conflict_line
 from session_memory.awareness.activity.session_state import COLLISIONS
 from session_memory.extras.proof._comparison import FEW, Tally, interval, permuted, tally_of
-from session_memory.extras.proof.told import BRANCH, CONFLICT, FILE, is_named, line_of
+from session_memory.extras.proof._lines import BRANCH, CONFLICT, FILE, is_named, line_of
 from session_memory.sessions.transcripts.entries import INTRODUCTION
 
 

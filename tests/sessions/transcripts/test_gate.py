@@ -445,7 +445,7 @@ ALLOWED = {
     "extras/host/group_backend.py": "makes the gate",
     "history/costs.py": "tokens and dollars of what the store may tell of",
     "history/forgotten_marks.py": "hashes of what is being forgotten",
-    "extras/proof/told.py": "of sessions that the store shows; proof counts, and extras/page/_dialogue.py asks the rules",
+    "history/told.py": "of sessions that the store shows; proof counts, and extras/page/_dialogue.py asks the rules",
     "history/trajectory.py": "asks the gate of every entry",
     "extras/page/_dialogue.py": "calls and notes of a session that the store may tell of",
 }

@@ -13,9 +13,9 @@ import yaml
 from ....common.system.files import read_whole
 from ....common.text.format import one_line, shorten
 from ....common.text.sanitize import for_people
+from ....common.text.tokens import estimated_tokens
 from ....history.filtering import Chunk, chunks
 from ....history.store.values import ENTRY_ROLES, Conversation, StoredEntry
-from ....history.token_budget import estimated_tokens
 from ....sessions.settings.check import strategy_settings
 from ....sessions.settings.sections import SummarySettings, memory_settings
 from ...strategy import (

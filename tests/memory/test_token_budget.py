@@ -12,18 +12,14 @@ import pytest
 from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, talk
 
+from session_memory.common.text.tokens import estimated_tokens, longest_within
 from session_memory.history.prices import all_prices, cost
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Conversation, StoredEntry
-from session_memory.history.token_budget import (
-    ConversationBudgetError,
-    TokenBudget,
-    estimated_tokens,
-    longest_within,
-)
 from session_memory.memory.queue import PartResult
 from session_memory.memory.runner import UnknownStrategyError, load_strategy
 from session_memory.memory.strategy import BudgetError, MemoryResult, StrategyError, Usage
+from session_memory.memory.token_budget import ConversationBudgetError, TokenBudget
 from session_memory.sessions.settings.sections import MemorySettings, memory_settings
 
 DAY = 24 * HOUR

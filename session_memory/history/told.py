@@ -6,48 +6,25 @@ from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from ...awareness.activity.delivery import ARRIVED, DeliverySearch
-from ...awareness.activity.memory_index import INTRODUCTION as REMEMBERED
-from ...common.system.files import Closing
-from ...history.store.ingest.extract import result_text
-from ...history.store.ingest.sources import SourceFile
-from ...sessions.confined_files import OutsideGroupError
-from ...sessions.runtimes import Runtime
-from ...sessions.runtimes.detection import runtime_of
-from ...sessions.runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, Injected
-from ...sessions.transcripts.entries import INTRODUCTION, Entry
-from ...sessions.transcripts.lines import first_line, holds_bytes, id_checksum, lines_forward
-from ...sessions.transcripts.reader import TranscriptReader
+from ..awareness.activity.delivery import ARRIVED, DeliverySearch
+from ..awareness.activity.memory_index import INTRODUCTION as REMEMBERED
+from ..common.system.files import Closing
+from ..common.text.tokens import CHARACTERS_PER_TOKEN
+from ..sessions.confined_files import OutsideGroupError
+from ..sessions.runtimes import Runtime
+from ..sessions.runtimes.detection import runtime_of
+from ..sessions.runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, Injected
+from ..sessions.transcripts.entries import INTRODUCTION, Entry
+from ..sessions.transcripts.lines import first_line, holds_bytes, id_checksum, lines_forward
+from ..sessions.transcripts.reader import TranscriptReader
+from .store.ingest.extract import result_text
+from .store.ingest.sources import SourceFile
 
-CHARACTERS_PER_TOKEN = 4  # of English and code, about
 READ = "read"
-FILE, CONFLICT, BRANCH, OTHER = "file", "conflict", "branch", "other"  # kinds of lines
-KINDS = {
-    FILE: "a file that another session edited",
-    CONFLICT: "a change that would not merge",
-    BRANCH: "a branch or worktree that git moved",
-    OTHER: "something else",
-}
 _CLASH = b"CONFLICT ("
 _MARKS = (INTRODUCTION.partition(",")[0].encode(), REMEMBERED.partition(",")[0].encode(), _CLASH)
 _MERGE = re.compile(r"^CONFLICT \([^)]*\): Merge conflict in (.+)$", re.MULTILINE)
-_FILE = re.compile(r"! (.+?): (?:edited|removed or moved) .*, (?:after|before|and) you ")
-# The last alternative is the form up to 0.4.
-_CONFLICT = re.compile(
-    r"! (.+?): (?:your (?:lines? [\d-]+|change|edit|deletion) (?:may )?conflicts? with "
-    r"|.*; your branch lacks |.*(?:conflicts? with your|your branch begins before))"
-)
-_BRANCH = re.compile(
-    r"! (?:HEAD is|branch is|.+, the branch you are on:|.+: .* while your edits? w)"
-)
 _PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)")
-
-
-class ToldLine(NamedTuple):
-    """A `!` line: its kind, and the files that it names as it has them."""
-
-    kind: str
-    files: tuple[str, ...]
 
 
 class ToldText(NamedTuple):
@@ -70,11 +47,6 @@ class ToldText(NamedTuple):
         found = _PATH.fullmatch(self.text.strip())
         return (found[1], found[2]) if found else None
 
-    @property
-    def lines(self) -> list[ToldLine]:
-        """Return the `!` lines in it."""
-        return [line_of(line) for line in self.text.split("\n") if line.startswith("! ")]
-
 
 class ReadFile(NamedTuple):
     """A file that a session read: its path, a hash of what it got, the characters of that, and
@@ -95,9 +67,20 @@ class TranscriptNotes(NamedTuple):
     reads: list[ReadFile]
     merges: list[tuple[int, str]]
 
+    def without_copies(self, known: set[tuple[str, int | None]]) -> "TranscriptNotes":
+        """Return the notes without told texts that are `known`, and add the others: a fork and a
+        resume repeat a text with its time."""
+        found = {
+            (one.text, one.at): one
+            for one in reversed(self.told)
+            if (one.text, one.at) not in known
+        }
+        known.update(found)
+        return self._replace(told=list(found.values())[::-1])
+
 
 def our_parts(event: Injected) -> list[str]:
-    """Return the paragraphs of an event that are ours, as they stand there."""
+    """Return the paragraphs of an event that are ours, unchanged."""
     parts = [part for text in event.texts for part in text.split("\n\n")]
     return [part for part in parts if INTRODUCTION in part or part.startswith(REMEMBERED)]
 
@@ -106,24 +89,6 @@ def told_in(event: Injected) -> list[str]:
     """Return our texts among those that hooks gave to the agent, without the line that begins them
     all."""
     return [part.partition(INTRODUCTION)[2] or part for part in our_parts(event)]
-
-
-def line_of(line: str) -> ToldLine:
-    """Return the kind of a `!` line and the files that it names."""
-    for kind, pattern in ((FILE, _FILE), (CONFLICT, _CONFLICT)):
-        found = pattern.match(line)
-        if found:
-            names = re.split(r", | and ", found[1])
-            return ToldLine(
-                kind, tuple(name for name in names if not re.fullmatch(r"[\d,]+ more", name))
-            )
-    return ToldLine(BRANCH if _BRANCH.match(line) else OTHER, ())
-
-
-def is_named(path: str, name: str) -> bool:
-    """Check if a line calls the file at an absolute `path` by this `name`, perhaps shortened."""
-    start, cut, _ = name.partition("…")
-    return f"/{start}" in path if cut else path == name or path.endswith(f"/{name}")
 
 
 def notes_of(file: SourceFile, reads: Collection[int] | None = None) -> TranscriptNotes | None:
@@ -208,7 +173,7 @@ def told_tokens(
         one
         for file in files
         if (notes := notes_of(file))
-        for one in without_copies(notes.told, known)
+        for one in notes.without_copies(known).told
     ]
     is_limited = since is not None or until is not None
     wanted = [
@@ -217,13 +182,3 @@ def told_tokens(
         if not is_limited or (since or 0) <= (one.at or 0) <= (until or one.at or 0)
     ]
     return sum(len(one.text) for one in wanted) // CHARACTERS_PER_TOKEN
-
-
-def without_copies(told: Iterable[ToldText], known: set[tuple[str, int | None]]) -> list[ToldText]:
-    """Return the texts that are not `known` yet, and add them: a fork and a resume repeat a text
-    with its time."""
-    found = {
-        (one.text, one.at): one for one in reversed(list(told)) if (one.text, one.at) not in known
-    }
-    known.update(found)
-    return list(found.values())[::-1]
