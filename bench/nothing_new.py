@@ -21,8 +21,7 @@ from .stopwatch import Stopwatch, installed
 
 PROJECTS = 20
 FILE_BYTES = 4096
-LIMIT = 5.0
-SEARCH_LIMIT = 5.0
+LIMIT = 8.0  # of a command in a fresh process, written as ordinary Python
 
 
 def main(files: int = 1000, runs: int = 40, check: bool = False) -> int:
@@ -56,15 +55,12 @@ def _measure(home: Path, files: int, runs: int) -> list[Row]:
     rows = []
     with Stopwatch() as stopwatch:
         stopwatch.run(installed(home, "ingest"))
-        for words, check, limit in (
-            (["ingest"], told, LIMIT),
-            (["search", "test build"], found, SEARCH_LIMIT),
-        ):
+        for words, check in ((["ingest"], told), (["search", "test build"], found)):
             command = installed(home, *words)
             bare = command._replace(arguments=[sys.executable, "-I", "-c", "pass"])
             own, reference = stopwatch.compare(command, bare, runs, check=check)
             title = f"{words[0]}, nothing new in {files} files"
-            rows.append(Row(title, own.seconds, reference.seconds, "bare", limit))
+            rows.append(Row(title, own.seconds, reference.seconds, "bare", LIMIT))
     return rows
 
 

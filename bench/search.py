@@ -202,7 +202,7 @@ def _fresh_rows(
     printed, beside = _compared(stopwatch, printing, ours, few, _expect_output)
     counted, beside_counting = _compared(stopwatch, counting, ours, few, _expect_output)
     return [
-        Row(f"search, {title}", own, start, "bare", 5.0),
+        Row(f"search, {title}", own, start, "bare", 8.0),
         Row(f"{name}, {title} (at least 20 x)", printed, beside, "search"),
         Row(f"{name} -c, which only counts", counted, beside_counting, "search"),
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found,unused-ignore]  # `signal`, which makes enums of it, takes longer
 import argparse
-import gc
+import signal
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, NoReturn
 
 from . import NAME, __version__
 from .common.extensions import AbsentFeatureError, load
@@ -13,23 +15,14 @@ from .common.system.terminal import Terminal, columns, exit_code, print_error
 from .common.system.utf8_mode import ensure_utf8_mode
 from .extension_points import COMMANDS as GROUPS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from types import ModuleType
-    from typing import NoReturn
-
     from .app.install.command import Subcommand
-
-argparse._ = str  # type: ignore[attr-defined]  # looks for no translations, which takes .1 x of a bare start
 
 _PLACES = {name: place for rows in GROUPS.values() for name, place in rows.items()}
 COMMANDS = tuple(_PLACES)
 _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
-# more than a search makes, which leaves no garbage: .15 x of a bare start
-_OBJECTS_WITHOUT_COLLECTION = 50_000
 ABOUT = (
     "Each of your sessions knows what the others did. Without a command: is all right, what "
     "happens, what next."
@@ -45,7 +38,6 @@ ALIASES = {
 
 def main(words: list[str] | None = None) -> int:
     """Run the subcommand that the arguments name, without any `status`; return the exit code."""
-    gc.set_threshold(_OBJECTS_WITHOUT_COLLECTION)
     if words is None:
         ensure_utf8_mode()
     words = sys.argv[1:] if words is None else words
@@ -112,14 +104,14 @@ def _run(words: list[str]) -> int:
         stay_with_version()
         if name in _WITHOUT_END:
             load_all_modules()
-    before = _signal.getsignal(_signal.SIGINT)
-    if before == _signal.SIG_DFL:  # as the launcher starts it
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_DFL:  # as the launcher starts it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return int(_module(name).run(arguments))
     finally:
         # what interrupts it from here on ends it without a traceback
-        _signal.signal(_signal.SIGINT, before)
+        signal.signal(signal.SIGINT, before)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,7 +2,6 @@
 
 errors: the base of all errors raised on purpose
 extensions: load the rows of `extension_points`
-named_tuple: `NamedTuple` for modules that a search loads
 system: access to the machine
 text: text as values, without files
 """

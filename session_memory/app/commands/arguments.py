@@ -9,11 +9,8 @@ from ...common.errors import SessionMemoryError
 from ...common.system.files import expanded, user_dir
 from ...common.text.format import whole_number
 from ...common.text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...history.store.location import StoreLocation
-    from ...history.store.values import Filter
+from ...history.store.location import StoreLocation
+from ...history.store.values import Filter
 
 HOME = (
     "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the "

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ...common.system.files import expanded
@@ -13,15 +14,10 @@ from ...common.system.terminal import Terminal
 from ...common.text.sanitize import name_for_people
 from ...common.text.timestamps import age
 from ...history.archives.list import former_names
-from ...sessions.transcripts.sessions import find_sessions
+from ...sessions.transcripts.sessions import FoundSession, find_sessions
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+Candidate = tuple[str, str]  # the word, and a description
 
-    from ...sessions.transcripts.sessions import FoundSession
-
-    Candidate = tuple[str, str]  # the word, and a description
 
 MOST = 50  # sessions are read, the latest ones
 MEMORY_SECONDS = 0.2  # to wait for a lock

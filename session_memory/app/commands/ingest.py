@@ -4,8 +4,11 @@ Usually there are none, so the modules for it are imported only if needed."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.files import Opened
@@ -27,15 +30,11 @@ from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.detection import is_started_by_agent, runtime_of
 from ...sessions.settings.forgotten import is_unfinished
 from .arguments import OnlyForPeopleError, add_common
+from .opened_store import OpenStore
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-
     from ...history.store.ingest.ingestion import IngestReport
     from ...history.store.ingest.values import FileState
-    from .opened_store import OpenStore
 
 SUMMARY = "ingest new entries of the transcripts into the store"
 SHOWN_PROBLEMS = 20

@@ -7,36 +7,32 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...common.errors import SessionMemoryError
-from ...common.named_tuple import NamedTuple
 from ...common.system.sqlite import Patience
 from ...common.system.terminal import Terminal, print_note
 from ...common.text.format import has_words, one_line, shorten
 from ...common.text.sanitize import name_for_people
 from ...history.store import refresh as store_refresh
-from ...history.store.location import find_location
+from ...history.store.location import StoreLocation, find_location
+from ...history.store.refresh import Note
+from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.sqlite.exclusions import VisibilityOverrides
-from ...history.store.values import Filter
+from ...history.store.values import Conversation, Filter, Progress
 from ...sessions.runtimes.detection import is_started_by_agent
 from .arguments import NO_LIMIT, OnlyForPeopleError, filter_of
 from .output import brief, moment
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from contextlib import AbstractContextManager
-    from typing import TypeVar
-
     from ...extras.team.postgres.engine import TeamStore
-    from ...history.store.location import StoreLocation
-    from ...history.store.refresh import Note
-    from ...history.store.sqlite.engine import SqliteStore
-    from ...history.store.values import Conversation, Progress
     from ...memory.memory_index import IndexedMemory
 
-    Done = TypeVar("Done")
+Done = TypeVar("Done")
+
 
 NAMES = 5  # suggested at most
 SHORT_TITLE_CHARACTERS = 40

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import iso_time, local_time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, NamedTuple
 
 _TIMES = ("at", "first_at", "first_message_at", "last_at", "last_message_at", "timestamp")
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
+from typing import TYPE_CHECKING, Any
+
 from ...common.errors import WrongCallError
 from ...common.system.terminal import called_as, print_note
 from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt, name_for_people
 from ...history.search.query import asks_for_last_work, verbatim_form
-from ...history.store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
+from ...history.store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits
 from .arguments import add_common
-from .opened_store import check_names, options_of, refresh, wanted_of, with_store
+from .opened_store import OpenStore, check_names, options_of, refresh, wanted_of, with_store
 from .output import brief, fields, moment
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
     from ...history.git.commits import Commit
     from ...history.patterns.why import Reasons
-    from ...history.store.values import Conversation, Filter, Hit, Hits
     from ...memory.memory_index import IndexedMemory
-    from .opened_store import OpenStore
 
 SUMMARY = "search everything that was said in all sessions"
 LIMIT = 10

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
+from collections.abc import Mapping
 
 from ...common.system.terminal import Terminal
 from ...common.text.sanitize import for_people
@@ -18,11 +20,6 @@ from ...sessions.transcripts.sessions import (
     find_sessions,
 )
 from .arguments import OnlyForPeopleError, add_common
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
 
 SUMMARY = "list the sessions of this project, the latest first"
 LIMIT = 20

@@ -3,21 +3,16 @@ has found."""
 
 from __future__ import annotations
 
+import argparse
+
 from ...common.errors import SessionMemoryError
+from ...common.system.terminal import Terminal
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people, for_prompt, name_for_people
-from ...history.store.values import TOOL_ROLE
+from ...history.store.values import TOOL_ROLE, Conversation, StoredEntry
 from .arguments import NO_LIMIT, add_common, positive
-from .opened_store import last_conversation, memory_called, on_store, options_of
+from .opened_store import OpenStore, last_conversation, memory_called, on_store, options_of
 from .output import fields, moment
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
-    from ...common.system.terminal import Terminal
-    from ...history.store.values import Conversation, StoredEntry
-    from .opened_store import OpenStore
 
 SUMMARY = "read a conversation, or what was said around a message that a search has found"
 AROUND = 6

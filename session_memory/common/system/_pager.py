@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 # quit on one screen, colours, keep the screen; start no program
 _QUIET_LESS = {"LESS": "FRX", "LESSSECURE": "1"}

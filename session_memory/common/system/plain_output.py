@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 # A style is a private character until it is printed, drawn by chance: no text from elsewhere can

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import allocate_lock  # `threading` takes a search .07 x of a bare start
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError, described, no_room
 from ..text.timestamps import iso_time
 from .files import DATABASE_SUFFIXES, NotAFileError, irregular, is_file, open_private
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from apsw import Connection as Connection
 else:
     Connection = object  # a type for those who do not import apsw, which may be missing
@@ -35,7 +33,7 @@ _MOVE_IT = (
     "directory for the store"
 )
 _PAUSE_SECONDS = 0.01
-_opening = allocate_lock()
+_opening = Lock()
 
 
 class DatabaseError(SessionMemoryError):

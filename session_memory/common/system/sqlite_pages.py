@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from struct import Struct
+from typing import Any
 
 from .files import open_regular, read_at
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Record = list[Any]
+Cell = tuple[int, bytes]  # the row's id (0 in an index), and the row
 
-    Record = list[Any]
-    Cell = tuple[int, bytes]  # the row's id (0 in an index), and the row
 
 TABLE_LEAF, TABLE_INNER, INDEX_LEAF, INDEX_INNER = 13, 5, 10, 2
 _DEFAULT_PAGE_BYTES = 4096

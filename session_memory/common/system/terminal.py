@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, TextIO
 
 from ... import NAME
 from ..errors import SessionMemoryError, WrongCallError, described
 from .files import user_dir
 from .plain_output import PlainOutput, painted, plain_output, plain_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from typing import Any, TextIO
 
 _MISSING_HINT = "run install.py again where a package index can be reached"
 _INCOMPLETE_HINT = (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from datetime import date, timedelta
+from typing import NamedTuple
 
-from ...common.named_tuple import NamedTuple
 from ._time_words import (
     BEFORE_MONTH,
     BEFORE_YEAR,

@@ -7,17 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
+from typing import NamedTuple, Protocol
 
-from ...common.named_tuple import NamedTuple
 from ...common.text.letters import Aligned, beyond_ascii, compatible
 from ...common.text.marks import folded
 from ..store.values import NUMBERS, Conversation, Filter, StoredEntry
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
 
 
 class Words(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import NamedTuple
 
-from ...common.named_tuple import NamedTuple
 from ..store.values import Filter, items_of_file
 from .index import Expression, Scope, SearchIndex, Words
 from .query import Part, Query, alternatives, contains

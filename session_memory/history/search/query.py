@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from ...common.named_tuple import NamedTuple
 from ...common.text.letters import compatible
 from ...common.text.words import word_lists
 from .index import Expression, Terms, Words, split_unspaced

@@ -10,15 +10,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
+from typing import NamedTuple, TypeVar
 
-from ...common.named_tuple import NamedTuple
 from .index import ConversationTable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
+T = TypeVar("T")
 
-    T = TypeVar("T")
 
 ENTRY_K, ENTRY_B = 0.9, 0.4
 CONVERSATION_K, CONVERSATION_B = 4.0, 0.75

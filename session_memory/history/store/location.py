@@ -7,9 +7,9 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from ...common.errors import SessionMemoryError
-from ...common.named_tuple import NamedTuple
 from ...common.system.files import path_text
 from ...common.text.paths import is_name
 from ...sessions.runtimes import Runtime, all_runtimes

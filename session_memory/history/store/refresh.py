@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from typing import TypeVar
 
 from ...common.errors import SessionMemoryError, described
 from ...common.system.sqlite import (
@@ -28,11 +29,8 @@ from .sqlite.queue_file import has_queue
 from .sqlite.unchanged import count_unchanged
 from .values import Progress
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
+Result = TypeVar("Result")
 
-    Result = TypeVar("Result")
 
 ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from typing import Any, NamedTuple
 
-from ...common.named_tuple import NamedTuple
 from ...common.text.format import counted
 from ...sessions.transcripts.marks import key_of as key_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
 NUMBERS = (1 << ITEM_BITS) - 1  # the bits of an item's id that are its number

@@ -6,11 +6,9 @@ the person."""
 
 from __future__ import annotations
 
-from ...common.system.json import as_list, as_object, as_string, objects_in
+from collections.abc import Iterable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from ...common.system.json import as_list, as_object, as_string, objects_in
 
 # How results begin: of dialogs that were answered, and of calls that were refused.
 ANSWERED = (

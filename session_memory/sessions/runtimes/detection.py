@@ -3,15 +3,11 @@ process."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...common.system.files import os, read_at
 from ...common.system.json import objects_in
-from . import all_runtimes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from . import Runtime
+from . import Runtime, all_runtimes
 
 HEAD_BYTES = 64 * 1024
 # of a file whose head does not tell, as where it begins with copies of large files

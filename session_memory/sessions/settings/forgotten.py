@@ -7,15 +7,12 @@ read either. Both outlive the database. A prompt loads this only if something wa
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 from ...common.system.files import os, read_whole, status_at, write_atomically
 from ...common.system.json import decode, encode
+from ..transcripts.entries import Entry
 from .homes import FORGETTING, FORGOTTEN, FORGOTTEN_MESSAGES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from ..transcripts.entries import Entry
 
 # The group, hashes of a session and of a directory ('' for any), and up to when all of it is
 # forgotten, in milliseconds since the epoch.

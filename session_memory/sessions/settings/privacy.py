@@ -7,19 +7,15 @@ session lies."""
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from ...common.system.git import locate_worktree, worktrees_of
 from ..runtimes import all_runtimes
 from . import homes
+from .compiled import Settings
 from .forgotten import ForgottenSessions, Tombstone, forgotten_until, read_file
+from .homes import Home
 from .rules import Rule, stricter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .compiled import Settings
-    from .homes import Home
 
 
 class Privacy:

@@ -3,12 +3,10 @@ of each word."""
 
 from __future__ import annotations
 
-from ...common.system.files import os
+from collections.abc import Iterable
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+from ...common.system.files import os
 
 PatternRule = tuple[str, dict[str, "Any"]]  # a pattern with the words of its rule
 

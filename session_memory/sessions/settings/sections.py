@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from .compiled import PROMPT_CHARACTERS, Key, Kind, Section, Settings, key
 from .rules import PatternRule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _MOST_TOKENS = 10**10
 

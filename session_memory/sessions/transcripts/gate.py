@@ -7,8 +7,13 @@ tools, archives, the page."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
 from ...common.system.files import Opened, names_in, os, read_at
 from ...common.text.sanitize import beginning, shortened
+from ..runtimes import Runtime
+from ..settings.forgotten import ForgottenSessions
 from ..settings.rules import Rule, stricter
 from .entries import Entry, Session
 from .lines import first_line, head_lines, holds_bytes
@@ -28,23 +33,16 @@ from .reader import (
     title_of,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Protocol
 
-    from ..runtimes import Runtime
-    from ..settings.forgotten import ForgottenSessions
+class Rules(Protocol):
+    """The methods of rules that the gate calls: see `Privacy`."""
 
-    class Rules(Protocol):
-        """The methods of rules that the gate calls: see `Privacy`."""
-
-        def rule(self, start_directory: str, *names: str) -> Rule: ...
-        def of_directory(self, directory: str, start_directory: str = "") -> Rule: ...
-        def has_rules(self, start_directory: str = "") -> bool: ...
-        def has_name_rules(self, start_directory: str = "") -> bool: ...
-        def forgotten_until(self, session_id: str, start_directory: str) -> int | None: ...
-        def forgotten(self, start_directory: str) -> ForgottenSessions: ...
+    def rule(self, start_directory: str, *names: str) -> Rule: ...
+    def of_directory(self, directory: str, start_directory: str = "") -> Rule: ...
+    def has_rules(self, start_directory: str = "") -> bool: ...
+    def has_name_rules(self, start_directory: str = "") -> bool: ...
+    def forgotten_until(self, session_id: str, start_directory: str) -> int | None: ...
+    def forgotten(self, start_directory: str) -> ForgottenSessions: ...
 
 
 TITLE_CHARACTERS = 60

@@ -5,9 +5,7 @@ gone."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .entries import Entry
+from .entries import Entry
 
 _HALF = 1 << 63
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it are far apart

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...common.system.files import Opened, os
 from ...common.system.json import objects_in
+from ..runtimes import Runtime
 from ..runtimes.records import TURNS, PromptId, Reply
+from .entries import Entry
 from .lines import windows_backward
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..runtimes import Runtime
-    from .entries import Entry
 
 UNANSWERED_SECONDS = 600.0  # a request or call without an answer counts as in progress this long
 # an agent may continue this long after a message, unless that ends its turn

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from ....common.named_tuple import NamedTuple
 from ....common.system.sqlite import fetch
 from ..values import ITEM_BITS, TOOL_ROLE, items_of_file
 from .engine import SqliteStore

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....common.named_tuple import NamedTuple
 from ....common.system.sqlite import Connection, explained, fetch, writing
 from ..values import items_of_file
 from .unchanged import gap_minutes as stored_gap_minutes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .corruption import StoreDatabase
 
 _ITEMS = """

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from typing import Any, NamedTuple
 
-from ....common.named_tuple import NamedTuple
 from ....common.system import sqlite
 from ....common.system.sqlite import Connection, fetch
 from ....common.system.sqlite_pages import TABLE_LEAF, DamagedRowError, DatabasePages, record_of
@@ -23,11 +23,8 @@ from ._conversations import rebuild_file
 from ._schema import MIGRATIONS
 from .unchanged import gap_minutes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+Row = list[Any]
 
-    Row = list[Any]
 
 _STATES, _ENTRIES, _TOOLS = "memory_file_states", "memory_transcript_entries", "memory_tool_uses"
 _SHARED, _KEYS, _CONVERSATIONS = "memory_shared_items", "memory_item_keys", "memory_conversations"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from typing import Any
 
 from ....common.errors import SessionMemoryError
 from ....common.system import sqlite
@@ -23,10 +24,6 @@ from ....common.system.files import (
 from ....common.text.format import counted
 from ._schema import MIGRATIONS, fault_of_file
 from .search_index import index_size
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _SALVAGED = f"all that could be read of it was kept; what that lacks is {REBUILT}"

@@ -10,6 +10,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ....common.system.sqlite import Connection, Patience, fetch
 from ...search.search import search
@@ -35,7 +36,6 @@ from .rows import (
 )
 from .search_index import KnownTables, SqliteSearchIndex
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..ingest.values import Batch, FileState, UnreadFile
     from .written_lines import TimedCall, WrittenLine

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from typing import NamedTuple
 
-from ....common.named_tuple import NamedTuple
 from ....common.system.json import decode, encode
 from ....common.system.sqlite import Connection, fetch
 from ....sessions.settings.compiled import stamp

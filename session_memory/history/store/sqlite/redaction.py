@@ -6,16 +6,12 @@ again."""
 from __future__ import annotations
 
 import os
+from typing import Any, NamedTuple
 
-from ....common.named_tuple import NamedTuple
 from ....common.system.files import read_whole
 from ....common.system.sqlite import Connection, fetch
 from ....common.text import secrets
 from ..values import ITEM_BITS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 BATCH_ITEMS = 2000
 HIGHEST_ITEM = (1 << 63) - 1

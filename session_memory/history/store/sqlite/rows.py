@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from ....common.system.sqlite import Connection, fetch
 from ....common.text.format import one_line, shorten
@@ -19,10 +20,6 @@ from ..values import (
     project_patterns,
 )
 from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, title_shown, unless_private
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 CONVERSATIONS = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
 TITLE_CHARACTERS = 80

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from ....common.system.sqlite import Connection, fetch
 from ....common.text.marks import folded
@@ -22,10 +23,6 @@ from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, jo
 from ._schema import TOKENIZER
 from .exclusions import item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MOST_RANGES = 40  # more are not asked for one by one
 LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term

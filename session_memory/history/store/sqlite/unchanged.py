@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ....common.system.files import Stamp, path_text, stamp_of
-from ....common.system.sqlite import fetch, open_file
+from ....common.system.sqlite import Connection, fetch, open_file
 from ....sessions.confined_files import OutsideGroupError
 from ....sessions.settings.sections import StoreSettings
 from ..ingest.sources import FOREIGN, SourceDirectory, Unreadable
 from ..location import StoreLocation
 from .exclusions import is_behind
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from apsw import Connection
-
-    Place = tuple[str, str]  # the group and the root of a directory
+Place = tuple[str, str]  # the group and the root of a directory
 
 
 def unchanged_files(location: StoreLocation, now: int) -> int | None:

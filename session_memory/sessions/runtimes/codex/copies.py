@@ -7,20 +7,24 @@ or lies in its place uncompressed again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from ....common.system import files
 from ....common.system.json import as_object, as_string, decode_line, encode, objects_in
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts.mirror import copies_of, keep_state, read_state, update_mirrors
+from ...transcripts.mirror import (
+    Exclusion,
+    Repeats,
+    copies_of,
+    keep_state,
+    read_state,
+    update_mirrors,
+)
 from .records import CodexRecords, CodexRollout
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+Stamps = dict[str, list[int]]
+PlaceOf = Callable[[str], str]
 
-    from ...transcripts.mirror import Exclusion, Repeats
-
-    Stamps = dict[str, list[int]]
-    PlaceOf = Callable[[str], str]
 
 COMPRESSED = ".zst"
 SESSIONS, ARCHIVED = "sessions", "archived_sessions"
