@@ -89,6 +89,21 @@ STRATEGIES = {
     "graphiti": "extras.graph.strategy:GraphStrategy",
 }
 
+# The engines beside the local store: a shared store, see `SharedEngine` in memory/shared_store.py,
+# and a knowledge graph: is_filled(path, environ) and search().
+ENGINES = {
+    "shared": "extras.team.engine",
+    "graph": "extras.graph.engine",
+}
+
+# Other sources of sessions, as on other machines: paths_in(side) and conflicts_with(side, commit,
+# merges), see history/conflicts.py.
+OTHER_SOURCES = {"team": "extras.team.conflicts"}
+
+# Where `handoff` puts a page, beside the terminal: functions of the open store, the last
+# conversation and the `Handoff`, which return the exit code.
+HANDOFFS = {"team": "extras.team.handing_over:hand_to_team"}
+
 # The views of the page in the order of its navigation: each a tuple of the fields of `View` in
 # extras/page/_view.py. Their templates may be in a folder `templates` beside their module.
 VIEWS = {

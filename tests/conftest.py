@@ -35,8 +35,8 @@ from memories_scene import MemoryDirectory
 from no_sync import stop_syncing
 
 from session_memory.extras.host._ledger import Ledger
-from session_memory.extras.team.postgres.engine import TeamPool
 from session_memory.history.archives.writer import open_sessions
+from session_memory.memory.shared_store import SharedPool
 from session_memory.sessions.settings.host_layout import Layout
 from session_memory.sessions.transcripts.pointers import SessionManager
 
@@ -363,7 +363,7 @@ def team(postgres: PostgresServer) -> Team:
 
 
 @pytest.fixture
-def teams() -> Iterator[TeamPool]:
+def teams() -> Iterator[SharedPool]:
     """What tools ask a team by, of which no connection stays open."""
-    with closing(TeamPool()) as pool:
+    with closing(SharedPool()) as pool:
         yield pool

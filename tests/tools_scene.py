@@ -8,8 +8,7 @@ from typing import Any
 from records import NamedHome
 
 from session_memory.app.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
-from session_memory.app.tools.values import EVERYWHERE, SearchLimits
-from session_memory.extras.graph.strategy import GraphFact
+from session_memory.app.tools.values import EVERYWHERE, GraphFact, SearchLimits
 from session_memory.history.patterns.habits import ErrorMatch
 from session_memory.sessions.transcripts.entries import Entry
 

@@ -6,21 +6,22 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..awareness.activity.conflicts import keep
 from ..awareness.activity.session_edits import SessionEdit, edits_of
 from ..common.errors import SessionMemoryError, described
+from ..common.extensions import load_present
 from ..common.system.git import Worktree, find_worktree, head_of, is_commit
 from ..common.system.git_directories import GitDirectory, remove_leftovers
 from ..common.system.git_process import GitUnavailableError
 from ..common.text.format import one_line, shorten
 from ..common.text.sanitize import for_people, quotable
-from ..extras.team.conflicts import base_of, conflict_with, others_in
-from ..extras.team.postgres.rows import OthersFile
+from ..extension_points import OTHER_SOURCES
 from ..sessions.runtimes import all_runtimes
 from ..sessions.settings.compiled import OFF
 from ..sessions.settings.homes import Home
@@ -87,10 +88,36 @@ class Side:
         return next(iter(by_path.values()))
 
 
+class OthersChange(Protocol):
+    """A file that a session on another machine changed: its number in the shared store, `who` as in
+    ann@laptop, and when, in milliseconds since the epoch."""
+
+    @property
+    def session(self) -> int: ...
+
+    @property
+    def who(self) -> str: ...
+
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def runtime(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def branch(self) -> str: ...
+
+    @property
+    def at(self) -> int: ...
+
+
 class Clash(NamedTuple):
     """A file that would not merge, as one side sees it: its own side, the other, and the conflict
     from its view; or so many `commits` of the default branch, which is then the `other_branch`,
-    touch what the own side changed; or the file that `team` changed on another machine. It is
+    touch what the own side changed; or the `change` of the file on another machine. It is
     certain if a merge says so. `texts` returns the lines of the file on both sides until the next
     clash is asked for. Raises GitUnavailableError."""
 
@@ -100,7 +127,7 @@ class Clash(NamedTuple):
     other_branch: str = ""
     commits: int = 0
     texts: Callable[[], tuple[list[str], list[str]]] = lambda: ([], [])
-    team: OthersFile | None = None
+    change: OthersChange | None = None
     is_certain: bool = True
 
     def as_kept(self, now: float) -> dict[str, Any]:
@@ -121,22 +148,22 @@ class Clash(NamedTuple):
             if other
             else int(now)
         )
-        if team := self.team:
+        if change := self.change:
             title = next(
-                (one.TITLE for one in all_runtimes() if one.name == team.runtime), team.runtime
+                (one.TITLE for one in all_runtimes() if one.name == change.runtime), change.runtime
             )
             path, name, runtime, branch = quotable(
                 [
                     conflict.path,
-                    shorten(team.title, NAME_CHARACTERS),
-                    f"{title}, {team.who}",
-                    team.branch,
+                    shorten(change.title, NAME_CHARACTERS),
+                    f"{title}, {change.who}",
+                    change.branch,
                 ]
             )
             at, root, sessions = (
-                min(now, team.file.at / 1000),
-                team.who,
-                [team.session_id, f"{team.session}"],
+                min(now, change.at / 1000),
+                change.who,
+                [change.session_id, f"{change.session}"],
             )
         pair = (conflict.path, own.root, root, self.other_branch, conflict.objects[1])
         return {
@@ -296,9 +323,9 @@ def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict
             commits[id(side)] = heads[id(side)][0]
             if side.worktree:
                 others = [head for key, head in heads.items() if key != id(side)]
-                wanted = merges.wanted(side.worktree, others) | {
-                    path for path, _ in others_in(side)
-                }
+                wanted = merges.wanted(side.worktree, others)
+                for source in load_present(OTHER_SOURCES.values()):
+                    wanted |= source.paths_in(side)
                 commits[id(side)] = merges.state_of(side.worktree, wanted)
         except (GitUnavailableError, OSError) as error:
             del commits[id(side)]
@@ -322,27 +349,18 @@ def _fetching(one: Side, other: Side) -> str:
 
 def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
     """Yield what would not merge with what others changed on their machines."""
-    try:
-        others = others_in(side) if side.worktree else []
-        base = base_of(merges, side.common_dir, commit) if others else ""
-        for path, theirs in others:
-            conflict, is_certain = conflict_with(merges, commit, base, path, theirs.file) or (
-                None,
-                True,
-            )
-            if conflict:
-                texts = partial(merges.texts, conflict)
+    for source in load_present(OTHER_SOURCES.values()) if side.worktree else ():
+        with suppress(GitUnavailableError, OSError):
+            for change, conflict, is_certain in source.conflicts_with(side, commit, merges):
                 yield Clash(
                     side,
                     None,
                     conflict,
-                    theirs.branch,
-                    texts=texts,
-                    team=theirs,
+                    change.branch,
+                    texts=partial(merges.texts, conflict),
+                    change=change,
                     is_certain=is_certain,
                 )
-    except (GitUnavailableError, OSError):
-        return
 
 
 def _behind(
@@ -365,7 +383,7 @@ def _behind(
 
 
 def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
-    """Return the sides of the sessions, those of the latest first."""
+    """Return the sides of the sessions, the side of the latest session first."""
     branches, sides = Branches(user_dir), dict[tuple[str, str], Side]()
     for one in listed:
         try:

@@ -97,12 +97,9 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     directories = repository_directories(arguments.project, location.home.repositories_file)
     folders = folders_of(directories)
     if directories and getattr(arguments, "team", False):
-        from ...extras.team.sharing import project_of, team_of
+        from ...memory.shared_store import shared_engine
 
-        project, _ = project_of(
-            directories[0], team_of(location.home).projects, location.home.user_dir
-        )
-        directories = (project,)
+        directories = (shared_engine().project(location.home, directories[0]),)
     return Filter(
         homes=location.homes,
         project="" if directories else arguments.project,

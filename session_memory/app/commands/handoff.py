@@ -10,12 +10,11 @@ from typing import Any
 
 from ...awareness.activity.handoffs import kept
 from ...common.errors import SessionMemoryError
+from ...common.extensions import load
 from ...common.system.terminal import called_as
-from ...common.text.sanitize import for_people
-from ...extras.team.postgres.connection import place_of
-from ...extras.team.sharing import hand_over, joined_team, shared_session
+from ...extension_points import HANDOFFS
 from ...history.conflicts import find_conflicts, live_sessions, sides_of
-from ...history.patterns.handoff import Handoff, handed_over, page
+from ...history.patterns.handoff import handed_over, page
 from ...history.store.values import Conversation, Filter, edits_in
 from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.detection import is_started_by_agent
@@ -74,7 +73,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     edited = [path for _, path in edits_in(calls, last.cwd)]
     found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited)
     if arguments.to_team:
-        return _hand_to_team(opened, last, found, is_confirmed=arguments.yes)
+        return int(load(HANDOFFS["team"])(opened, last, found, is_confirmed=arguments.yes))
     values = {**fields(found), "files": [one._asdict() for one in found.files]}
     return _tell(opened, values, page(found, called_as()), arguments.to, last.session_id, last.cwd)
 
@@ -98,38 +97,6 @@ def _tell(
         command = f"cd {shlex.quote(cwd)} && {command}" if cwd else command
     opened.terminal.result({**values, "page": text, "command": command}, verbatim=["page"])
     opened.terminal.line(command or text.rstrip("\n"))
-    return 0
-
-
-def _hand_to_team(
-    opened: OpenStore, last: Conversation, found: Handoff, *, is_confirmed: bool
-) -> int:
-    """Show what would go to the team, and send it if a person agrees."""
-    team, terminal = joined_team(opened.location.home), opened.terminal
-    file, shared = shared_session(opened.store, opened.location, last)
-    if not found.branch:
-        raise SessionMemoryError(
-            f"{last.cwd}: no branch is checked out there, so nobody would be told"
-        )
-    text = for_people(page(found, called_as(), is_for_team=True)).replace(
-        shared.root, shared.project
-    )
-    readers = (
-        "all members read it"
-        if shared.share == "team"
-        else "only your own machines read it, by your rules"
-    )
-    told = f"who starts a session of {shared.project} on the branch {found.branch} is told"
-    terminal.line(f"{text}\nThis goes to {place_of(team.url)}: {readers}, and {told}.")
-    is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
-    if is_sent:
-        hand_over(opened.store, opened.location, os.environ, file, found.branch, text)
-    terminal.result(
-        {"page": text, "branch": found.branch, "share": shared.share, "sent": is_sent},
-        verbatim=["page"],
-    )
-    again = f"{called_as()} handoff {shlex.quote(last.session_id)} --team --yes"
-    terminal.line("Sent." if is_sent else f"Not sent. {again} sends it.")
     return 0
 
 

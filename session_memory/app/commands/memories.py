@@ -22,10 +22,10 @@ from .opened_store import OpenStore, options_of, with_store
 from .output import brief, fields, iso, moment
 
 if TYPE_CHECKING:
-    from ...extras.team.postgres.memories import TeamMemories
     from ...memory.memory_index import IndexedMemory, MemoryIndex
+    from ...memory.shared_store import SharedMemories
 
-    Index = MemoryIndex | TeamMemories
+    Index = MemoryIndex | SharedMemories
 
 SUMMARY = "list, search, show or forget memories"
 LIMIT = 20
@@ -103,9 +103,10 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if arguments.undo:
         return _take_back(opened, arguments)
     if opened.team:
-        from ...extras.team.postgres.memories import TeamMemories
+        from ...memory.shared_store import shared_engine
 
-        return actions[arguments.action](opened, TeamMemories(opened.team), arguments)
+        memories = shared_engine().memories(opened.team)
+        return actions[arguments.action](opened, memories, arguments)
     with open_index(
         opened.location, opened.note, opened.patience, with_private=arguments.include_private
     ) as index:
@@ -261,15 +262,7 @@ def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
     }
     if not arguments.dry_run:
         forget_memories(opened.location, chosen.values(), opened.note)
-        if opened.location.home.settings().team.get("url"):
-            from ...extras.team.sharing import withdraw_forgotten
-
-            try:
-                withdraw_forgotten(
-                    opened.location, (), {one.home: list(chosen) for one in chosen.values()}
-                )
-            except SessionMemoryError as error:
-                opened.note(f"the team keeps what was shared of it until the next push: {error}")
+        _withdraw(opened, {memory.home: list(chosen) for memory in chosen.values()})
     opened.terminal.result(
         {**({"dry_run": True} if arguments.dry_run else {}), "forgotten": list(chosen)}
     )
@@ -280,6 +273,18 @@ def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
         undo = f"{called_as()} memories forget --undo{options_of(arguments)}"
         opened.terminal.line(f"For a day this takes it back: {undo}")
     return 0
+
+
+def _withdraw(opened: OpenStore, memories: dict[str, list[str]]) -> None:
+    """Delete memories, by group, from the store that the home shares, if there is one."""
+    if not opened.location.home.settings().team.get("url"):
+        return
+    from ...memory.shared_store import shared_engine
+
+    try:
+        shared_engine().withdraw(opened.location, memories)
+    except SessionMemoryError as error:
+        opened.note(f"the team keeps what was shared of it until the next push: {error}")
 
 
 def _show_changed(opened: OpenStore, memories: Collection[IndexedMemory], change: str) -> None:

@@ -28,8 +28,8 @@ from .arguments import NO_LIMIT, OnlyForPeopleError, filter_of
 from .output import brief, moment
 
 if TYPE_CHECKING:
-    from ...extras.team.postgres.engine import TeamStore
     from ...memory.memory_index import IndexedMemory
+    from ...memory.shared_store import SharedStore
 
 Done = TypeVar("Done")
 
@@ -52,7 +52,7 @@ class OpenStore(NamedTuple):
     is_rebuilt: bool
     note: Note
     patience: Patience | None
-    team: TeamStore | None = None
+    team: SharedStore | None = None
 
 
 def with_store(
@@ -98,11 +98,10 @@ def _with_team(
     from contextlib import closing
     from typing import cast
 
-    from ...extras.team.postgres.connection import PATIENCE_SECONDS
-    from ...extras.team.postgres.engine import TeamStore
-    from ...extras.team.sharing import joined_team
+    from ...memory.shared_store import shared_engine
 
-    with closing(TeamStore(joined_team(location.home).url, seconds=PATIENCE_SECONDS)) as store:
+    engine = shared_engine()
+    with closing(engine.open_store(engine.joined_url(location.home))) as store:
         return work(
             OpenStore(
                 cast("SqliteStore", store), location, terminal, False, print_note, None, team=store

@@ -264,11 +264,11 @@ def _are_forms(word: str, other: str) -> bool:
 def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
     """Return the memories that fit the query."""
     if opened.team:
-        from ...extras.team.postgres.memories import TeamMemories
         from ...memory.memory_index import MemoryFilter
+        from ...memory.shared_store import shared_engine
 
         wanted = MemoryFilter(opened.location.homes, limit=MEMORIES)
-        return list(TeamMemories(opened.team).search(query, wanted))
+        return list(shared_engine().memories(opened.team).search(query, wanted))
     if opened.store.holds_memories():
         from ...memory.library import search_memories
 

@@ -30,7 +30,7 @@ from .values import ListedSession, RefusedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...extras.team.postgres.engine import TeamPool
+    from ...memory.shared_store import ConnectionPool
     from ...sessions.transcripts.entries import Entry
     from ...sessions.transcripts.sessions import FoundSession
 
@@ -42,7 +42,7 @@ class HomeBackend(Backend):
     project)."""
 
     def __init__(
-        self, path: str | None, environ: Mapping[str, str], teams: TeamPool | None = None
+        self, path: str | None, environ: Mapping[str, str], teams: ConnectionPool | None = None
     ) -> None:
         super().__init__(path, path, environ, teams)
         self._found: dict[str, FoundSession] = {}  # as last listed

@@ -16,10 +16,9 @@ from .values import SearchResults
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...extras.graph.strategy import GraphFact
     from ...history.patterns.habits import ErrorMatch
     from ...memory.memory_index import IndexedMemory
-    from .values import ListedChat, ListedSession, SearchResult, Task
+    from .values import GraphFact, ListedChat, ListedSession, SearchResult, Task
 
 RESULT_CHARACTERS = 4_000
 NAME_CHARACTERS = 100

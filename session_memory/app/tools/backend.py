@@ -12,23 +12,23 @@ from shlex import quote as quote_argument
 from typing import TYPE_CHECKING
 
 from ...common.errors import SessionMemoryError
-from ...common.system.files import user_dir
+from ...common.extensions import load, load_present
 from ...common.system.terminal import print_note
-from ...sessions.settings.sections import team_settings
+from ...extension_points import ENGINES
+from ...memory.shared_store import SharedPool, shared_engine, shared_url
 from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults, team_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...common.system.sqlite import Patience
-    from ...extras.graph.strategy import GraphFact
-    from ...extras.team.postgres.engine import TeamPool, TeamStore
     from ...history.patterns.habits import ErrorMatch
     from ...history.store.location import StoreLocation
     from ...history.store.sqlite.engine import SqliteStore
     from ...memory.memory_index import IndexedMemory
+    from ...memory.shared_store import ConnectionPool, SharedStore
     from ...sessions.transcripts.entries import Entry
-    from .values import Administration, SearchLimits, SearchResult
+    from .values import Administration, GraphFact, SearchLimits, SearchResult
 
 GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
 MOST_MEMORIES = 3  # listed before the messages
@@ -56,7 +56,7 @@ class Backend(ABC):
         path: str | None,
         own_path: str | None,
         environ: Mapping[str, str],
-        teams: TeamPool | None,
+        teams: ConnectionPool | None,
     ) -> None:
         self._searched_path = path
         self._own_path = own_path
@@ -203,50 +203,43 @@ class Backend(ABC):
     def has_graph(self) -> bool:
         """True if `search_graph` has a knowledge graph to search. Determined once, as an agent gets
         its tools once."""
-        from ...extras.graph import missing_packages
-        from ...history.store.location import find_location
-        from ...sessions.settings.sections import memory_settings
-
-        if missing_packages():
-            return False
-        try:
-            location = find_location(self._searched_path, self._environ)
-            return "graphiti" in memory_settings(location.home.settings().memories).strategies
-        except SessionMemoryError:  # invalid settings, which `doctor` reports
-            return False
+        return any(
+            engine.is_filled(self._searched_path, self._environ)
+            for engine in load_present([ENGINES["graph"]])
+        )
 
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
         """Return at most `limit` facts of the knowledge graph that match the query, the best first;
         so many per group if there are several."""
         location = self._searched_location()
-        from ...extras.graph.graphs import search_graph
-
-        return search_graph(location, query, limit, timeout_seconds=GRAPH_SECONDS)
+        found: list[GraphFact] = load(ENGINES["graph"]).search(
+            location, query, limit, GRAPH_SECONDS
+        )
+        return found
 
     @cached_property
     def has_team(self) -> bool:
         """True if `search_team` has a team to search. Determined once, too."""
         try:
             location = location_with_store(self._searched_path, self._environ)
-            return location is not None and bool(team_url(location))
+            return location is not None and bool(shared_url(location.home))
         except SessionMemoryError:
             return False
 
     @cached_property
-    def _teams(self) -> TeamPool:
-        from ...extras.team.postgres.engine import TeamPool
-
-        return self._given_teams or TeamPool()
+    def _teams(self) -> ConnectionPool:
+        return self._given_teams or SharedPool()
 
     @contextmanager
-    def _team(self) -> Iterator[tuple[TeamStore, tuple[str, ...] | None]]:
+    def _team(self) -> Iterator[tuple[SharedStore, tuple[str, ...] | None]]:
         """Yield the team's store, and the groups whose sessions may be seen, None for all: the
         agent of main sees all groups of its host, but in the team only what those groups have
         shared under their names."""
         location = location_with_store(self._searched_path, self._environ)
-        if location is None or not team_url(location):
+        url = shared_url(location.home) if location else ""
+        if location is None or not url:
             raise RefusedError("no team was joined on this machine", "go on without it")
-        with self._teams.store(team_url(location)) as store:
+        with self._teams.store(url) as store:
             yield (
                 store,
                 location.homes or tuple({one.home for one in location.watched if one.home}) or None,
@@ -258,7 +251,6 @@ class Backend(ABC):
         """Search the team's sessions and memories as `search` does the home's. `role` contains the
         speaker and place, `session_id` a `team_id`."""
         with self._team() as (store, homes):
-            from ...extras.team.postgres.memories import TeamMemories
             from ...history.store.values import Filter
             from ...memory.memory_index import MemoryFilter
             from ._store_results import of_team
@@ -267,7 +259,9 @@ class Backend(ABC):
             hits = store.search(
                 query, Filter(homes=homes, project=project, since=since, until=until, limit=limit)
             )
-            every = TeamMemories(store).search(query, MemoryFilter(homes, limit=_LOOKED_AT))
+            every = (
+                shared_engine().memories(store).search(query, MemoryFilter(homes, limit=_LOOKED_AT))
+            )
         memories = [one for one in every if limits.fits(one)][: min(limit, MOST_MEMORIES)]
         return SearchResults([*map(of_team, memories), *map(of_team, hits)][:limit], hits.notice)
 
@@ -347,10 +341,3 @@ def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLo
         add_all_packages({**os.environ, **environ})
         invalidate_caches()
     return location if find_spec("apsw") else None
-
-
-def team_url(location: StoreLocation) -> str:
-    """Return the address of the team's store that the home has joined; '' for none. Raises
-    ConfigError."""
-    home = location.home
-    return team_settings(home.settings().team, home.user_dir or user_dir(os.environ)).url

@@ -18,11 +18,11 @@ from ...awareness.events.upkeep_start import SCRIPT, is_due
 from ...common.errors import SessionMemoryError
 from ...common.text.format import counted
 from ...history.archives.writer import open_sessions
+from ...memory.shared_store import SharedPool
 from ...sessions.settings.homes import home_at
 from ...sessions.settings.host_layout import Group, Layout
 from ...sessions.settings.program import source_dir
 from ...sessions.settings.sections import HostSettings
-from ..team.postgres.engine import TeamPool
 from . import _agent as agent
 from . import _ipc as ipc
 from ._group_files import prepare_host
@@ -55,7 +55,7 @@ class Host:
         settings = home_at(layout.root, os.environ, is_host=True).settings()
         self._config = HostSettings(**settings.host)
         self._sessions = open_sessions(layout)
-        self._teams = TeamPool()
+        self._teams = SharedPool()
         self._ledger = Ledger(layout.database)
         homes = [layout.group(group.folder).memory_home for group in self._ledger.groups()]
         for fault in dict.fromkeys(

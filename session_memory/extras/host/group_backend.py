@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...app.tools.values import Administration
+    from ...memory.shared_store import ConnectionPool
     from ...sessions.settings.host_layout import Group, Layout
     from ...sessions.transcripts.entries import Entry
     from ...sessions.transcripts.gate import Described
     from ...sessions.transcripts.pointers import SavedSession, SessionManager
-    from ..team.postgres.engine import TeamPool
 
 _UNTITLED = "the present conversation"
 
@@ -43,7 +43,7 @@ class GroupBackend(Backend):
         group: str,
         sessions: SessionManager,
         administration: Administration | None = None,
-        teams: TeamPool | None = None,
+        teams: ConnectionPool | None = None,
     ) -> None:
         self._layout = layout
         self._group = layout.group(group)

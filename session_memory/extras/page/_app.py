@@ -22,8 +22,7 @@ from starlette.types import ASGIApp
 from ... import __version__
 from ...common.errors import SessionMemoryError, described
 from ...common.system.sqlite import CorruptDatabaseError, NewerDatabaseError
-from ..team.postgres.connection import TeamError
-from ..team.postgres.engine import TeamPool
+from ...memory.shared_store import SharedPool, SharedStoreError
 from ._access import MOST_BODY_BYTES, Access, Guard
 from ._active_sessions import ActiveSessions
 from ._live import Alarms, Live
@@ -62,7 +61,7 @@ class PageApp:
         say: Callable[[str], None],
     ) -> None:
         self._pool = pool
-        self._teams = TeamPool()
+        self._teams = SharedPool()
         self._live = live
         self._access = access
         self._environ = environ
@@ -153,7 +152,7 @@ class PageApp:
             )
         elif isinstance(error, NewerDatabaseError):
             kind, title = "newer", "The store is of a newer version"
-        elif isinstance(error, TeamError):
+        elif isinstance(error, SharedStoreError):
             kind, title = "fault", "The team cannot be asked now"
         else:
             kind, title = "fault", "The store cannot be read"

@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import milliseconds_at
 from ...history.store.sqlite.tool_uses import work_places
-from ..team.postgres.connection import TeamError
-from ..team.postgres.engine import TeamStore
-from ..team.sharing import joined_team, team_of
-from ..team.sharing import project_of as shared_project
+from ...memory.shared_store import SharedStore, SharedStoreError, shared_engine, shared_url
 from ._labels import project_of, shown_runtime
 from ._page_request import PageRequest
 
@@ -88,31 +85,23 @@ def filters(request: PageRequest, default: str) -> dict[str, Any]:
 def whose(request: PageRequest) -> list[Choice]:
     """Return the choice between this machine and the team; no choices without a team."""
     pairs = (("", "This machine"), (TEAM, "The team"))
-    return chosen_of(pairs, request.one("whose")) if team_of(request.location.home).url else []
+    return chosen_of(pairs, request.one("whose")) if shared_url(request.location.home) else []
 
 
 def is_for_team(request: PageRequest) -> bool:
     return any(one.is_chosen for one in whose(request) if one.value == TEAM)
 
 
-def opened(request: PageRequest) -> AbstractContextManager[TeamStore]:
-    """Return the team's store. Raises NoTeamError, TeamError."""
-    return request.teams.store(joined_team(request.location.home).url)
+def opened(request: PageRequest) -> AbstractContextManager[SharedStore]:
+    """Return the team's store. Raises NoTeamError, SharedStoreError."""
+    return request.teams.store(shared_engine().joined_url(request.location.home))
 
 
-def problem_with(error: TeamError) -> str:
+def problem_with(error: SharedStoreError) -> str:
     return for_people(f"The team cannot be asked now: {error}.")
 
 
 def directories_of(request: PageRequest, directories: Iterable[str]) -> tuple[str, ...]:
     """Return the team's names for the projects of local directories."""
-    home = request.location.home
-    names = team_of(home).projects
-    return tuple(
-        sorted(
-            {
-                shared_project(directory, names, home.user_dir)[0] or directory
-                for directory in directories
-            }
-        )
-    )
+    home, engine = request.location.home, shared_engine()
+    return tuple(sorted({engine.project(home, path) or path for path in directories}))

@@ -9,7 +9,7 @@ from ...common.errors import SessionMemoryError
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import Conversation
-from ..team.postgres.engine import TeamPool
+from ...memory.shared_store import SharedPool
 from ._active_sessions import ActiveSession
 from ._live import Alarm
 
@@ -31,7 +31,7 @@ class PageRequest(NamedTuple):
     fix; `is_gone` tells whether the client has disconnected."""
 
     store: SqliteStore
-    teams: TeamPool
+    teams: SharedPool
     location: StoreLocation
     environ: Mapping[str, str]
     active: list[ActiveSession]

@@ -2,6 +2,8 @@
 
 command: `session-memory team`
 conflicts: conflicts with sessions on other machines
+engine: the interface of the postgres engine
+handing_over: `handoff --team`
 postgres: the engine
 push: pushes from a machine's own store, and withdrawals
 sharing: which sessions are shared, as what

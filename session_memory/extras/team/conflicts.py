@@ -120,6 +120,27 @@ def others_in(side: Side) -> list[tuple[str, OthersFile]]:
     return [(path, one) for (path, _), one in found.items()]
 
 
+def paths_in(side: Side) -> set[str]:
+    """Return the paths of these files."""
+    return {path for path, _ in others_in(side)}
+
+
+def conflicts_with(
+    side: Side, commit: str, merges: Merges
+) -> Iterator[tuple[OthersFile, Conflict, bool]]:
+    """Yield conflicts with changes by others: their file, the conflict, and whether a merge confirms
+    it. Raises GitUnavailableError, OSError."""
+    others = others_in(side)
+    base = base_of(merges, side.common_dir, commit) if others else ""
+    for path, theirs in others:
+        conflict, is_certain = conflict_with(merges, commit, base, path, theirs.file) or (
+            None,
+            True,
+        )
+        if conflict:
+            yield theirs, conflict, is_certain
+
+
 def conflict_with(
     merges: Merges, commit: str, base: str, path: str, theirs: UnmergedFile
 ) -> tuple[Conflict | None, bool] | None:

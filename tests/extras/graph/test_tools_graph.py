@@ -24,7 +24,7 @@ from bench.scratch import remove_tree
 from session_memory.app.tools import HomeBackend, ToolResult, backend, call
 from session_memory.app.tools._results import RESULT_CHARACTERS, graph_facts
 from session_memory.app.tools.definitions import tools_for
-from session_memory.extras.graph.strategy import GraphFact
+from session_memory.app.tools.values import GraphFact
 from session_memory.extras.host._ipc import write_snapshots
 from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.extras.host.request_files import RequestFiles

@@ -18,9 +18,9 @@ from session_memory.app.tools.definitions import tools_for
 from session_memory.extras.host._ipc import write_snapshots
 from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.extras.host.request_files import RequestFiles
-from session_memory.extras.team.postgres.engine import TeamPool
 from session_memory.extras.team.postgres.memories import push_memories
 from session_memory.extras.team.postgres.push import TeamPush
+from session_memory.memory.shared_store import SharedPool
 from session_memory.sessions.settings.registry import register_host
 
 
@@ -54,7 +54,7 @@ def host(tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.fixture
-def backend(host: GroupDir, teams: TeamPool) -> Callable[[str], GroupBackend]:
+def backend(host: GroupDir, teams: SharedPool) -> Callable[[str], GroupBackend]:
     def backend(group: str) -> GroupBackend:
         administration = host.backend(group).administration
         return GroupBackend(

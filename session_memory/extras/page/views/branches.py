@@ -37,7 +37,7 @@ def judged(request: PageRequest) -> dict[str, Any]:
         pair = (
             clash.conflict.path,
             *sorted((id(clash.own), id(clash.other))),
-            clash.team and clash.team.session,
+            clash.change and clash.change.session,
         )
         if pair not in seen:
             seen.add(pair)
@@ -78,7 +78,7 @@ def _file(clash: Clash) -> dict[str, Any]:
         _label(clash.own),
         _label(clash.other) or for_people(clash.other_branch),
     )
-    other = f"{other or _DETACHED} ({for_people(clash.team.who)})" if clash.team else other
+    other = f"{other or _DETACHED} ({for_people(clash.change.who)})" if clash.change else other
     if clash.commits:
         said = f"{other} got {counted(clash.commits, 'commit')} that {own} does not have"
     elif conflict.deleted_by is not None:

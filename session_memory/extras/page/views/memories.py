@@ -18,7 +18,7 @@ from ....memory.format import EPISODE, KINDS
 from ....memory.library import forget_memories, open_index, take_back
 from ....memory.memory_index import IndexedMemory, MemoryFilter
 from ....memory.pages import file_of
-from ...team.postgres.connection import TeamError
+from ....memory.shared_store import SharedStoreError, shared_engine
 from .._choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
 from .._labels import project_of
 from .._page_request import NotFoundError, PageRequest
@@ -42,7 +42,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     problem = ""
     try:
         found = _found(request, query, wanted, notes)
-    except TeamError as error:
+    except SharedStoreError as error:
         found, problem = [], problem_with(error)
     projects = dict.fromkeys(filter(None, map(_project, found)))
     found = [one for one in found if not project or _project(one) == project]
@@ -82,10 +82,8 @@ def _found(
     """Return the memories that match `query` best, or the latest if it is ''; the team's if
     chosen."""
     if is_for_team(request):
-        from ...team.postgres.memories import TeamMemories
-
         with opened(request) as team:
-            memories = TeamMemories(team)
+            memories = shared_engine().memories(team)
             return memories.search(query, wanted) if query else memories.memories(wanted)
     with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:
         return index.search(query, wanted) if query else index.memories(wanted)

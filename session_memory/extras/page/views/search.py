@@ -19,8 +19,7 @@ from ....history.store.values import (
     Hits,
     StoredEntry,
 )
-from ...team.postgres.connection import TeamError
-from ...team.postgres.engine import TeamStore
+from ....memory.shared_store import SharedStore, SharedStoreError
 from .. import _choices as choices
 from .._page_request import PageRequest
 from .._view import View
@@ -54,7 +53,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     problem = ""
     try:
         hits = _found(request, query, wanted) if query else Hits()
-    except TeamError as error:
+    except SharedStoreError as error:
         hits, problem = Hits(), choices.problem_with(error)
     asked = {
         name: request.one(name)
@@ -152,7 +151,7 @@ def around(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[StoredEntry]:
+def _entries(request: PageRequest, store: SqliteStore | SharedStore) -> list[StoredEntry]:
     conversation = request.number("conversation", 0, 1 << 62)
     known = store.conversation(conversation, request.location.homes)
     return list(store.entries(conversation)) if known else []

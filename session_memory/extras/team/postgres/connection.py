@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
-from ....common.system.sqlite import DatabaseError
+from ....memory.shared_store import SharedStoreError
 
 if TYPE_CHECKING:
     import psycopg
@@ -52,7 +52,7 @@ _NO_ANSWER = "is the server running there, and are the user, the password and th
 _ABOUT = re.compile(r"^connection failed: connection to server (?:at|on) .*? failed: (?:FATAL: +)?")
 
 
-class TeamError(DatabaseError):
+class TeamError(SharedStoreError):
     """The team's database cannot be used, or not now."""
 
 

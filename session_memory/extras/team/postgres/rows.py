@@ -64,6 +64,10 @@ class OthersFile(NamedTuple):
     branch: str
     file: UnmergedFile
 
+    @property
+    def at(self) -> int:
+        return self.file.at
+
 
 def time_in(column: str) -> str:
     """Return SQL for a time that a member pushed, NULL for one that cannot be."""

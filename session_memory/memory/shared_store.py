@@ -1,0 +1,117 @@
+"""The store that several people or machines share: sessions and memories, read like one's own.
+
+Its engine is a row of `extension_points.ENGINES`, and is loaded when it is needed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Protocol, cast
+
+from ..common.extensions import load, load_present
+from ..common.system.files import user_dir
+from ..common.system.sqlite import DatabaseError
+from ..extension_points import ENGINES
+from ..sessions.settings.sections import team_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from ..history.store.location import StoreLocation
+    from ..history.store.values import Conversation, Filter, Hits, StoredEntry
+    from ..sessions.settings.homes import Home
+    from .memory_index import IndexedMemory, MemoryFilter
+
+_ENGINE = ENGINES["shared"]
+
+
+class SharedStoreError(DatabaseError):
+    """The shared store cannot be used, or not now."""
+
+
+class SharedStore(Protocol):
+    """A shared store, with the methods of `SqliteStore` that read."""
+
+    def conversation(
+        self, id: int, visible: tuple[str, ...] | None = None, /
+    ) -> Conversation | None: ...
+
+    def entries(self, conversation_id: int) -> Iterator[StoredEntry]: ...
+
+    def search(self, query: str, wanted: Filter) -> Hits: ...
+
+    def close(self) -> None: ...
+
+
+class SharedMemories(Protocol):
+    """The memories of a shared store, with the methods of `MemoryIndex` that read."""
+
+    def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]: ...
+
+    def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]: ...
+
+    def beginning_with(
+        self, id: str, visible: tuple[str, ...] | None, /
+    ) -> list[IndexedMemory]: ...
+
+
+class ConnectionPool(Protocol):
+    """Connections that are kept for the next request."""
+
+    def store(self, url: str) -> AbstractContextManager[SharedStore]: ...
+
+    def close(self) -> None: ...
+
+
+class SharedEngine(Protocol):
+    """The engine of a shared store, a module."""
+
+    def joined_url(self, home: Home) -> str:
+        """Return the address of the store that a home has joined. Raises NoTeamError."""
+
+    def project(self, home: Home, directory: str) -> str:
+        """Return the project of a directory by its shared name; '' if unknown."""
+
+    def open_store(self, url: str) -> SharedStore:
+        """Open a store for a waiting user. Raises SharedStoreError."""
+
+    def pool(self) -> ConnectionPool:
+        """Return a new pool of connections."""
+
+    def memories(self, store: SharedStore) -> SharedMemories:
+        """Return the memories of a store."""
+
+    def withdraw(self, location: StoreLocation, memories: Mapping[str, Collection[str]]) -> None:
+        """Delete memories of this machine, by group, from the store. Raises SharedStoreError."""
+
+
+def shared_engine() -> SharedEngine:
+    """Return the engine. Raises AbsentFeatureError."""
+    return cast("SharedEngine", load(_ENGINE))
+
+
+def shared_url(home: Home) -> str:
+    """Return the address of the shared store that a home has joined; '' if it has joined none, or
+    this copy has no engine for one. Raises ConfigError."""
+    url = team_settings(home.settings().team, home.user_dir or user_dir(os.environ)).url
+    return url if url and load_present([_ENGINE]) else ""
+
+
+class SharedPool:
+    """A pool of connections that loads the engine with the first request."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool | None = None
+
+    def store(self, url: str) -> AbstractContextManager[SharedStore]:
+        """Lend the store at `url`. Raises AbsentFeatureError, SharedStoreError."""
+        with self._lock:
+            pool = self._pool = self._pool or shared_engine().pool()
+        return pool.store(url)
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._pool:
+            self._pool.close()
