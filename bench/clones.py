@@ -212,9 +212,7 @@ class Actor:
         clone.now += 1
         settings = settings or clone.home.settings()
         observed = Observation(self._own, self._others, settings)
-        with open_update(
-            self._own, observed, settings=settings, now=clone.now, limit=limit
-        ) as update:
+        with open_update(observed, now=clone.now, limit=limit) as update:
             text = update.text or ""
         self.say("Go on.")
         if text:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from .awareness.activity.changes import Observation, OwnSession
 from .awareness.activity.report import SessionSummary, summarize
-from .awareness.activity.session_state import LOCK_WAIT_SECONDS, KnownState
+from .awareness.activity.session_state import KnownState
+from .awareness.activity.update_text import UpdateForm
 from .awareness.activity.updates import open_update
-from .common.system.files import Closing, NotAFileError, is_file, lock
+from .common.text.format import shorten
 from .history.archives import writer
 from .history.archives.list import settle
 from .sessions.runtimes import claude, pi, runtime
@@ -24,6 +25,11 @@ from .sessions.transcripts import log as transcript_log
 from .sessions.transcripts.entries import Entry, Session, ToolUse
 from .sessions.transcripts.gate import Family, describe
 from .sessions.transcripts.reader import TranscriptReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .awareness.activity.report import Report
+    from .awareness.activity.update_text import Reports
 
 AnyPath = str | os.PathLike[str]
 
@@ -71,7 +77,7 @@ def get_session_updates(
     reported as at first sight. Raises LockedError if another process holds the cursors for long,
     OSError if the cursor file cannot be read or written."""
     cursor_path = os.path.realpath(cursor_file)
-    _delete_if_corrupt(cursor_path)
+    KnownState.delete_if_corrupt(cursor_path)
     sessions = []
     for name in runtime(format).session_names(str(sessions_dir)):
         try:
@@ -82,23 +88,55 @@ def get_session_updates(
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))
     own = OwnSession(current_session, runtime(format), cursor_path, home=home)
-    own.counts_deeds = True  # as in the seed
-    settings = home.settings()
-    observed = Observation(own, sessions, settings)
-    with open_update(
-        own, observed, settings=settings, now=time.time(), limit=MAX_CHARACTERS
-    ) as update:
+    observed = Observation(own, sessions, home.settings())
+    form = SeedForm()
+    with open_update(observed, now=time.time(), limit=MAX_CHARACTERS, form=form) as update:
         return update.text
 
 
-def _delete_if_corrupt(cursor_file: str) -> None:
-    """Delete a cursor file that cannot be read. Raises NotAFileError for a directory and the like,
-    LockedError."""
-    with Closing(lock(cursor_file + ".lock", LOCK_WAIT_SECONDS)):
-        if KnownState(cursor_file).was_corrupt:
-            if not is_file(cursor_file):
-                raise NotAFileError(f"not a regular file: {cursor_file}")
-            os.unlink(cursor_file)
+class SeedForm(UpdateForm):
+    """The seed's form of an update: each session gets a line, if there is room, and its actions are
+    counted."""
+
+    def most_lines(self, limit: int) -> int:
+        """Return how many lines have room."""
+        return self.most_with_room(limit)
+
+    def worth_a_line(self, own: OwnSession, reports: Reports, most: int) -> Reports:
+        """Return the first sessions, as many as get a line."""
+        return reports[:most]
+
+    def named_file(self, report: Report) -> tuple[str, int, str]:
+        """Return the edited file if there is only one, with '' for none."""
+        edited = report.summary.edited_files
+        return ("edited", 1, edited[0]) if len(edited) == 1 else ("", 0, "")
+
+    def actions(self, report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
+        """Return the actions with the one edited file, without it, without the reads."""
+        summary = report.summary
+        edited = _counted("edited", len(summary.edited_files), "file", report)
+        is_named = file and not report.is_partial
+        one = f"edited {shorten(file, self.FILE_CHARACTERS)}" if is_named else edited
+        read = _counted("read", summary.files_read, "file", report)
+        commands = _counted("ran", summary.commands, "command", report)
+        used = "" if edited or read or commands else self.used(tools)
+        heard = self.heard(report)
+        choices = (
+            (heard, one, read, commands, used),
+            (one, commands),
+            (edited, commands),
+            (edited or commands or read or heard or used,),
+        )
+        return [*[", ".join([part for part in parts if part]) for parts in choices], ""]
+
+    def least(self, report: Report, *, has_file: bool, has_title: bool) -> tuple[bool, bool]:
+        """A line needs the request, and never the answer."""
+        return True, False
+
+
+def _counted(verb: str, number: int, noun: str, report: Report) -> str:
+    """Return `edited 3 files`, '' for none."""
+    return f"{verb} {report.counted(number, noun)}" if number else ""
 
 
 def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50) -> str:

@@ -20,7 +20,7 @@ from store_scene import StoreUser
 
 from session_memory.app.commands import memories as memories_command
 from session_memory.app.tools import HomeBackend, call
-from session_memory.awareness.activity._update_text import HEADER
+from session_memory.awareness.activity.update_text import HEADER
 from session_memory.common.errors import WrongCallError
 from session_memory.history.search.query import asks_for_last_work
 from session_memory.history.store.location import StoreLocation, find_location

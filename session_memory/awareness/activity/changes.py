@@ -40,10 +40,13 @@ _LARGE_PRIME = (1 << 61) - 1
 
 
 class Observation:
-    """The other `sessions`, and `statuses` with the `stat` of those that exist. A session that a
-    rule hides by its name or id is left out: its file is not even looked at."""
+    """The other `sessions` as the session `own` sees them by the `settings` of its home (without a
+    home, only their rules count), and `statuses` with the `stat` of those that exist. A session
+    that a rule hides by its name or id is left out: its file is not even looked at."""
 
     def __init__(self, own: OwnSession, sessions: Iterable[Session], settings: Settings) -> None:
+        self.own = own
+        self.settings = settings
         self.sessions = list(sessions)
         if settings.has_rules:
             self.sessions = [
@@ -51,12 +54,11 @@ class Observation:
                 for one in self.sessions
                 if not settings.rule(one.name or one.key, own.id_of(one)).ignore
             ]
-        self._deadline = own.deadline
         self.statuses = _statuses(self.sessions, own)
 
     def changed(self, cursors: ReadCursors, oldest: float) -> list[Changed]:
         """Return what `changed_sessions` does."""
-        return _changed(self.statuses, cursors, oldest, self._deadline)
+        return _changed(self.statuses, cursors, oldest, self.own.deadline)
 
 
 def changed_sessions(
@@ -159,20 +161,19 @@ def is_head_known(own: OwnState | None, directory: str) -> bool:
     return not own.git_dir or head_stamp(own.git_dir) == own.stamp
 
 
-def standstill(
-    own: OwnSession, observed: Observation, first_sight_seconds: float, state: OwnState | None
-) -> list[object]:
+def standstill(observed: Observation, state: OwnState | None) -> list[object]:
     """Return the fingerprint of a prompt with nothing to report: a checksum, and git's directory if
     HEAD counts. The `state` has HEAD as it was when the others were compared."""
-    git_dir, stamp = (state.git_dir, state.stamp) if state and own.directory else ("", [])
+    own_directory = observed.own.directory
+    git_dir, stamp = (state.git_dir, state.stamp) if state and own_directory else ("", [])
     kept = state.conflicts if state else []
-    return [_fingerprint(own, observed, first_sight_seconds, git_dir, [*stamp, *kept]), git_dir]
+    return [_fingerprint(observed, git_dir, [*stamp, *kept]), git_dir]
 
 
-def is_standstill(own: OwnSession, observed: Observation, first_sight_seconds: float) -> bool:
+def is_standstill(observed: Observation) -> bool:
     """Check if the last prompt had nothing to report and its fingerprint is still the same."""
     try:
-        with Opened(own.cursor_file) as descriptor:
+        with Opened(observed.own.cursor_file) as descriptor:
             head = read_at(descriptor, 0, _STANDSTILL_BYTES)
     except OSError:
         return False
@@ -185,18 +186,13 @@ def is_standstill(own: OwnSession, observed: Observation, first_sight_seconds: f
         return False
     if not found or not isinstance(git_dir, str):
         return False
-    stamp = [*(head_stamp(git_dir) if git_dir else []), *conflicts_stamp(own)]
-    return bool(fingerprint == _fingerprint(own, observed, first_sight_seconds, git_dir, stamp))
+    stamp = [*(head_stamp(git_dir) if git_dir else []), *conflicts_stamp(observed.own)]
+    return bool(fingerprint == _fingerprint(observed, git_dir, stamp))
 
 
-def _fingerprint(
-    own: OwnSession,
-    observed: Observation,
-    first_sight_seconds: float,
-    git_dir: str,
-    stamp: list[int],
-) -> int:
-    lines = [f"{git_dir} {stamp} {own.directory} {own.path} {first_sight_seconds}"]
+def _fingerprint(observed: Observation, git_dir: str, stamp: list[int]) -> int:
+    own, first_sight = observed.own, observed.settings.first_sight_seconds
+    lines = [f"{git_dir} {stamp} {own.directory} {own.path} {first_sight}"]
     lines += [
         f"{session.key} {stamp_of(status)} {session.sub_agent_bytes}"
         for session, status in observed.statuses
@@ -214,8 +210,7 @@ class OwnSession:
     `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if
     unknown. `prompt` is the one that is answered, `prompt_id` its id: a prompt in the middle of a
     turn has the turn's. `process` names the runtime's process. Both are '' if unknown.
-    `known_sub_agents` are those of a Session. If it `counts_deeds`, updates have the seed's
-    form."""
+    `known_sub_agents` are those of a Session."""
 
     def __init__(
         self,
@@ -240,7 +235,6 @@ class OwnSession:
         self.prompt = self.prompt_id = ""
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()
-        self.counts_deeds = False
         self._sub_agents: dict[str, list[str]] = {}
 
     def runtime_of(self, session: Session) -> Runtime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...common.system.files import Opened, os, status_at
-from ...common.text.format import shorten
+from ...common.text.format import counted, shorten
 from ...common.text.paths import relative, resolved
 from ...common.text.sanitize import for_people
 from ...sessions.transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
@@ -217,10 +217,9 @@ class Report:
     also its commands.
 
     `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None
-    for all. `ran` names its commands, None to count them; if it `counts_deeds`, it is told in the
-    seed's form, which counts several files too. `preferred` is the edited file that matters most to
-    the reader, '' if unknown. `runtime` is '' if it is this session's. What it did up to `since`,
-    in seconds since the epoch, was forgotten."""
+    for all. `ran` names its commands, None to count them. `preferred` is the edited file that
+    matters most to the reader, '' if unknown. `runtime` is '' if it is this session's. What it did
+    up to `since`, in seconds since the epoch, was forgotten."""
 
     def __init__(
         self,
@@ -246,7 +245,6 @@ class Report:
         self.gate: Gate | None = None
         self.ran: list[str] | None = None
         self.may_quote = False
-        self.counts_deeds = False
         self.runtime = ""
         self.since = 0.0
         self.preferred = ""
@@ -268,9 +266,7 @@ class Report:
         named, after the verb and how many there are. It is the last one of the session's directory,
         if there is one, and no plan."""
         summary = self.summary
-        if self.counts_deeds and len(summary.edited_files) != 1:
-            return "", 0, ""
-        edited = [path for path in summary.edited_files if self.counts_deeds or _PLANS not in path]
+        edited = [path for path in summary.edited_files if _PLANS not in path]
         if self.preferred in edited:
             return "edited", len(edited), self.preferred
         for path in (
@@ -278,7 +274,11 @@ class Report:
             *edited[-1:],
         ):
             return "edited", len(edited), path
-        return "read", summary.files_read, "" if self.counts_deeds else summary.last_read
+        return "read", summary.files_read, summary.last_read
+
+    def counted(self, number: int, noun: str) -> str:
+        """Return `3 files`, or `3+ files` if only a part was read."""
+        return f"{number}+ {noun}s" if self.is_partial else counted(number, noun)
 
     def prefer(self, names: Collection[str], in_hand: Container[str]) -> int:
         """Prefer an edited file with one of the `names`, else one `in_hand` (absolute paths), and

@@ -290,6 +290,18 @@ class KnownState:
             self.written = os.stat(path, follow_symlinks=False).st_mtime
             self.was_corrupt = True
 
+    @staticmethod
+    def delete_if_corrupt(path: str) -> None:
+        """Delete a state file that cannot be read. Raises NotAFileError for a directory and the
+        like, LockedError."""
+        from ...common.system.files import Closing, NotAFileError
+
+        with Closing(lock(path + ".lock", LOCK_WAIT_SECONDS)):
+            if KnownState(path).was_corrupt:
+                if not is_file(path):
+                    raise NotAFileError(f"not a regular file: {path}")
+                os.unlink(path)
+
     def is_new(self, key: str) -> bool:
         """Check that nothing was delivered to a consuming session yet."""
         return self._kept.get(key, {MEMORIES: []}).keys() == {MEMORIES}

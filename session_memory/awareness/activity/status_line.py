@@ -25,14 +25,15 @@ EDIT_SECONDS = 3600
 MOST_JUDGED = 20  # sessions, the last active ones
 
 
-def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
-    """Keep when the other sessions wrote last, and the newest `edit` of a file that the session
-    `own` works on; None if there is no other than before. The gate judges the sessions; the stamps
+def note(observed: Observation, edit: Edit | None) -> None:
+    """Keep when the other sessions wrote last, and the newest `edit` of a file that this session
+    works on; None if there is no other than before. The gate judges the sessions; the stamps
     of what it goes by are kept too. Raises OSError."""
     from ...sessions.settings.homes import environment
     from ...sessions.settings.privacy import Privacy
     from .session_state import KnownState
 
+    own = observed.own
     cursors = KnownState(own.cursor_file).of(own.key).as_reported().cursors
     recent = [
         pair for pair in observed.statuses if pair[1].st_mtime >= time.time() - ACTIVE_SECONDS

@@ -1,8 +1,9 @@
 """Updates: from what changed in the other sessions to the text for this one, in one pass.
 
-Changes, entries, reports and collisions, text: each is made once and passed on. Every prompt with
-news loads this; what reads transcripts is loaded only if one changed. For collisions the own
-transcript is read on, and what is checked out is noted."""
+The steps are resolve, changed, entries, reports, collisions, selection and text. Each takes an
+UpdateContext and the result of those before it. Every prompt with news loads this; what reads
+transcripts is loaded only if one changed. For collisions the own transcript is read on, and what is
+checked out is noted."""
 
 from __future__ import annotations
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ...common.system.deadline import Deadline
-    from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
     from ._new_entries import NewEntries
     from ._own_work import OwnWork
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from .collisions import Known
     from .report import Report
     from .status_line import Edit
-
-    Reports = list[tuple[Report, NewEntries]]
+    from .update_text import Reports, Selection, UpdateForm
 
 MOST_LEFT_OUT = 20  # sessions that are noted
 SAME_SECONDS = 600  # within which the same prompt is given to two sessions by mistake
@@ -49,404 +48,314 @@ class Update:
 
 
 def open_update(
-    own: OwnSession,
     observed: Observation,
     *,
-    settings: Settings,
     now: float,
     limit: int,
     introduction: str = "",
+    form: UpdateForm | None = None,
 ) -> Delivery:
     """Return the delivery of what the `observed` sessions did since the last update of the session
-    `own`, in at most `limit` characters with the `introduction`. While it is open, no other process
-    delivers it.
+    that observes them, in at most `limit` characters with the `introduction`. While it is open, no
+    other process delivers it.
 
     Entries that a fork copied from its transcript are not new. Collisions are searched if its
-    directory is known. `settings` are those of its home; without a home only their rules count.
-    `now` is in seconds since the epoch. If the last update is not in its transcript, it is
-    repeated. If the state cannot be read, everything up to its last write counts as reported; for a
-    fork at its first prompt, everything up to now. Raises LockedError if another delivery has the
-    same state, OSError if the state is not accessible."""
+    directory is known. `now` is in seconds since the epoch. If the last update is not in its
+    transcript, it is repeated. If the state cannot be read, everything up to its last write counts
+    as reported; for a fork at its first prompt, everything up to now. Raises LockedError if another
+    delivery has the same state, OSError if the state is not accessible."""
+    own = observed.own
     file = StateFile(own.cursor_file)
     try:
-        return Delivery(own, file, _make(own, file, observed, settings, now, limit, introduction))
+        context = UpdateContext(observed, file.of(own.key), now, limit, form)
+        return Delivery(own, file, _make(context, file, introduction))
     except BaseException:
         file.close()
         raise
 
 
-def waiting_text(
-    own: OwnSession,
-    observed: Observation,
-    *,
-    settings: Settings,
-    now: float,
-    limit: int,
-    introduction: str = "",
-) -> str:
+def waiting_text(observed: Observation, *, now: float, limit: int, introduction: str = "") -> str:
     """The text that `open_update` would deliver, '' for nothing; nothing is locked or written.
     Raises OSError."""
-    return (
-        _make(own, KnownState(own.cursor_file), observed, settings, now, limit, introduction).text
-        or ""
-    )
+    known = KnownState(observed.own.cursor_file)
+    context = UpdateContext(observed, known.of(observed.own.key), now, limit)
+    return _make(context, known, introduction).text or ""
 
 
-def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, now: float) -> None:
-    """Count everything up to now as reported to the session `own`, unless it had an update. Raises
-    as `open_update`."""
+def begin_here(observed: Observation, *, now: float) -> None:
+    """Count everything up to now as reported to the session that observes the others, unless it had
+    an update. Raises as `open_update`."""
+    own = observed.own
     with StateFile(own.cursor_file) as file:
         if file.is_new(own.key):
             from ._new_entries import cursors_at_end
 
-            changed = observed.changed(ReadCursors(), now - settings.first_sight_seconds)
+            changed = observed.changed(ReadCursors(), now - observed.settings.first_sight_seconds)
             read = SessionState(cursors_at_end(changed, now, own.deadline))
             file.put(own.key, file.of(own.key).merged(read))
             file.prepare()
             file.commit()
 
 
-def _make(
-    own: OwnSession,
-    known: KnownState,
-    observed: Observation,
-    settings: Settings,
-    now: float,
-    limit: int,
-    introduction: str,
-) -> Update:
+class UpdateContext:
+    """The inputs of an update for the session `reader`: the `observed` sessions, the `state` before
+    it, the time `now` and the `limit` in characters. Entries from before `oldest` were `seen` or
+    are too old. Sessions that are not `recent` are reported at the `is_start` of the work, the
+    first prompt or one after a long pause. The last prompt could not compare the `waiting` sessions
+    with this session's work: each has how often that was late."""
+
+    def __init__(
+        self,
+        observed: Observation,
+        state: SessionState,
+        now: float,
+        limit: int,
+        form: UpdateForm | None = None,
+    ) -> None:
+        self.observed = observed
+        self.reader = observed.own
+        self.state = state
+        self.now = now
+        self.limit = limit
+        self._form = form
+        self.seen = seen_until(state.own, now)
+        self.recent = now - OLD_SECONDS
+        self.is_start = now - self.seen >= 2 * OLD_SECONDS
+        self.oldest = max(now - observed.settings.first_sight_seconds, self.seen)
+        self.waiting = state.own.pending if state.own else {}
+        self.work: OwnWork | None = None
+
+    def after(self, state: SessionState, limit: int | None = None) -> UpdateContext:
+        """Return the context with another state, and another limit if one is given."""
+        limit = self.limit if limit is None else limit
+        return UpdateContext(self.observed, state, self.now, limit, self._form)
+
+    @property
+    def form(self) -> UpdateForm:
+        """The form of the update."""
+        if self._form is None:
+            from .update_text import UpdateForm
+
+            self._form = UpdateForm()
+        return self._form
+
+    def own_work(self) -> OwnWork | None:
+        """Return this session's side of the collisions, read once; None if it cannot be read."""
+        if self.work is None:
+            from ._own_work import OwnWork
+
+            inputs = (self.reader, self.state, self.now, self.oldest)
+            self.work = self.reader.deadline.attempt("collisions", OwnWork, *inputs)
+        return self.work
+
+
+def _make(context: UpdateContext, known: KnownState, introduction: str) -> Update:
     """Return the update, after the last one is resolved."""
-    before = known.of(own.key)
-    state = resolved(before, own)
+    reader, before = context.reader, context.state
+    state = resolved(before, reader)
     if state is None:
         return Update()
     is_resolved = state is not before
-    seen, pending = seen_until(state.own, now), state.own.pending if state.own else {}
-    oldest = max(now - settings.first_sight_seconds, seen)
-    changed = [
-        pair
-        for pair in observed.changed(state.cursors, oldest)
-        if pair[1].st_mtime >= seen or pair[0].key in pending
-    ]
+    context = context.after(state, context.limit - len(introduction))
+    changed = changed_since(context)
     update = Update(state if is_resolved else None)
-    since = known.written if known.was_corrupt else None
+    if not known.was_corrupt and not changed and _is_at_rest(context):
+        if not is_resolved:
+            update.standstill = standstill(context.observed, state.own)
+        return update
+    since = _reported_until(context, known)
     if since is not None:
+        lost = _cursors_from(since, changed, context.now, reader.deadline)
+        context = context.after(SessionState(lost))
+        changed = [pair for pair in changed if pair[1].st_mtime >= since]
+    parts, kept = _compose(context, changed), _kept(context)
+    update.edit = parts.edit
+    if parts.text or is_resolved or since is not None or parts.has_moved:
+        update.state = kept.merged(parts.moved)
+    if parts.text:
+        update.text = introduction + parts.text
+        if (
+            reader.path
+            and reader.runtime.SHOWS_WHAT_WAS_TOLD
+            and reader.keeps_transcript is not False
+        ):
+            update.state = with_last(kept, parts.moved, update.text, reader, context.now)
+            # Without a transcript, nothing would show that an update was lost which was not printed
+            # yet.
+            update.is_shown = reader.keeps_transcript is True or is_file(reader.path)
+    return update
+
+
+def _kept(context: UpdateContext) -> SessionState:
+    """Return the state before the update without the sessions that are gone: it must not grow with
+    the years. If some sessions were not listed, all stay."""
+    if context.reader.deadline.failed:
+        return context.state
+    return context.state.limited([session.key for session in context.observed.sessions])
+
+
+def changed_since(context: UpdateContext) -> list[Changed]:
+    """Return the sessions that may have news, the last written first, and those that wait."""
+    return [
+        pair
+        for pair in context.observed.changed(context.state.cursors, context.oldest)
+        if pair[1].st_mtime >= context.seen or pair[0].key in context.waiting
+    ]
+
+
+def _is_at_rest(context: UpdateContext) -> bool:
+    """Check that no conflict is new, and HEAD has not moved."""
+    own, state = context.reader, context.state.own
+    if _has_conflicts(own, state):
+        return False
+    return not own.directory or is_head_known(state, own.directory)
+
+
+def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
+    """Return the time up to which everything counts as reported since no state can be trusted: the
+    last write of a corrupt one, or the beginning of a fork; None if the state holds."""
+    own = context.reader
+    if known.was_corrupt:
         own.deadline.notes.append(
             f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its "
             f"last change"
         )
-    elif not (changed or _has_conflicts(own, state.own)) and (
-        not own.directory or is_head_known(state.own, own.directory)
-    ):
-        if not is_resolved:
-            seconds = settings.first_sight_seconds
-            update.standstill = standstill(own, observed, seconds, state.own)
-        return update
-    elif known.is_new(own.key) and own.path:
+        return known.written
+    if known.is_new(own.key) and own.path:
         from ._forks import forked_before
 
-        since = own.deadline.attempt(own.path, forked_before, own.path, own.runtime, oldest, now)
-    if since is not None:
-        state = SessionState(_cursors_from(since, changed, now, own.deadline))
-        changed = [pair for pair in changed if pair[1].st_mtime >= since]
-    making = _Pass(own, observed, state, settings, now, limit - len(introduction))
-    text, update.edit = making.text(changed), making.edit
-    changes = making.changes()
-    # Sessions that are gone are dropped, so that the state does not grow with the years; unless
-    # some were not listed.
-    if not own.deadline.failed:
-        state = state.limited([session.key for session in observed.sessions])
-    if text or is_resolved or since is not None or making.has_moved:
-        update.state = state.merged(changes)
-    if text:
-        update.text = introduction + text
-        if own.path and own.runtime.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False:
-            update.state = with_last(state, changes, update.text, own, now)
-            # Without a transcript, nothing would show that an update was lost which was not printed
-            # yet.
-            update.is_shown = own.keeps_transcript is True or is_file(own.path)
-    return update
+        inputs = (own.path, own.runtime, context.oldest, context.now)
+        return own.deadline.attempt(own.path, forked_before, *inputs)
+    return None
 
 
-class _Pass:
-    """One update for the session `reader` at the time `now`: the parts of its `state` that `moved`, the
-    `lines` that come first, and the newest `edit` in these. `count` more sessions have news, and
-    perhaps others if there `are_more`. Sessions `left_out` were last active before OLD_SECONDS. The
-    `pending` ones may have done something to this session's work, and could not be compared with
-    it, as the `waiting` ones at the last prompt: each has how often that was late."""
+class UpdateParts:
+    """The `text` of an update, '' for nothing, the newest `edit` in it, and the parts of the state
+    that `moved` with it. If it `has_moved`, they are kept even without a text."""
 
-    def __init__(
-        self,
-        reader: OwnSession,
-        observed: Observation,
-        state: SessionState,
-        settings: Settings,
-        now: float,
-        limit: int,
-    ) -> None:
-        self.reader = reader
-        self.observed = observed
-        self.state = state
-        self.cursors = state.cursors
-        self.own = state.own
-        self.settings = settings
-        self.now = now
-        self.limit = limit
-        seen = seen_until(self.own, now)
-        self.recent = now - OLD_SECONDS
-        self.is_start = now - seen >= 2 * OLD_SECONDS
-        self.oldest = max(now - settings.first_sight_seconds, seen)
-        self.work: OwnWork | None = None
-        self.moved = SessionState()
-        self.lines: list[str] = []
-        self.edit: Edit | None = None
-        self.count = 0
-        self.are_more = False
-        self.active: set[str] = set()  # sessions of which it is known that they have news
+    def __init__(self, text: str, edit: Edit | None, moved: SessionState) -> None:
+        self.text = text
+        self.edit = edit
+        self.moved = moved
+        self.has_moved = False
+
+
+def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
+    """Return the update about `changed`: its text is '' if nothing is new in them."""
+    from .report import reports_of
+    from .update_text import text_of
+
+    news = read_news(context, changed)
+    pairs = reports_of(news.read, context.reader, context.observed.settings, context.now)
+    reports = [(report, new) for report, new in pairs if report is not None]
+    found = find_collisions(context, reports, news.pending)
+    add_conflicts(context, found)
+    add_same_request(context, found)
+    choice = select(context, found.reports, news)
+    text, shown = text_of(choice.selection, context.now, context.limit, found.lines, context.form)
+    moved = SessionState()
+    silent = [new for report, new in pairs if report is None]
+    for new in [*silent, *choice.reported(shown)]:
+        moved.cursors.set(new.session.key, new.cursor)
+    left_out = [*news.left_out, *choice.left_out(shown)]
+    parts = UpdateParts(text, found.edit, moved.merged(found.moved))
+    has_postponed = bool(left_out) or found.pending != context.waiting
+    parts.has_moved = has_postponed or _has_moved(context, parts.moved)
+    own = (found.moved.own or context.state.own or OwnState()).copy()
+    own.asked, own.pending = context.now, found.pending
+    own.left_out = left_out[:MOST_LEFT_OUT]
+    parts.moved.own = own
+    return parts
+
+
+def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
+    """Check if a part of the state differs from the one before the update."""
+    own, cursors = context.state.own, context.state.cursors
+    if moved.collisions is not None:
+        return True
+    if moved.own is not None and (own is None or moved.own.dump() != own.dump()):
+        return True
+    return any([cursors.get(key) != cursor for key, cursor in moved.cursors.items()])
+
+
+class ReadNews:
+    """News of the sessions that were `read`; of `further` ones only the number is known, and if
+    there `are_more`, perhaps others have news. Sessions `left_out` were last active before
+    OLD_SECONDS. The `pending` ones may have done something to this session's work, and could not be
+    compared with it: each has how often that was late."""
+
+    def __init__(self) -> None:
+        self.read: list[NewEntries] = []
         self.left_out: list[str] = []
-        self.waiting = self.own.pending if self.own else {}
         self.pending: dict[str, int] = {}
+        self.further = 0
+        self.are_more = False
 
-    def text(self, changed: list[Changed]) -> str:
-        """Return the text about `changed`, '' if nothing is new in them."""
-        from .report import reports_of
 
-        pairs = reports_of(self._read(changed), self.reader, self.settings, self.now)
-        reports = [(report, new) for report, new in pairs if report is not None]
-        self._move([new for report, new in pairs if report is None])
-        reports = self._without_collisions(reports)
-        self._add_conflicts()
-        self._add_same_request(reports)
-        return self._text_of(reports)
+def read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
+    """Return the new entries of the sessions that are reported: first of those that may concern
+    this session's work, however old and many, then of the last ones. Sessions that were last active
+    before OLD_SECONDS are left out else, unless this is the first prompt, or the first one after so
+    long, and there is room."""
+    from ._forks import drop_copies
+    from ._new_entries import read_changed
 
-    def _move(self, read: Iterable[NewEntries]) -> None:
-        """Move the cursors of sessions behind the entries that were read."""
-        for new in read:
-            self.moved.cursors.set(new.session.key, new.cursor)
-
-    def changes(self) -> SessionState:
-        """Return the parts of the state that changed with the update."""
-        changes = self.moved.copy()
-        changes.own = (self.moved.own or self.own or OwnState()).copy()
-        changes.own.asked, changes.own.pending = self.now, self.pending
-        changes.own.left_out = self.left_out[:MOST_LEFT_OUT]
-        return changes
-
-    @property
-    def has_moved(self) -> bool:
-        """Check if something is to be kept, even without a text."""
-        if self.left_out or self.pending != self.waiting:
-            return True
-        moved, own = self.moved, self.own
-        if moved.collisions is not None:
-            return True
-        if moved.own is not None and (own is None or moved.own.dump() != own.dump()):
-            return True
-        return any([self.cursors.get(key) != cursor for key, cursor in moved.cursors.items()])
-
-    def _read(self, changed: list[Changed]) -> list[NewEntries]:
-        """Return the new entries of the sessions that are told: first of those that may concern
-        this session's work, however old and many, then of the last ones. Sessions that were last
-        active before OLD_SECONDS are left out else, unless this is the first prompt, or the first
-        one after so long, and there is room."""
-        from ._forks import drop_copies
-        from ._new_entries import read_changed
-        from ._update_text import most_lines
-
-        most = most_lines(self.limit) + 1
-        concerned = self._concerned(changed, most)
-        if not self.is_start:
-            young = [
-                pair
-                for pair in changed
-                if pair[1].st_mtime >= self.recent or pair[0].key in concerned
-            ]
-            if len(young) < len(changed):
-                keys = {session.key for session, _ in young}
-                self.left_out = [session.key for session, _ in changed if session.key not in keys]
-            changed = young
-        if concerned:
-            changed = sorted(changed, key=lambda pair: pair[0].key not in concerned)
-        until = (self.now, self.oldest, most + len(concerned))
-        read, unread = read_changed(self.reader, changed, self.cursors, *until, all_of=concerned)
-        if unread:
-            left = [
-                session for session, status in changed[-unread:] if status.st_mtime >= self.recent
-            ]
-            self.left_out += [
-                session.key
-                for session, status in changed[-unread:]
-                if status.st_mtime < self.recent
-            ]
-            self.count, self.are_more = _count_news(left, self)
-            self._postpone(
-                [session.key for session, _ in changed[-unread:] if session.key in concerned]
-            )
-        return drop_copies(read, self.observed.sessions, self.cursors, self.reader)
-
-    def _concerned(self, changed: list[Changed], most: int) -> set[str]:
-        """Return the keys of the sessions that may concern this session's work, of those that would
-        not be read, or not back to where they were read last. Those that an earlier prompt could
-        not look through come first."""
-        if not self.reader.directory or self.own is None:
-            return set()
-        first = [pair for pair in changed if pair[0].key in self.waiting]
-        searched = first + [
+    news, cursors = ReadNews(), context.state.cursors
+    most = context.form.most_with_room(context.limit) + 1
+    concerned, active = concerned_sessions(context, changed, most, news)
+    if not context.is_start:
+        young = [
             pair
-            for at, pair in enumerate(changed)
-            if pair[0].key not in self.waiting
-            and (at >= most or pair[1].st_mtime < self.recent or _may_be_cut(pair, self.cursors))
+            for pair in changed
+            if pair[1].st_mtime >= context.recent or pair[0].key in concerned
         ]
-        if not searched:
-            return set()
-        work = self._own_work()
-        if work is None or work.state is None:
-            return set()
-        from ._concerned import WorkSearch
-
-        search = WorkSearch(self.reader, work, self.cursors, self.oldest)
-        concerned, missed = search.concerned(searched)
-        self._postpone(missed)
-        self.active = search.active
-        return concerned
-
-    def _postpone(self, keys: Iterable[str], late: int = 0) -> None:
-        """Leave it to the next prompt to compare sessions with this session's work."""
-        self.pending.update(dict.fromkeys(keys, late))
-
-    def _own_work(self) -> OwnWork | None:
-        """Return this session's side of the collisions; None if it cannot be read."""
-        if self.work is None:
-            from ._own_work import OwnWork
-
-            asked_of = (self.reader, self.state, self.now, self.oldest)
-            self.work = self.reader.deadline.attempt("collisions", OwnWork, *asked_of)
-        return self.work
-
-    def _without_collisions(self, reports: Reports) -> Reports:
-        """Add the lines about collisions, and return the reports of all sessions, except those with
-        something that did not fit or could not be compared: each is reported as a whole, so all of
-        it comes next time."""
-        reader, late = self.reader, max(self.waiting.values(), default=0)
-        if not reader.directory or not (self.work or _may_collide(reader, self.own, reports)):
-            return reports
-        suspects = [
-            new.session.key for report, new in reports if _may_have_edited(reader, report, new)
-        ]
-        if late:  # the fewer sessions are compared, the sooner that is done
-            self._postpone(suspects[max(1, len(suspects) >> late) :], late)
-            reports = [pair for pair in reports if pair[1].session.key not in self.pending]
-        before, work = len(reader.deadline.late), self._own_work()
-        collisions = (
-            reader.deadline.attempt("collisions", _prompt_collisions, self, work, reports)
-            if work
-            else None
-        )
-        if collisions is not None:
-            self.moved = self.moved.merged(collisions.moved)
-            self.lines, self.edit = collisions.lines, collisions.edit
-            self._postpone(sorted(collisions.withheld - {""}))
-        elif len(reader.deadline.late) > before:
-            self._postpone(suspects, late + 1)
-        return [pair for pair in reports if pair[1].session.key not in self.pending]
-
-    def _add_conflicts(self) -> None:
-        """Add the lines about conflicts with other branches."""
-        reader = self.reader
-        if _has_conflicts(reader, self.own):
-            from .conflicts import new_lines
-
-            own = (self.moved.own or self.own or OwnState()).copy()
-            self.lines = [
-                *self.lines,
-                *(
-                    reader.deadline.attempt(
-                        "conflicts", new_lines, reader, own, self.now, self.room
-                    )
-                    or ()
-                ),
-            ]
-            self.moved.own = own
-
-    def _add_same_request(self, reports: Reports) -> None:
-        """Add a line about each session that was just asked for the same in this directory."""
-        request = self.reader.prompt.strip()
-        if not self.reader.directory or self.reader.counts_deeds or not request:
-            return
-        from ...sessions.transcripts.reader import says_enough
-
-        for report, new in reports if says_enough(request) else ():
-            session = new.session
-            if (
-                not report.with_text
-                or session.is_elsewhere
-                or session.worktree
-                or session.is_remote
-            ):
-                continue
-            times = [
-                entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request
-            ]
-            if times and self.now - max(times) <= SAME_SECONDS:
-                from .collisions.facts import called
-
-                line = (
-                    f"! {called(report)} got the same prompt {age(self.now - max(times))}, in "
-                    f"this directory"
-                )
-                if len(line) < self.room:
-                    self.lines = [*self.lines, line]
-
-    @property
-    def room(self) -> int:
-        """The characters that the lines leave."""
-        from ._update_text import HEADER
-
-        return self.limit - len(HEADER) - sum([len(line) + 1 for line in self.lines])
-
-    def _text_of(self, reports: Reports) -> str:
-        """Return the text about the sessions that have room, and move the cursors of these and of
-        those that did nothing to report."""
-        from ._update_text import most_lines, text_of
-
-        names, in_hand = named_files(self.reader.prompt), self.work.paths if self.work else ()
-        ranks = {new.session.key: report.prefer(names, in_hand) for report, new in reports}
-        reports.sort(key=lambda pair: (-ranks[pair[1].session.key], -pair[0].last_active))
-        spoken = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
-        named = [pair for pair in spoken if not pair[0].is_nameless]
-        new_ones = [pair for pair in named if pair[0].last_active >= self.recent]
-        listed = _worth_a_line(self.reader, new_ones, most_lines(self.limit))
-        count = self.count + len(spoken) - len(named) + len(new_ones) - len(listed)
-        old = _worth_a_line(
-            self.reader, named[len(new_ones) :] if self.is_start else [], most_lines(self.limit)
-        )
-        text, shown = text_of(
-            [report for report, _ in listed + old],
-            self.now,
-            self.limit,
-            count,
-            are_more=self.are_more,
-            old=len(old),
-            first_lines=self.lines,
-        )
-        shown_keys = [new.session.key for _, new in (listed + old)[:shown]]
-        self.left_out += [
-            new.session.key
-            for _, new in named[len(new_ones) :]
-            if new.session.key not in shown_keys
-        ]
-        waiting = {new.session.key for _, new in new_ones}.difference(shown_keys)
-        self._move([new for _, new in reports if new.session.key not in waiting])
-        return text
+        news.left_out = _keys_without(changed, young)
+        changed = young
+    if concerned:
+        changed = sorted(changed, key=lambda pair: pair[0].key not in concerned)
+    until = (context.now, context.oldest, most + len(concerned))
+    read, unread = read_changed(context.reader, changed, cursors, *until, all_of=concerned)
+    if unread:
+        _count_unread(context, changed[-unread:], active, news)
+        left = [session.key for session, _ in changed[-unread:] if session.key in concerned]
+        news.pending.update(dict.fromkeys(left, 0))
+    news.read = drop_copies(read, context.observed.sessions, cursors, context.reader)
+    return news
 
 
-def named_files(prompt: str) -> set[str]:
-    """Return the names of the files that a prompt seems to name: its words with a dot inside."""
-    words = [
-        word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2]
-        for word in prompt[:PROMPT_CHARACTERS].split()
+def _keys_without(changed: list[Changed], kept: list[Changed]) -> list[str]:
+    """Return the keys of the changed sessions that are not kept."""
+    if len(kept) == len(changed):
+        return []
+    keys = {session.key for session, _ in kept}
+    return [session.key for session, _ in changed if session.key not in keys]
+
+
+def concerned_sessions(
+    context: UpdateContext, changed: list[Changed], most: int, news: ReadNews
+) -> tuple[set[str], set[str]]:
+    """Return the keys of the sessions that may concern this session's work, of those that would not
+    be read, or not back to where they were read last, and of those that have news for sure.
+    Sessions that an earlier prompt could not look through come first; those that are missed are
+    pending in the `news`."""
+    if not context.reader.directory or context.state.own is None:
+        return set(), set()
+    waiting, cursors = context.waiting, context.state.cursors
+    searched = [pair for pair in changed if pair[0].key in waiting] + [
+        pair
+        for at, pair in enumerate(changed)
+        if pair[0].key not in waiting
+        and (at >= most or pair[1].st_mtime < context.recent or _may_be_cut(pair, cursors))
     ]
-    return {word for word in words if "." in word[1:-1]}
+    work = context.own_work() if searched else None
+    if work is None or work.state is None:
+        return set(), set()
+    from ._concerned import WorkSearch
+
+    search = WorkSearch(context.reader, work, cursors, context.oldest)
+    concerned, missed = search.concerned(searched)
+    news.pending.update(dict.fromkeys(missed, 0))
+    return concerned, search.active
 
 
 def _may_be_cut(changed: Changed, cursors: ReadCursors) -> bool:
@@ -455,76 +364,107 @@ def _may_be_cut(changed: Changed, cursors: ReadCursors) -> bool:
     return cursors.get(session.key) is None and status.st_size > SHORT_BYTES
 
 
-def _has_conflicts(own: OwnSession, state: OwnState | None) -> bool:
-    """Check if upkeep keeps other conflicts between branches than at the last prompt."""
-    return conflicts_stamp(own) != (state.conflicts if state else [])
-
-
-def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
-    """Return the sessions that get a line, at most so many: those of which something can be named
-    that they did; if there is none, all. What they ran is named. In the seed's form, all get
-    one."""
-    from ._update_text import MOST_LINES
-
-    concrete: Reports = []
-    for report, new in told[:most]:
-        report.counts_deeds = own.counts_deeds
-        if own.counts_deeds or len(concrete) == MOST_LINES:
-            continue
-        if report.with_text and report.summary.calls:
-            report.ran = own.deadline.attempt("commands", _names_of, report, new)
-        if report.with_text and not report.summary.edited_files and own.sub_agents_of(new.session):
-            from ._commands import add_sub_agents
-
-            own.deadline.attempt(
-                "sub-agents", add_sub_agents, report, new, own.sub_agents_of(new.session)
-            )
-        if report.is_concrete:
-            concrete.append((report, new))
-    return concrete or told[:most]
-
-
-def _names_of(report: Report, new: NewEntries) -> list[str]:
-    from ._commands import names_of, note_outcomes
-
-    if not new.session.team_root:
-        note_outcomes(report.summary, new.runtime, new.session.path)
-    return names_of(report.summary.ran)
-
-
-def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
-    """Return how many of the changed sessions that were not read have news that may be reported,
-    and if there may be more: beyond MOST_COUNTED they are not looked at."""
+def _count_unread(
+    context: UpdateContext, unread: list[Changed], active: set[str], news: ReadNews
+) -> None:
+    """Count the sessions that were not read and have news that may be reported; beyond MOST_COUNTED
+    they are not looked at. The `active` ones have news."""
+    left = [session for session, status in unread if status.st_mtime >= context.recent]
+    news.left_out += [session.key for session, status in unread if status.st_mtime < context.recent]
     if not left:
-        return 0, False
-    from ._new_entries import may_have_news
-    from .report import MOST_COUNTED, count_visible, is_elsewhere, may_hide
+        return
+    from .report import count_visible, may_hide
 
-    own, cursors, oldest = making.reader, making.cursors, making.oldest
+    own, settings = context.reader, context.observed.settings
+    found, are_more = _with_news(context, left, active)
+    visible = len(found)
+    if may_hide(settings, own.home) or any([session.is_elsewhere for session in found]):
+        inputs = (found, context.state.cursors, settings, own)
+        visible = own.deadline.attempt("unread sessions", count_visible, *inputs) or 0
+    news.further, news.are_more = visible, visible > 0 and are_more
+
+
+def _with_news(
+    context: UpdateContext, left: list[Session], active: set[str]
+) -> tuple[list[Session], bool]:
+    """Return the first sessions with news, and if there may be more."""
+    from ._new_entries import may_have_news
+    from .report import MOST_COUNTED, is_elsewhere
+
+    own, looked_at = context.reader, 0
     found: list[Session] = []
-    looked_at, are_more = 0, False
     for session in left:
-        if is_elsewhere(session, cursors.get(session.key), own):
+        cursor = context.state.cursors.get(session.key)
+        if is_elsewhere(session, cursor, own):
             continue
         if len(found) == MOST_COUNTED or looked_at == 2 * MOST_COUNTED:
-            are_more = True
-            break
+            return found, True
         looked_at += 1
-        asked = (own, session, cursors.get(session.key), oldest)
-        if session.key in making.active or own.deadline.attempt(
-            session.path, may_have_news, *asked
-        ):
+        inputs = (own, session, cursor, context.oldest)
+        if session.key in active or own.deadline.attempt(session.path, may_have_news, *inputs):
             found.append(session)
-    visible = len(found)
-    if may_hide(making.settings, own.home) or any([session.is_elsewhere for session in found]):
-        asked_of = (found, cursors, making.settings, own)
-        visible = own.deadline.attempt("unread sessions", count_visible, *asked_of) or 0
-    return visible, visible > 0 and are_more
+    return found, False
 
 
-def _may_collide(own: OwnSession, state: OwnState | None, reports: Reports) -> bool:
+class PromptCollisions:
+    """Collisions for one prompt: the `lines` about them, the newest `edit` in these, and in
+    `withheld` the keys of the sessions of which something did not fit. `moved` is the own state,
+    with what is checked out, and the collisions to keep. The `reports` are those of all sessions,
+    except the `pending` ones: each is reported as a whole, so all of it comes next time."""
+
+    def __init__(self, reports: Reports) -> None:
+        self.reports = reports
+        self.pending: dict[str, int] = {}
+        self.moved = SessionState()
+        self.lines: list[str] = []
+        self.edit: Edit | None = None
+        self.withheld: set[str] = set()
+
+    def room(self, limit: int) -> int:
+        """Return the characters that the lines leave."""
+        from .update_text import HEADER
+
+        return limit - len(HEADER) - sum([len(line) + 1 for line in self.lines])
+
+    def postpone(self, keys: Iterable[str], late: int = 0) -> None:
+        """Leave it to the next prompt to compare sessions with this session's work, and report
+        them."""
+        self.pending.update(dict.fromkeys(keys, late))
+        self.reports = [pair for pair in self.reports if pair[1].session.key not in self.pending]
+
+
+def find_collisions(
+    context: UpdateContext, reports: Reports, pending: dict[str, int]
+) -> PromptCollisions:
+    """Return the collisions with the sessions of the `reports`. The `pending` sessions, and those
+    that cannot be compared in time or have no room, are left to the next prompt."""
+    reader, late = context.reader, max(context.waiting.values(), default=0)
+    found = PromptCollisions(reports)
+    found.pending = dict(pending)
+    if not reader.directory or not (context.work or _may_collide(context, reports)):
+        return found
+    suspects = [new.session.key for report, new in reports if _may_have_edited(reader, report, new)]
+    if late:  # the fewer sessions are compared, the sooner that is done
+        found.postpone(suspects[max(1, len(suspects) >> late) :], late)
+    before, work = len(reader.deadline.late), context.own_work()
+    compared = (
+        reader.deadline.attempt("collisions", compare, context, work, found.reports)
+        if work
+        else None
+    )
+    if compared is not None:
+        compared.pending, compared.reports = found.pending, found.reports
+        compared.postpone(sorted(compared.withheld - {""}))
+        return compared
+    has_failed_late = len(reader.deadline.late) > before
+    found.postpone(suspects if has_failed_late else (), late + 1)
+    return found
+
+
+def _may_collide(context: UpdateContext, reports: Reports) -> bool:
     """Check if another session may have changed a file, HEAD was moved, or a call without a result
     may be over."""
+    own, state = context.reader, context.state.own
     if state is None or not is_head_known(state, own.directory) or state.has_open_calls:
         return True
     return any(_may_have_edited(own, *pair) for pair in reports)
@@ -538,29 +478,17 @@ def _may_have_edited(own: OwnSession, report: Report, new: NewEntries) -> bool:
     )
 
 
-class PromptCollisions:
-    """Collisions for one prompt: the `lines` about them, and in `withheld` the keys of the sessions
-    of which something did not fit. `moved` is the own state, with what is checked out, and the
-    collisions to keep."""
-
-    def __init__(self) -> None:
-        self.moved = SessionState()
-        self.lines: list[str] = []
-        self.edit: Edit | None = None
-        self.withheld: set[str] = set()
-
-
-def _prompt_collisions(making: _Pass, work: OwnWork, others: Reports) -> PromptCollisions:
+def compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCollisions:
     """Return the collisions of the `work` with the sessions `others`, in lines that have room."""
-    own, state = making.reader, work.state
-    found = PromptCollisions()
+    own, state = context.reader, work.state
+    found = PromptCollisions(others)
     if state is not None and (others or work.heads or state.open_actions):
         from .collisions import Known
 
-        known = Known(own, state, work.worktree, None, making.now, making.oldest)
-        known.withhold = making.settings.withhold
+        known = Known(own, state, work.worktree, None, context.now, context.oldest)
+        known.withhold = context.observed.settings.withhold
         known.heads = work.heads
-        _add_lines(known, others, found, making.room)
+        _add_lines(known, found, found.room(context.limit))
         for _, unseen in others:
             if unseen.session.key in found.withheld:
                 before = work.sub_agents
@@ -571,11 +499,11 @@ def _prompt_collisions(making: _Pass, work: OwnWork, others: Reports) -> PromptC
     return found
 
 
-def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int) -> None:
+def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
     """Search, and add the lines about what was found."""
     from .collisions import find
 
-    state = known.state
+    state, others = known.state, found.reports
     findings = find(known, others)
     known.own.may_conflict = bool(known.heads) or any([fact.worktree for fact in findings.facts])
     state.open_actions.update(
@@ -598,6 +526,107 @@ def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int
             state.reported.pop(fact.key, None)
             state.reported[fact.key] = fact.own_time
         found.withheld |= {fact.session for fact in findings.facts if fact not in reported}
+
+
+def add_conflicts(context: UpdateContext, found: PromptCollisions) -> None:
+    """Add the lines about conflicts with other branches."""
+    own = context.reader
+    if _has_conflicts(own, context.state.own):
+        from .conflicts import new_lines
+
+        state = (found.moved.own or context.state.own or OwnState()).copy()
+        inputs = (own, state, context.now, found.room(context.limit))
+        found.lines += own.deadline.attempt("conflicts", new_lines, *inputs) or ()
+        found.moved.own = state
+
+
+def _has_conflicts(own: OwnSession, state: OwnState | None) -> bool:
+    """Check if upkeep keeps other conflicts between branches than at the last prompt."""
+    return conflicts_stamp(own) != (state.conflicts if state else [])
+
+
+def add_same_request(context: UpdateContext, found: PromptCollisions) -> None:
+    """Add a line about each session that was just asked for the same in this directory."""
+    request = context.reader.prompt.strip()
+    if not context.reader.directory or not request:
+        return
+    from ...sessions.transcripts.reader import says_enough
+
+    for report, new in found.reports if says_enough(request) else ():
+        session = new.session
+        if not report.with_text or session.is_elsewhere or session.worktree or session.is_remote:
+            continue
+        times = [
+            entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request
+        ]
+        if times and context.now - max(times) <= SAME_SECONDS:
+            from .collisions.facts import called
+
+            line = (
+                f"! {called(report)} got the same prompt {age(context.now - max(times))}, in "
+                f"this directory"
+            )
+            if len(line) < found.room(context.limit):
+                found.lines.append(line)
+
+
+class ChosenSessions:
+    """The `selection` of the sessions for the text, of all `reports`, the most important first.
+    Those of them that are `new` are reported now or later, those that are `old` now or never."""
+
+    def __init__(self, reports: Reports, new: Reports, old: Reports) -> None:
+        self.reports = reports
+        self.new = new
+        self.old = old
+        self.listed: Reports = []
+        self.selection: Selection
+
+    def reported(self, shown: int) -> list[NewEntries]:
+        """Return the sessions that are not left to the next prompt if the first `shown` of the
+        selection had room: also those that did nothing to report, and the old ones."""
+        waiting = {new.session.key for _, new in self.new} - self._shown(shown)
+        return [new for _, new in self.reports if new.session.key not in waiting]
+
+    def left_out(self, shown: int) -> list[str]:
+        """Return the keys of the old sessions that had no room."""
+        keys = self._shown(shown)
+        return [new.session.key for _, new in self.old if new.session.key not in keys]
+
+    def _shown(self, shown: int) -> set[str]:
+        return {new.session.key for _, new in self.listed[:shown]}
+
+
+def select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSessions:
+    """Return the sessions for the text. Those come first that edited a file which the prompt names,
+    then those that edited one in hand, then the last active. Old ones are listed at the start."""
+    from .update_text import Selection
+
+    reader, work = context.reader, context.work
+    names, in_hand = named_files(reader.prompt), work.paths if work else ()
+    ranks = {new.session.key: report.prefer(names, in_hand) for report, new in reports}
+    ranked = sorted(reports, key=lambda pair: (-ranks[pair[1].session.key], -pair[0].last_active))
+    spoken = [pair for pair in ranked if pair[0].summary.messages and not pair[0].is_empty]
+    named = [pair for pair in spoken if not pair[0].is_nameless]
+    new = [pair for pair in named if pair[0].last_active >= context.recent]
+    choice = ChosenSessions(ranked, new, named[len(new) :])
+    form, most = context.form, context.form.most_with_room(context.limit)
+    listed = form.worth_a_line(reader, new, most)
+    old = form.worth_a_line(reader, choice.old, most) if context.is_start else []
+    choice.listed = listed + old
+    further = news.further + len(spoken) - len(named) + len(new) - len(listed)
+    choice.selection = Selection(
+        [report for report, _ in choice.listed], further, are_more=news.are_more, old=len(old)
+    )
+    return choice
+
+
+def named_files(prompt: str) -> set[str]:
+    """Return the names of the files that a prompt seems to name: its words with a dot inside."""
+    words = [
+        word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2]
+        for word in prompt[:PROMPT_CHARACTERS].split()
+    ]
+    return {word for word in words if "." in word[1:-1]}
 
 
 def _cursors_from(

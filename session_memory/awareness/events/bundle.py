@@ -65,7 +65,7 @@ _GROUPS = (
         "awareness.activity._forks",
         "awareness.activity.report",
         "awareness.activity._new_entries",
-        "awareness.activity._update_text",
+        "awareness.activity.update_text",
     ),
     ("common.system.git",),
     ("awareness.activity._own_work",),

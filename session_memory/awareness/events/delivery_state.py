@@ -12,14 +12,13 @@ from ...common.system.files import is_file, names_in, read_whole, status_at
 from ...common.text.paths import relative
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age
-from ...sessions.settings.compiled import Settings
 from ...sessions.settings.homes import Home
 from ...sessions.settings.host_layout import Group, held_home
 from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.entries import INTRODUCTION
 from ...sessions.transcripts.gate import describe
 from ...sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
-from ..activity.changes import Observation, OwnSession
+from ..activity.changes import Observation
 from ..activity.collisions._coin import RELEASED, TOLD
 from ..activity.collisions._working_set import CollisionState
 from ..activity.delivery import Delivered, delivered
@@ -112,11 +111,11 @@ def text_at(one: FoundSession, now: float, environ: Mapping[str, str]) -> str:
     """Return what a prompt of the session `one` would have been told at a time, in seconds since
     the epoch, if it was the first since the hooks were there; '' for nothing. Only sessions count
     that wrote nothing after it. Raises ConfigError, OSError."""
-    own, observed = observation(_context_of(one, environ), {})
-    own.cursor_file += ".none"
+    observed = observation(_context_of(one, environ), {})
+    observed.own.cursor_file += ".none"
     observed.statuses = [pair for pair in observed.statuses if pair[1].st_mtime <= now]
     observed.sessions = [session for session, _ in observed.statuses]
-    return _waiting(own, observed, one.home.settings(), now)
+    return _waiting(observed, now)
 
 
 def _context_of(one: FoundSession, environ: Mapping[str, str]) -> Context:
@@ -149,24 +148,22 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
 
 
 def _state_of(context: Context) -> DeliveryState:
-    settings = context.settings
-    own, observed = observation(context, {})
+    observed = observation(context, {})
+    own = observed.own
     state = KnownState(own.cursor_file).of(own.key)
     last = delivered(state, own)
     starts = {context.directory, *[cursor.start or "" for _, cursor in state.cursors.items()]}
     is_withheld = last is not None and hidden_at(context.home, starts) > last.at
     if last is not None and is_withheld:
         last.text = None
-    waiting = _waiting(own, observed, settings, time.time())
+    waiting = _waiting(observed, time.time())
     reported = state.as_reported().own
     return DeliveryState(last, waiting, is_withheld, tuple(reported.left_out if reported else ()))
 
 
-def _waiting(own: OwnSession, observed: Observation, settings: Settings, now: float) -> str:
-    limit = settings.max_characters
-    return waiting_text(
-        own, observed, settings=settings, now=now, limit=limit, introduction=INTRODUCTION
-    )
+def _waiting(observed: Observation, now: float) -> str:
+    limit = observed.settings.max_characters
+    return waiting_text(observed, now=now, limit=limit, introduction=INTRODUCTION)
 
 
 def hidden_at(home: Home, starts: Iterable[str]) -> float:

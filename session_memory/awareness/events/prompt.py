@@ -32,40 +32,35 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     none moved."""
     handed = _handed_over(context)
     notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
-    own, observed = observation(context, environment())
+    observed = observation(context, environment())
     is_quiet = not notice and not may_have_memories(context)
-    if is_quiet and is_standstill(own, observed, context.settings.first_sight_seconds):
-        note_status(context, own, observed, None, is_new=False)
+    if is_quiet and is_standstill(observed):
+        note_status(context, observed, None, is_new=False)
         return
-    with open_delivery(context, own, observed, len(handed) + 2 if handed else 0) as delivery:
+    with open_delivery(context, observed, len(handed) + 2 if handed else 0) as delivery:
         memories = memories_for(context, delivery, notice)
         text = joined(notice, delivery.text, memories.text if memories else "")
         if text and delivery.is_first_to_answer(_key(context)):
             delivery.prepare(memories.ids if memories else ())
             delivery.commit_first()
             print_answer(context.runtime.context_output(text))
-    note_status(context, own, observed, delivery.edit)
-    if own.may_conflict:
+    note_status(context, observed, delivery.edit)
+    if observed.own.may_conflict:
         from .upkeep_start import start_judgement
 
         start_judgement(context.home, context.settings.upkeep)
 
 
 def note_status(
-    context: Context,
-    own: OwnSession,
-    observed: Observation,
-    edit: Edit | None,
-    *,
-    is_new: bool = True,
+    context: Context, observed: Observation, edit: Edit | None, *, is_new: bool = True
 ) -> None:
     """Keep what the person's status line shows, if there is to be one, and the newest `edit` in
     what was reported. If nothing `is_new`, what is kept stays."""
     if context.settings.statusline:
         from ..activity.status_line import is_noted, note
 
-        if is_new or not is_noted(own.cursor_file):
-            context.deadline.attempt("status line", note, own, observed, edit)
+        if is_new or not is_noted(observed.own.cursor_file):
+            context.deadline.attempt("status line", note, observed, edit)
 
 
 def joined(*parts: str | None) -> str:
@@ -73,25 +68,20 @@ def joined(*parts: str | None) -> str:
     return "\n\n".join([part for part in parts if part])
 
 
-def observation(context: Context, environ: Mapping[str, str]) -> tuple[OwnSession, Observation]:
-    """Return the session of an event and its view of the others. `environ` is the environment that
-    the runtime gave to the hook, empty for a callback. Raises EventError."""
+def observation(context: Context, environ: Mapping[str, str]) -> Observation:
+    """Return what the session of an event sees of the others. `environ` is the environment that the
+    runtime gave to the hook, empty for a callback. Raises EventError."""
     others = context.other_sessions()  # first: its own sub-agents are known with them
-    own = own_session(context, environ)
-    return own, Observation(own, others, context.settings)
+    return Observation(own_session(context, environ), others, context.settings)
 
 
-def open_delivery(
-    context: Context, own: OwnSession, observed: Observation, taken: int = 0
-) -> Delivery:
+def open_delivery(context: Context, observed: Observation, taken: int = 0) -> Delivery:
     """Return the delivery of the next update, for a `with` block, if so many of the characters for
     it are `taken`. Raises SessionMemoryError, OSError."""
     from ..activity.updates import open_update
 
-    settings, limit = context.settings, context.settings.max_characters - taken
-    return open_update(
-        own, observed, settings=settings, now=time.time(), limit=limit, introduction=INTRODUCTION
-    )
+    limit = context.settings.max_characters - taken
+    return open_update(observed, now=time.time(), limit=limit, introduction=INTRODUCTION)
 
 
 def memories_for(context: Context, delivery: Delivery, notice: str = "") -> PromptMemories | None:
@@ -131,16 +121,10 @@ def start_listening(context: Context) -> None:
     SessionMemoryError, OSError."""
     from ..activity.updates import begin_here
 
-    settings = context.settings
     own = OwnSession(
         context.session, context.runtime, context.cursor_file, deadline=context.deadline
     )
-    begin_here(
-        own,
-        Observation(own, context.other_sessions(), settings),
-        settings=settings,
-        now=time.time(),
-    )
+    begin_here(Observation(own, context.other_sessions(), context.settings), now=time.time())
 
 
 def write_notes(context: Context, event_name: str) -> None:

@@ -116,7 +116,7 @@ def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) ->
 
     delivery = deliver(context, tell, can_ask=runtime.can_ask(context.event, environment()))
     if delivery is not None and context.settings.statusline:
-        note_status(context, *observation(context, environment()), delivery.edit)
+        note_status(context, observation(context, environment()), delivery.edit)
 
 
 def deliver(

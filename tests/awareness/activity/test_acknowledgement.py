@@ -83,9 +83,7 @@ class Told:
         settings = Settings({})
         self.notes = own.deadline.notes
         others = Observation(own, [Session("other", str(self.other))], settings)
-        return open_update(
-            own, others, settings=settings, now=time.time(), limit=500, introduction=INTRODUCTION
-        )
+        return open_update(others, now=time.time(), limit=500, introduction=INTRODUCTION)
 
     def show(self, text: str, *, is_answered: bool = True) -> None:
         show_told(

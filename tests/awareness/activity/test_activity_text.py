@@ -10,8 +10,8 @@ from markdown_snapshot import MarkdownSnapshot
 from records import assistant, tool_result, user
 from share import some
 
-from session_memory.awareness.activity._update_text import HEADER, text_of
 from session_memory.awareness.activity.report import Report, summarize
+from session_memory.awareness.activity.update_text import HEADER, Selection, text_of
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.transcripts.entries import Entry
 
@@ -31,7 +31,7 @@ def report(name, minutes_ago, *records, **options):
 
 
 def tell(*reports, limit=500, unread=0):
-    text, told = text_of(list(reports), NOW, limit, unread)
+    text, told = text_of(Selection(list(reports), unread), NOW, limit)
     return f"{text}\n\n({len(text)} characters, {told} of {len(reports)} sessions told)\n"
 
 
@@ -243,12 +243,12 @@ def test_a_situation_is_told_as_its_snapshot_says(activity, situation):
 
 
 def test_sessions_that_were_not_read_are_counted_in_the_last_line():
-    text, _ = text_of([report("main", 1, user("hi"))], NOW, 500, 7)
+    text, _ = text_of(Selection([report("main", 1, user("hi"))], 7), NOW, 500)
     assert text.endswith("\n+7 more")
 
 
 def test_nothing_to_tell_is_no_text():
-    assert text_of([], NOW, 500) == ("", 0)
+    assert text_of(Selection([]), NOW, 500) == ("", 0)
 
 
 def test_an_api_message_over_several_records_counts_once():
@@ -309,7 +309,7 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
                 is_request=True,
             )
         )
-    text, told = text_of(reports, NOW, limit, unread)
+    text, told = text_of(Selection(reports, unread), NOW, limit)
     assert len(text) <= limit
     if reports:
         first, *lines = text.split("\n")
@@ -331,7 +331,7 @@ def test_each_of_three_sessions_is_told_with_a_file_whatever_they_did():
         report("n" * 40, i, user(LONG * 3), assistant(edit("/a" * 40), bash(), LONG * 3))
         for i in range(5)
     ]
-    text, shown = text_of(reports, NOW, 450)
+    text, shown = text_of(Selection(reports), NOW, 450)
     assert shown == 3
     assert text.count(": ") == text.count("-> edited …/a") == 3
 
@@ -339,9 +339,9 @@ def test_each_of_three_sessions_is_told_with_a_file_whatever_they_did():
 def test_a_session_of_long_ago_has_only_the_room_that_the_others_leave():
     new = [report("n" * 40, i, user(LONG), assistant(edit("/a"), LONG)) for i in range(2)]
     old = report("old", 60 * 24, user(LONG), assistant(edit("/b"), LONG))
-    assert text_of([*new, old], NOW, 500, old=1)[1] == 2
-    whole = text_of(new, NOW, 2000)[0]
-    text, shown = text_of([*new, old], NOW, len(whole) + 100, old=1)
+    assert text_of(Selection([*new, old], old=1), NOW, 500)[1] == 2
+    whole = text_of(Selection(new), NOW, 2000)[0]
+    text, shown = text_of(Selection([*new, old], old=1), NOW, len(whole) + 100)
     assert text.startswith(whole)
     assert "- old (" in text
     assert shown == 3

@@ -401,7 +401,7 @@ def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
     )
     settings = Settings({})
     others = Observation(reader, [Session(other.id, paths[other.id], "discord")], settings)
-    with open_update(reader, others, settings=settings, now=now, limit=500) as update:
+    with open_update(others, now=now, limit=500) as update:
         assert collisions(update.text or "") == [
             "! src/app: edited 4m ago by discord, after you read it"
         ]

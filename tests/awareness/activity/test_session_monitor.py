@@ -51,9 +51,7 @@ def deliver_to_main(sessions, tmp_path, *, rules="", own_path=""):
     (tmp_path / "config.yaml").write_text(rules and f"sessions: {rules}\n")
     own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "c.json"), own_path, home=home)
     settings = home.settings()
-    return open_update(
-        own, Observation(own, sessions, settings), settings=settings, now=time.time(), limit=500
-    )
+    return open_update(Observation(own, sessions, settings), now=time.time(), limit=500)
 
 
 def cursors(tmp_path):

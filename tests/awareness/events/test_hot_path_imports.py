@@ -69,7 +69,7 @@ SOMETHING_NEW = {
     "session_memory.common.text.secrets.rules",
     "session_memory.awareness.activity._forks",
     "session_memory.awareness.activity.report",
-    "session_memory.awareness.activity._update_text",
+    "session_memory.awareness.activity.update_text",
     "session_memory.common.text.format",
 }
 # What a project is has to be found out once, and again where a directory changed.

@@ -140,7 +140,7 @@ def test_neither_an_update_nor_the_cursors_have_a_piece_of_a_token(tmp_path):
         own = OwnSession("main", runtime("agent-sdk"), str(folder / "cursors.json"))
         settings = Settings({}, ())
         observed = Observation(own, [Session("one", str(path), is_elsewhere=True)], settings)
-        update = open_update(own, observed, settings=settings, now=NOW, limit=2000)
+        update = open_update(observed, now=NOW, limit=2000)
         with update as delivery:
             told += delivery.text
     assert "word" in told
@@ -180,7 +180,7 @@ def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(t
         ):
             settings = Settings({}, ())
             with open_update(
-                own, Observation(own, [session], settings), settings=settings, now=NOW, limit=2000
+                Observation(own, [session], settings), now=NOW, limit=2000
             ) as delivery:
                 told += delivery.text or ""
     facts = [

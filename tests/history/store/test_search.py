@@ -12,7 +12,7 @@ from records import assistant, exchange, lines, record, user
 from share import some
 from store_scene import EVERYTHING, Scene
 
-from session_memory.awareness.activity._update_text import HEADER
+from session_memory.awareness.activity.update_text import HEADER
 from session_memory.history.search import postings as postings_module
 from session_memory.history.store.values import Filter, Hit, Hits
 

@@ -1,0 +1,346 @@
+"""Text of an update: all sessions that did something, within a limit of characters."""
+
+from __future__ import annotations
+
+from ...common.text.format import counted, shorten
+from ...common.text.sanitize import quotable
+from ...common.text.timestamps import age
+from .report import Report, label_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._new_entries import NewEntries
+    from .changes import OwnSession
+
+    Reports = list[tuple[Report, NewEntries]]
+
+HEADER = "[Session Activity]"
+QUOTE_CHARACTERS = 100
+SHORTEST_FILE = 24
+COMMAND_CHARACTERS = 64
+MOST_COMMANDS = 4
+MOST_TOOLS = 2
+SHORTEST_QUOTE = 24
+SHORTEST_ANSWER = 60
+SHORTEST_TITLE = 40
+SHORTEST_LINE = 96  # of the seed's form: sessions without room for such a line are only counted
+# of four, in 500 characters, each tells less than is worth reading (see bench/research/updates)
+MOST_LINES = 3
+
+
+class Selection:
+    """The `reports` that get a line, as many as have room: the last `old` of them are not counted,
+    and have the room that the others leave. `further` sessions are only counted, and if there
+    `are_more`, perhaps others have news too."""
+
+    def __init__(
+        self, reports: list[Report], further: int = 0, *, are_more: bool = False, old: int = 0
+    ) -> None:
+        self.reports = reports
+        self.further = further
+        self.are_more = are_more
+        self.old = old
+
+    def count(self, shown: int) -> list[str]:
+        """Return the last line, which counts the sessions beyond those `shown`; [] for none."""
+        more = len(self.reports) - self.old - shown + self.further
+        return [f"+{more} {'or ' if self.are_more else ''}more"] if more else []
+
+
+class UpdateForm:
+    """The form of an update: which sessions get a line, and what a line says. Another form
+    overrides these."""
+
+    FILE_CHARACTERS = 60
+
+    def most_lines(self, limit: int) -> int:
+        """Return how many sessions get a line in `limit` characters."""
+        return MOST_LINES
+
+    def most_with_room(self, limit: int) -> int:
+        """Return how many lines of the seed's form have room in `limit` characters."""
+        return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
+
+    def worth_a_line(self, own: OwnSession, reports: Reports, most: int) -> Reports:
+        """Return the sessions that get a line, at most so many: those of which something can be
+        named that they did, with the names of their commands; if there is none, all."""
+        concrete: Reports = []
+        for report, new in reports[:most]:
+            if len(concrete) == MOST_LINES:
+                break
+            if report.with_text:
+                _add_names(own, report, new)
+            if report.is_concrete:
+                concrete.append((report, new))
+        return concrete or reports[:most]
+
+    def named_file(self, report: Report) -> tuple[str, int, str]:
+        """Return the file that a line names, as `Report.named_file`."""
+        return report.named_file
+
+    def actions(self, report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
+        """Return what a session did, from many words to few. `file`, the commands that it `ran`
+        and the other `tools` are sanitized."""
+        return _named_actions(self, report, file, ran, tools)
+
+    def used(self, tools: list[str]) -> str:
+        """Return the other tools that a session used, '' for none."""
+        names = ", ".join([_command(name) for name in tools if name])
+        return f"used {names}" if names else ""
+
+    def heard(self, report: Report) -> str:
+        """Return how many messages a session got from agents, '' for none."""
+        messages = report.summary.from_agents
+        return f"got {counted(messages, 'message')} from agents" if messages else ""
+
+    def least(self, report: Report, *, has_file: bool, has_title: bool) -> tuple[bool, bool]:
+        """Return if a line needs the request, and if it needs the answer: what the session is
+        about, and what it did. If that has no name, the line says what it answered."""
+        return not has_title, not (has_file or report.named_commands)
+
+
+def _add_names(own: OwnSession, report: Report, new: NewEntries) -> None:
+    """Add to a report the names of its commands, and the files that its sub-agents edited."""
+    if report.summary.calls:
+        report.ran = own.deadline.attempt("commands", _names_of, report, new)
+    if not report.summary.edited_files and own.sub_agents_of(new.session):
+        from ._commands import add_sub_agents
+
+        own.deadline.attempt(
+            "sub-agents", add_sub_agents, report, new, own.sub_agents_of(new.session)
+        )
+
+
+def _names_of(report: Report, new: NewEntries) -> list[str]:
+    from ._commands import names_of, note_outcomes
+
+    if not new.session.team_root:
+        note_outcomes(report.summary, new.runtime, new.session.path)
+    return names_of(report.summary.ran)
+
+
+def text_of(
+    selection: Selection,
+    now: float,
+    limit: int,
+    first_lines: Sequence[str] = (),
+    form: UpdateForm | None = None,
+) -> tuple[str, int]:
+    """Return the text of the first reports that were selected, as many as fit in `limit`
+    characters, and their number. The room is shared fairly: a short line leaves what it does not
+    need to the longer ones. `first_lines` stand before all others."""
+    form = form or UpdateForm()
+    first = [HEADER, *first_lines]
+    room = limit - len("\n".join(first))
+    lines = _lines(selection.reports[: form.most_lines(limit)], now, form)
+    texts, count = _fitting(lines, selection, room)
+    if not texts and lines and len(lines[0].head()) < room:
+        texts = [lines[0].head()]
+    if not texts:
+        return "\n".join(first) if first_lines else "", 0
+    return "\n".join([*first, *texts, *count]), len(texts)
+
+
+def _fitting(lines: list[_Line], selection: Selection, room: int) -> tuple[list[str], list[str]]:
+    """Return the texts of as many lines as fit, and the line that counts the others, if any."""
+    new = len(selection.reports) - selection.old
+    texts: list[str] = []
+    count: list[str] = []
+    for shown in range(min(len(lines), new), -1, -1):
+        count = selection.count(shown)
+        texts = _fair_texts(lines[:shown], room - sum([len(line) + 1 for line in count]))
+        if all(texts):
+            break
+    if len(texts) == new:
+        room -= sum([len(line) + 1 for line in [*texts, *count]])
+        for shown in range(len(lines), new, -1):
+            more_texts = _fair_texts(lines[new:shown], room)
+            if all(more_texts):
+                texts += more_texts
+                break
+    return texts, count
+
+
+def _lines(reports: list[Report], now: float, form: UpdateForm) -> list[_Line]:
+    """Return a line for each of `reports`. All texts are sanitized in one call, which is faster."""
+    texts: list[str] = []
+    for report in reports:
+        summary, has_text = report.summary, report.with_text
+        texts += [
+            *report.texts,
+            report.runtime,
+            summary.first_request if has_text else "",
+            form.named_file(report)[2] if has_text else "",
+            report.answer if has_text else "",
+            *_filled(report.ran or (), MOST_COMMANDS),
+            *_filled(summary.other_tools, MOST_TOOLS),
+        ]
+    sanitized = iter(quotable(texts))
+    width = len(texts) // len(reports) if reports else 1
+    return [
+        _Line(report, now, list(parts), form)
+        for report, parts in zip(reports, zip(*[sanitized] * width))
+    ]
+
+
+def _filled(texts: Sequence[str], number: int) -> list[str]:
+    """Return the first texts, as many as `number`, with '' for those missing."""
+    return [*texts[:number], *[""] * (number - len(texts))]
+
+
+def _fair_texts(lines: list[_Line], room: int) -> list[str]:
+    """Return the text of each line, with a newline before each at most `room` characters; '' if it
+    does not fit. The last assistant texts share what the rest leaves."""
+    widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
+    left = room - sum(widths)
+    longer = [
+        len(line.text(width + left, with_answer=True)) + 1 for line, width in zip(lines, widths)
+    ]
+    extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
+    return [
+        line.text(width + more - 1, with_answer=more > 0)
+        for line, width, more in zip(lines, widths, extra)
+    ]
+
+
+def _fair_shares(wanted: list[int], room: int) -> list[int]:
+    """Return each one's part of `room`: what it wants if that is at most an equal share of what the
+    others leave."""
+    shares = [0] * len(wanted)
+    left = len(wanted)
+    for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
+        shares[index] = min(wanted[index], room // left)
+        room -= shares[index]
+        left -= 1
+    return shares
+
+
+class _Line:
+    """Line about one session: who, when, how much, the request, the actions, the last answer. A
+    request that names the session stands once, as its title. Without room for something that the
+    session did, there is no line."""
+
+    def __init__(self, report: Report, now: float, texts: list[str], form: UpdateForm) -> None:
+        """`texts` are those that `_lines` made of `report`, sanitized."""
+        self._label, (runtime, request, file, self._answer) = texts[:3], texts[3:7]
+        self._before_place = report.place[0]
+        messages = report.counted(report.summary.messages, "message")
+        about = [runtime, age(now - report.last_active), messages]
+        self._about = f" ({', '.join([part for part in about if part])})"
+        title = texts[1].rstrip("…") if report.is_request else ""
+        if title and request.startswith(title):
+            self._label[1], request = request, ""
+        name, words = [text.casefold().strip(" .!?…") for text in (texts[0] or texts[1], request)]
+        self._request = "" if f" {words} " in f" {name} " else request
+        commands, tools = texts[7 : 7 + MOST_COMMANDS], texts[7 + MOST_COMMANDS :]
+        self._actions = form.actions(report, file, commands, tools) if report.with_text else [""]
+        needs_request, needs_answer = form.least(
+            report, has_file=bool(file), has_title=bool(self._label[1])
+        )
+        self._least_answer = _quoted(self._answer, SHORTEST_ANSWER) if needs_answer else ""
+        self._least_request = _quoted(self._request, SHORTEST_QUOTE + 2) if needs_request else ""
+
+    def text(self, width: int, *, with_answer: bool = False) -> str:
+        """Return the line in at most `width` characters, '' if they are too few; with the last
+        answer if it fits."""
+        room = width - len(self.head())
+        for actions in self._actions:
+            least = len(_rest(self._least_request, actions, self._least_answer))
+            if least <= room:
+                break
+        else:
+            return ""
+        head = self.head(max(SHORTEST_TITLE, width - len(self.head(0)) - least))
+        room = width - len(head)
+        request = _quoted(self._request, room - len(_rest(" ", actions, self._least_answer)) + 1)
+        has_answer = with_answer or self._least_answer
+        answer = (
+            _quoted(self._answer, room - len(_rest(request, actions, " ")) + 1)
+            if has_answer
+            else ""
+        )
+        return head + _rest(request, actions, answer)
+
+    def head(self, characters: int = SHORTEST_TITLE) -> str:
+        """Return the beginning of the line with so many characters of the title."""
+        return (
+            f"- "
+            f"{label_of(self._label, self._before_place, min(characters, QUOTE_CHARACTERS))}{self._about}"
+        )
+
+
+def _rest(request: str, actions: str, answer: str) -> str:
+    """Return what follows the beginning of a line, with what there is of it."""
+    words = f"{request} -> {actions}" if request and actions else request or actions
+    if answer:
+        words += "; last: " if words else "last: "
+    return f": {words}{answer}" if words else ""
+
+
+def _quoted(text: str, room: int) -> str:
+    """Return `"text"`, shortened; '' if there is none, or too little room for it to say
+    anything."""
+    if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
+        return ""
+    return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
+
+
+def _named_actions(
+    form: UpdateForm, report: Report, file: str, ran: list[str], tools: list[str]
+) -> list[str]:
+    """Return the actions from many words to few, each with the name of a file or a command if there
+    is one."""
+    verb, files, _ = report.named_file
+    others = f" and {files - 1}{'+' if report.is_partial else ''} more" if files > 1 else ""
+    whole, short = [
+        f"{verb} {_end_of(file, most)}{others}" if file else ""
+        for most in (form.FILE_CHARACTERS, SHORTEST_FILE)
+    ]
+    names = _names_of_commands(report, file, ran)
+    commands = f"ran {', '.join(names)}" if names else ""
+    named = names[: len(report.named_commands)]
+    last = f"ran {_most_telling(named)}" if named else ""
+    used = form.used(tools) if not (file or names) else ""
+    choices = (
+        (form.heard(report), whole, commands, used),
+        (whole, commands),
+        (whole, last),
+        (short, last),
+        (whole,),
+        (short,),
+        (last,),
+    )
+    found = [", ".join([part for part in parts if part]) for parts in choices]
+    return [words for words in found if words] + ([] if file or report.named_commands else [""])
+
+
+def _names_of_commands(report: Report, file: str, ran: list[str]) -> list[str]:
+    """Return the names of the commands, or their number if they have no names; beside a `file`,
+    the number says nothing."""
+    if report.summary.ran and report.ran is None:
+        return [report.counted(report.summary.commands, "command")]
+    if file and not report.named_commands:
+        return []
+    return [_command(name) for name in ran if name]
+
+
+def _most_telling(names: list[str]) -> str:
+    """Return the last commit, or the last of these commands."""
+    commits = [name for name in names if name.startswith("git commit")]
+    return (commits or names)[-1]
+
+
+def _command(name: str) -> str:
+    """Return the name of a command, shortened with its end: `(failed)`, or the mark behind what a
+    commit says."""
+    words, failed, _ = name.partition(" (failed)")
+    short = shorten(words, COMMAND_CHARACTERS)
+    return short + ("'" if short != words and "'" in short else "") + failed
+
+
+def _end_of(path: str, most: int) -> str:
+    """Return the end of a path, which says most, in about so many characters."""
+    at = path.find("/", len(path) - most + 1) if len(path) > most else 0
+    return f"…{path[at:]}" if at > 0 else shorten(path if not at else path.rpartition("/")[2], most)
