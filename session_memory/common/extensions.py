@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PACKAGE = __name__.partition(".")[0]
+_ABSENT = "this copy of session-memory is without that feature"
+_HINT = "install it again to get this feature back"
 
 
 class AbsentFeatureError(SessionMemoryError):
@@ -20,7 +22,10 @@ class AbsentFeatureError(SessionMemoryError):
 
 def load(place: str) -> Any:
     """Return what a row names as "module:attribute", or the module if it names no attribute.
-    Raises AbsentFeatureError, ImportError if the module needs a package that is not installed."""
+    Raises AbsentFeatureError, also for '', and ImportError if the module needs a package that is
+    not installed."""
+    if not place:
+        raise AbsentFeatureError(_ABSENT, _HINT)
     module, _, attribute = place.partition(":")
     name = f"{_PACKAGE}.{module}"
     try:
@@ -29,8 +34,7 @@ def load(place: str) -> Any:
         if not f"{name}.".startswith(f"{error.name}."):
             raise
         raise AbsentFeatureError(
-            f"this copy of session-memory has no {module.replace('.', '/')}",
-            "install it again to get this feature back",
+            f"{_ABSENT}: it has no {module.replace('.', '/')}", _HINT
         ) from None
     return getattr(sys.modules[name], attribute) if attribute else sys.modules[name]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..sessions.settings.homes import Home
     from .memory_index import IndexedMemory, MemoryFilter
 
-_ENGINE = ENGINES["shared"]
+_ENGINE = ENGINES.get("shared", "")
 
 
 class SharedStoreError(DatabaseError):

@@ -73,7 +73,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     edited = [path for _, path in edits_in(calls, last.cwd)]
     found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited)
     if arguments.to_team:
-        return int(load(HANDOFFS["team"])(opened, last, found, is_confirmed=arguments.yes))
+        return int(load(HANDOFFS.get("team", ""))(opened, last, found, is_confirmed=arguments.yes))
     values = {**fields(found), "files": [one._asdict() for one in found.files]}
     return _tell(opened, values, page(found, called_as()), arguments.to, last.session_id, last.cwd)
 

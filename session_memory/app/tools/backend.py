@@ -205,7 +205,7 @@ class Backend(ABC):
         its tools once."""
         return any(
             engine.is_filled(self._searched_path, self._environ)
-            for engine in load_present([ENGINES["graph"]])
+            for engine in load_present([ENGINES.get("graph", "")])
         )
 
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
