@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-TEXT = "session-memory needs Python 3.10 or newer, and %s is %d.%d, so that no hook does anything\n"
+TEXT = "session-memory needs Python 3.10 or newer, and %s is %d.%d, so no hook runs\n"
 
 
 def end():  # type: () -> None

@@ -138,7 +138,9 @@ def _context(root: str, session: str, event: Any) -> Context:
         raise EventError(f"{root} holds no named sessions")
     own_path = event.get("transcript_path")
     if not is_name(session) or not isinstance(own_path, str) or not own_path:
-        raise EventError(f"{session!r} is no name of a session, or the event names no transcript")
+        raise EventError(
+            f"{session!r} is not the name of a session, or the event names no transcript"
+        )
     session_id, directory = str(event.get("session_id") or session), str(event.get("cwd") or "")
     return Context(
         event, home, session, own_path, _CLAUDE, session_id=session_id, directory=directory

@@ -174,7 +174,7 @@ FORGETTING = {
     "graph": ("extras.graph.upkeep:forget", "the knowledge graph keeps its facts"),
     "team": (
         "extras.team.upkeep:forget",
-        "the team keeps what was shared of it until the next push",
+        "the team's copy stays until the next push",
     ),
     "set_aside": (
         "history.store.forgetting:delete_stores_set_aside",

@@ -194,8 +194,7 @@ def _settled(
     kept = index.beginning_with(ids[0], (library.home,))
     if not kept:
         problem = (
-            "rules exclude this directory: what you said lies on a private page, which "
-            "nothing shows"
+            "rules exclude this directory: your memory is on a private page, which nothing shows"
         )
         raise AgentMemoryError(problem, "session-memory config projects")
     return kept[0]

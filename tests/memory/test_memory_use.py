@@ -165,7 +165,8 @@ class TestCommand:
         (id, other) = person.keep(EXPIRY, fact("Something else"))
         assert self.run("forget", f"^{id}") == 0
         assert capsys.readouterr().out == (
-            f"1 memory forgotten:\n  {id}  2026-02-21  fact (auth): The JWT expiry of the login service is 3600 seconds\n"
+            f"1 memory forgotten:\n  {id}  2026-02-21  fact (auth): The JWT expiry of the login "
+            "service is 3600 seconds\n"
             "For a day this takes it back: session-memory memories forget --undo\n"
         )
         assert [memory.id for memory in person.all()] == [other]
@@ -246,7 +247,7 @@ class TestCommand:
         person.keep(EXPIRY, of=conversation(session_id="stranger"))
         self.run("search", "JWT")
         assert capsys.readouterr().out.startswith(
-            "Nothing is remembered about JWT. In what was said: "
+            "Nothing is remembered about JWT. To search the conversations: "
         )
         self.run("list", "--untrusted")
         assert "untrusted fact (auth): The JWT" in capsys.readouterr().out

@@ -17,7 +17,7 @@ from ...sessions.transcripts.sessions import FoundSession, find_sessions, unread
 from .arguments import add_common
 from .sessions import chosen_session
 
-SUMMARY = "keep conversations as Markdown in the home's conversations/"
+SUMMARY = "save conversations as Markdown in the home's conversations/"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="every session of the home")
     parser.add_argument(
-        "--dry-run", action="store_true", help="name the sessions, and write nothing"
+        "--dry-run", action="store_true", help="list the sessions, and write nothing"
     )
     add_common(parser)
 

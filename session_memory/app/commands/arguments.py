@@ -36,7 +36,9 @@ def add_common(
         add_limit(parser, limit)
     if team:
         parser.add_argument(
-            "--team", action="store_true", help="of all machines: yours, and what the team shares"
+            "--team",
+            action="store_true",
+            help="search all machines: yours, and sessions that the team shares",
         )
     if private:
         add_private(parser)
@@ -52,7 +54,10 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
     """Add the options of `filter_of`; `limit` is how many results are shown by default."""
     add_project(parser)
     parser.add_argument(
-        "--session", metavar="S", default="", help="only this session: its id, or how that begins"
+        "--session",
+        metavar="S",
+        default="",
+        help="only this session: its id, or the beginning of it",
     )
     parser.add_argument(
         "--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday"
@@ -146,7 +151,7 @@ def not_negative(text: str) -> int:
     """Return a whole number, LARGEST for a larger one. Raises ArgumentTypeError."""
     number = whole_number(text)
     if number is None or number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number, 0 or above")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
     return min(number, LARGEST)
 
 
@@ -154,7 +159,7 @@ def positive(text: str) -> int:
     """Return a whole number above 0, LARGEST for a larger one. Raises ArgumentTypeError."""
     number = whole_number(text)
     if number is None or number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return min(number, LARGEST)
 
 
@@ -172,5 +177,5 @@ def end_of_time(text: str, now: float | None = None) -> int:
 
 def _read_time(text: str, at: int | None) -> int:
     if at is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no point in time; it is {EXAMPLES}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; write {EXAMPLES}")
     return at

@@ -26,7 +26,7 @@ from ...sessions.settings.sections import SECTIONS as SECTION_CLASSES
 from ..install._status_line import switch_status_line
 from .arguments import add_common
 
-SUMMARY = "show the settings in force and where each comes from, or set one"
+SUMMARY = "show all settings and where each comes from, or change one"
 VALUE_CHARACTERS = 12
 _TEXT_KINDS = (Kind.ASSISTANT, Kind.DATABASE, Kind.MODEL, Kind.TEXT, Kind.URL, Kind.VARIABLE)
 
@@ -35,9 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "key", metavar="KEY", nargs="?", default="", help="such as scope, store.watch_path"
     )
-    parser.add_argument("value", metavar="VALUE", nargs="?", help="the new value, as in the file")
     parser.add_argument(
-        "--unset", action="store_true", help="take the key out of the file: its default holds again"
+        "value", metavar="VALUE", nargs="?", help="the new value, written as in the file"
+    )
+    parser.add_argument(
+        "--unset",
+        action="store_true",
+        help="remove the key from the file, so its default applies again",
     )
     add_common(parser)
 
@@ -162,7 +166,7 @@ def _show_all(
             value, source = values[key.name]
             _show_key(key, names, written(value), terminal.short(source), terminal)
     if rules:
-        terminal.heading("Rules: what others are not told, or not at all")
+        terminal.heading("Rules: sessions and projects that others see only in part, or not at all")
     for one in rules:
         rule = name_for_people(f"{one['section']}.{one['pattern']}: {written(one['rule'])}")
         terminal.line(f"  {rule}  ({terminal.short(one['source'])})")

@@ -17,14 +17,14 @@ from ...history.conflicts import Unjudged, find_conflicts, live_sessions, sides_
 from ...sessions.settings.homes import user_dir
 from .arguments import add_common
 
-SUMMARY = "show what would not merge between the worktrees and branches of live sessions"
+SUMMARY = "show conflicts between the worktrees and branches of active sessions"
 SECONDS = 20.0  # a person waits longer than upkeep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "The exit code is 1 if anything conflicts, as with diff."
     parser.add_argument(
-        "--all", action="store_true", help="of all repositories, not only of this one"
+        "--all", action="store_true", help="look at all repositories, not only this one"
     )
     add_common(parser)
 
@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     _show(terminal, kept, unjudged, now)
     if not here and not arguments.all:
         terminal.line(
-            "This directory is in no repository; --all looks at those of all live sessions."
+            "This directory is not in a repository; --all looks at the repositories of all "
+            "active sessions."
         )
     elif kept:
         terminal.line(

@@ -17,9 +17,11 @@ from ...sessions.transcripts.sessions import FoundSession, find_sessions
 from .arguments import add_common
 from .sessions import chosen_session
 
-SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
+SUMMARY = "show the last updates that sessions got, whether they arrived, and what comes next"
 SHOWN = 5
-WITHHELD = "The text is withheld: it may show what a rule has hidden since, or what was forgotten."
+WITHHELD = (
+    "The text is withheld: it may contain something that a rule hides now, or that you forgot."
+)
 _ARRIVED = {
     True: "and it arrived",
     False: "not found in its transcript",
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "session",
         metavar="SESSION",
         nargs="?",
-        help="its id, or a word of its title (else the last)",
+        help="its id, or a word of its title (default: the latest sessions)",
     )
     parser.set_defaults(all=False)
     add_common(parser, limit=SHOWN)

@@ -29,7 +29,7 @@ from ..install.templates import templated_home
 from .arguments import add_common
 from .status import show_status
 
-SUMMARY = "check the upkeep, the store and the hooks, and say how to fix what does not work"
+SUMMARY = "check upkeep, store and hooks, and say how to fix problems"
 _SECTIONS = ("all", "status", "store", "hooks")
 # the same for all runtimes of a person: reported once
 _SHARED = ("config", "log", "state", "upkeep")

@@ -18,7 +18,7 @@ from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, refresh, wanted_of, with_store
 from .output import brief, iso, moment
 
-SUMMARY = "find where an error was seen before, and what solved it"
+SUMMARY = "find where an error occurred before, and what solved it"
 LIMIT = 5
 ERROR_CHARACTERS = 200
 COMMAND_CHARACTERS = 120
@@ -61,7 +61,8 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
         opened.terminal.line(f"\n{len(found) - len(shown)} more like it: --limit N shows them.")
     if not found:
         opened.terminal.line(
-            f"No tool has failed with these words. In what was said: {called_as()} search WORDS"
+            f"No tool call failed with these words. To search the conversations: {called_as()} "
+            "search WORDS"
         )
     return 0 if found else 1
 

@@ -39,14 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=[*EXPORT_FORMATS, ATIF],
         default="markdown",
-        help="default: markdown; filtered is what a model reads to make memories",
+        help="default: markdown; filtered: the text that a model reads to make memories",
     )
     parser.add_argument(
         "--json", action="store_const", dest="format", const="json", help="as --format json"
     )
-    parser.add_argument(
-        "--full", action="store_true", help="also the tool uses, and how each ended"
-    )
+    parser.add_argument("--full", action="store_true", help="include tool uses and their outcomes")
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -54,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the output file (default, or -: stdout); replaces an existing one",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="name the conversations, and write nothing"
+        "--dry-run", action="store_true", help="list the conversations, and write nothing"
     )
     parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
     add_private(parser)

@@ -32,7 +32,7 @@ from ..upkeep import forget_journal
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .opened_store import OpenStore, check_names, line_of, refresh, sessions_called, with_store
 
-SUMMARY = "delete sessions from store, memories and archives, for good"
+SUMMARY = "delete sessions for good: from store, memories and archives"
 SHOWN = 10
 
 
@@ -72,20 +72,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SESSION",
         nargs="?",
         default="",
-        help="its id, or how that begins, or the name of an agent's session",
+        help="its id, the beginning of it, or the name of an agent's session",
     )
     parser.add_argument(
-        "--project", metavar="P", default="", help="all started in this directory, or below it"
+        "--project", metavar="P", default="", help="all sessions started in this directory or below"
     )
     parser.add_argument(
-        "--before", metavar="WHEN", type=point_in_time, help="only conversations that ended before"
+        "--before",
+        metavar="WHEN",
+        type=point_in_time,
+        help="only conversations that ended before this time",
     )
     parser.add_argument(
-        "--transcripts", action="store_true", help="delete the runtime's own transcripts too"
+        "--transcripts", action="store_true", help="also delete the runtime's own transcripts"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be deleted, and delete nothing"
+        "--dry-run", action="store_true", help="list the deletions, and delete nothing"
     )
     add_common(parser)
 
@@ -119,8 +122,10 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
             else []
         )
         if titled:
-            hint = f"the session with such a title:\n  {line_of(titled[0])}"
-            raise SessionMemoryError(f"{arguments.session!r} is no id, which forget takes", hint)
+            hint = f"did you mean this session?\n  {line_of(titled[0])}"
+            raise SessionMemoryError(
+                f"forget needs a session id, and {arguments.session!r} is not one", hint
+            )
         check_names(opened, Filter(opened.location.homes, session=arguments.session))
         raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
     if arguments.dry_run:

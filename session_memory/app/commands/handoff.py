@@ -23,19 +23,19 @@ from .arguments import NO_LIMIT, OnlyForPeopleError, add_common
 from .opened_store import OpenStore, last_conversation, on_store, refresh
 from .output import fields
 
-SUMMARY = "write a page with which another session or agent continues this one"
+SUMMARY = "write a page from which another session or agent can continue this one"
 CONFLICT_SECONDS = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    named = "its id or how that begins, its title or words of it"
+    named = "its id, the beginning of it, its title, or words of the title"
     parser.add_argument("session", metavar="SESSION", help=named)
     runtimes = [one.name for one in all_runtimes() if one.install.START]
     command = "print the command that starts this runtime with the page"
     parser.add_argument(
         "--to", metavar="RUNTIME", choices=runtimes, help=f"{command}: {', '.join(runtimes)}"
     )
-    shared = "put the page into the team's store, after a preview"
+    shared = "share the page with the team, after a preview"
     parser.add_argument("--team", action="store_true", dest="to_team", help=shared)
     parser.add_argument("--yes", action="store_true", help="with --team: do not ask")
     add_common(parser, private=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ...history.store.ingest.ingestion import IngestReport
     from ...history.store.ingest.values import FileState
 
-SUMMARY = "ingest new entries of the transcripts into the store"
+SUMMARY = "read new transcript entries into the store"
 SHOWN_PROBLEMS = 20
 WORDS_SECONDS = 60.0
 REDACTION_SECONDS = 10.0  # for texts stored by earlier versions
@@ -55,10 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--checkpoints", metavar="REPOSITORY", help=kept_in_git)
     parser.add_argument(
-        "--reimport", action="store_true", help="forget these files, and ingest them again"
+        "--reimport", action="store_true", help="forget these files, and read them again"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say how much would be ingested, and ingest nothing"
+        "--dry-run", action="store_true", help="say how much would be read, and read nothing"
     )
     add_common(parser)
 

@@ -15,7 +15,7 @@ from ..tools.call import Served, call
 from ..tools.definitions import tools_for
 from .arguments import HOME
 
-SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
+SUMMARY = "serve the tools to an MCP client, on stdin and stdout"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

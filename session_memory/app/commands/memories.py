@@ -35,10 +35,10 @@ FIRST_KINDS = ("decision", "preference")  # listed first, as the indexes order t
 _ORIGIN = ("at", "session", "conversation", "strategy", "message", "directory")
 _ACTIONS = """\
   memories                    the latest
-  memories search WORDS       those that fit best
+  memories search WORDS       the best matches
   memories show ID            one in full, with its source
-  memories forget ID [ID ...] removes them for good: they do not come back
-  memories forget [ID] --undo restores what was forgotten within a day: the last, or these
+  memories forget ID [ID ...] delete them for good
+  memories forget [ID] --undo bring back the last one, or these, within a day
 """
 
 
@@ -57,17 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words", metavar="WORDS or ID", nargs="*", help="words to search for, or ids"
     )
     kinds = ("episode", *KINDS)
-    only = f"only those of a kind: {enumerated(kinds, 'or')}"
+    only = f"only this kind: {enumerated(kinds, 'or')}"
     parser.add_argument("--kind", metavar="KIND", choices=kinds, default="", help=only)
-    parser.add_argument("--superseded", action="store_true", help="also superseded ones")
+    parser.add_argument("--superseded", action="store_true", help="include superseded memories")
     parser.add_argument(
-        "--untrusted", action="store_true", help="only statements of untrusted sessions"
+        "--untrusted", action="store_true", help="only memories from untrusted sessions"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="with forget: name them, and forget nothing"
+        "--dry-run", action="store_true", help="with forget: list them, and forget nothing"
     )
     parser.add_argument(
-        "--undo", action="store_true", help="with forget: restore what was forgotten"
+        "--undo", action="store_true", help="with forget: bring a forgotten memory back"
     )
     add_common(parser, limit=LIMIT, team=True, private=True)
 
@@ -139,7 +139,7 @@ def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
     for memory in found:
         show_hit(opened, memory, options_of(arguments))
     if not found:
-        elsewhere = f"In what was said: {called_as()} search WORDS"
+        elsewhere = f"To search the conversations: {called_as()} search WORDS"
         opened.terminal.line(
             f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}. {elsewhere}"
         )

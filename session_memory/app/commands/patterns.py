@@ -16,7 +16,7 @@ from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief
 
-SUMMARY = "show what fails and what helps, and other habits"
+SUMMARY = "show which commands fail, what helps, and other habits"
 LIMIT = 8
 TEXT_CHARACTERS = 110
 _brief = partial(brief, limit=TEXT_CHARACTERS)

@@ -28,19 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy",
         metavar="S",
         default="",
-        help="only this one: extractive, summary, graphiti, ...",
+        help="only this strategy: extractive, summary, graphiti, ...",
     )
     parser.add_argument("--limit", metavar="N", type=positive, help="at most N conversations")
     parser.add_argument(
-        "--archived", action="store_true", help="also those archived before the strategy was set"
+        "--archived",
+        action="store_true",
+        help="include conversations archived before the strategy was set",
     )
     parser.add_argument(
         "--skipped",
         action="store_true",
-        help="also skipped ones, but not those that were too short",
+        help="include skipped conversations, except those that were too short",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be done, its tokens and its cost"
+        "--dry-run", action="store_true", help="show the planned work with its tokens and cost"
     )
     add_common(parser)
 

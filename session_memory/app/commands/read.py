@@ -19,7 +19,7 @@ from .sessions import add_all, chosen_session, is_own, known_sessions, show_sess
 
 SUMMARY = "read the last messages of a session"
 LINES = 50
-SCRIPT = "Shows what another session of this home did, or lists the sessions."
+SCRIPT = "Show the messages of another session of this home, or list the sessions."
 NAME_HELP = (
     "the session: its id, how that begins, a word of its title, or the id of a "
     "conversation or memory of it"
@@ -36,7 +36,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--lines", type=positive, default=LINES, metavar="N", help=f"the last N messages ({LINES})"
     )
     parser.add_argument(
-        "--tools", action="store_true", help="each tool use in a line, and counted by --lines"
+        "--tools", action="store_true", help="show each tool use on a line, counted by --lines"
     )
     add_all(parser)
     # for people, as --include-private

@@ -17,21 +17,25 @@ from .arguments import add_common
 from .memories import as_json, line_of
 from .opened_store import OpenStore, with_store
 
-SUMMARY = "note what later sessions are to know: a decision, a preference, a fact"
+SUMMARY = "note a decision, a preference or a fact for later sessions"
 KINDS = ("preference", "decision", "fact")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "words", metavar="TEXT", nargs="+", help="one sentence that can be understood alone"
+        "words", metavar="TEXT", nargs="+", help="one sentence that can be understood on its own"
     )
-    parser.add_argument("--kind", choices=KINDS, default=KINDS[0], help=f"what it is ({KINDS[0]})")
-    parser.add_argument("--file", metavar="FILE", default="", help="the file that it is about")
+    parser.add_argument(
+        "--kind", choices=KINDS, default=KINDS[0], help=f"the kind of memory ({KINDS[0]})"
+    )
+    parser.add_argument(
+        "--file", metavar="FILE", default="", help="the file that the memory is about"
+    )
     parser.add_argument(
         "--quote",
         metavar="WORDS",
         default="",
-        help="what an agent needs: words of its session as proof",
+        help="for agents: words from its session as proof",
     )
     add_common(parser)
 

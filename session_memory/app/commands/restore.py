@@ -20,7 +20,7 @@ from ...sessions.runtimes.detection import is_started_by_agent
 from .arguments import OnlyForPeopleError, add_common
 from .output import brief, iso, moment
 
-SUMMARY = "give a session back to its runtime, which has deleted it"
+SUMMARY = "bring back a session that its runtime has deleted"
 TITLE_CHARACTERS = 60
 SHOWN = 12
 
@@ -31,13 +31,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SESSION",
         nargs="?",
         default="",
-        help="its id, or how that begins, or its title; all",
+        help="its id, the beginning of it, or its title; without one: list all",
     )
     parser.add_argument(
-        "--to", metavar="DIR", default="", help="a directory in place of the runtime's own"
+        "--to",
+        metavar="DIR",
+        default="",
+        help="restore into this directory instead of the runtime's own",
     )
     parser.add_argument(
-        "--earlier", action="store_true", help="the version from before it became shorter"
+        "--earlier",
+        action="store_true",
+        help="restore the version from before the transcript became shorter",
     )
     add_common(parser)
 
@@ -83,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if session.form == REDACTED:
         terminal.note(
-            "it was kept redacted: it goes on with [redacted: ...] in place of each secret"
+            "it was kept redacted: it resumes with [redacted: ...] instead of each secret"
         )
     command = runtime.backup.resume_command(
         session.session_id,
@@ -153,7 +158,8 @@ def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> Ke
         return found[0]
     if not found:
         raise SessionMemoryError(
-            f"nothing is kept of {wanted!r}", "session-memory restore lists what is"
+            f"there is no kept session called {wanted!r}",
+            "session-memory restore lists the kept sessions",
         )
     shown = "\n".join([f"  {_line(one)}" for one in found[:SHOWN]])
     raise SessionMemoryError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...history.patterns.why import Reasons
     from ...memory.memory_index import IndexedMemory
 
-SUMMARY = "search everything that was said in all sessions"
+SUMMARY = "search all messages of all sessions"
 LIMIT = 10
 MEMORIES = 3  # shown at most, before the entries
 TITLE_CHARACTERS = 80
@@ -36,11 +36,9 @@ _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argu
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
     parser.add_argument(
-        "--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries of these roles"
+        "--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries with this role"
     )
-    parser.add_argument(
-        "--kind", choices=KINDS, default="", help="only calls of tools of this kind"
-    )
+    parser.add_argument("--kind", choices=KINDS, default="", help="only tool calls of this kind")
     parser.add_argument(
         "--runtime",
         metavar="R",

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_all(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--all", action="store_true", help="the sessions of all projects, not only of this one"
+        "--all", action="store_true", help="list the sessions of all projects, not only this one"
     )
 
 

@@ -14,7 +14,7 @@ from .arguments import NO_LIMIT, add_common, positive
 from .opened_store import OpenStore, last_conversation, memory_called, on_store, options_of
 from .output import fields, moment
 
-SUMMARY = "read a conversation, or what was said around a message that a search has found"
+SUMMARY = "read a conversation, or the messages around a search result"
 AROUND = 6
 MESSAGE_CHARACTERS = 2000
 ARGUMENT_CHARACTERS = 120

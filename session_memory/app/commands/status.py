@@ -41,9 +41,9 @@ DAY_SECONDS = 24 * 3600
 LISTED = 20  # sessions, for the overview
 _NEXT_STEPS = (
     ("page", "your agents in the browser: their work, their last and next updates"),
-    ("search WORDS", "find what was said in any session"),
+    ("search WORDS", "find messages of any session"),
     ("sessions", "list the sessions; `read WORD` shows one"),
-    ("doctor", "check everything, and say how to fix what is wrong"),
+    ("doctor", "check everything, and say how to fix problems"),
     ("--help", "all commands"),
 )
 

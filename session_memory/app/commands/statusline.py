@@ -30,13 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         nargs="?",
         default=".",
-        help="where the session runs (default: .)",
+        help="the directory of the session (default: .)",
     )
     parser.add_argument(
         "--format",
         choices=("plain", "tmux"),
         default="plain",
-        help="tmux: no text counts as a style",
+        help="tmux: escape text that tmux would read as a style",
     )
 
 

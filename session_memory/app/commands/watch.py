@@ -25,13 +25,13 @@ from ..upkeep.runner import do_upkeep
 from ..upkeep.watch import Watcher
 from .arguments import add_home
 
-SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
+SUMMARY = "keep the store up to date while sessions run, until you stop it"
 REDACTION_SECONDS = 2.0  # a stop waits for no more
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--once", action="store_true", help="do the pending work once and exit: for cron"
+        "--once", action="store_true", help="do the pending work once and exit, for cron"
     )
     add_home(parser)
 

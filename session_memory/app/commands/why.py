@@ -27,7 +27,7 @@ from .arguments import OnlyForPeopleError, add_common
 from .opened_store import OpenStore, refresh, with_store
 from .output import iso
 
-SUMMARY = "say why a line or a commit is so: who asked for it, and in which words"
+SUMMARY = "explain a line or commit: who asked for it, and why"
 NOTES_REF = "session-memory"
 MOST_REASONS = 5  # of a file or a commit, shown without --all
 
@@ -36,8 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="FILE[:LINE[-LINE]]|COMMIT", nargs="?", default="", help=HINT
     )
-    parser.add_argument("--staged", action="store_true", help="what is staged")
-    parser.add_argument("--all", action="store_true", help=f"all reasons, not only {MOST_REASONS}")
+    parser.add_argument("--staged", action="store_true", help="explain the staged changes")
+    parser.add_argument(
+        "--all", action="store_true", help=f"show all reasons, not only {MOST_REASONS}"
+    )
     parser.add_argument(
         "--format", choices=("text", "agent-trace"), default="text", help="agent-trace: version 0.1"
     )
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"write a note to refs/notes/{NOTES_REF}, after a preview",
     )
     parser.add_argument(
-        "--with-prompts", action="store_true", help="with --notes: the words of the request too"
+        "--with-prompts", action="store_true", help="with --notes: include the words of the request"
     )
     parser.add_argument("--yes", action="store_true", help="with --notes: do not ask")
     add_common(parser, private=True)

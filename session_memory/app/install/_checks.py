@@ -122,7 +122,7 @@ def check_disabled(target: Target) -> list[Finding]:
                 )
             )
         if str(path) == managed and values.get(install.ONLY_MANAGED_HOOKS) is True:
-            text = f"{path}: {install.ONLY_MANAGED_HOOKS} is true, so that no hook of yours runs"
+            text = f"{path}: {install.ONLY_MANAGED_HOOKS} is true, so none of your hooks runs"
             findings.append(Finding(WRONG, "settings", text, "ask who administers this machine"))
     return findings
 
@@ -204,7 +204,7 @@ def _check_hooks(
         hook.event for hook in wanted if (hook.event, hook.matcher) not in present
     )
     if missing:
-        text = f"{path}: the hook for {enumerated(missing)} is not there, so that it never runs"
+        text = f"{path}: the hook for {enumerated(missing)} is missing, so it never runs"
         return [Finding(WRONG, "hooks", text, _reinstall(target))], here
     found_all = Finding(
         OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}"
@@ -223,7 +223,7 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
     if not events:
         return []
     names = enumerated(dict.fromkeys(events))
-    text = f"{names}: not trusted yet, so that {target.runtime.TITLE} does not run them"
+    text = f"{names}: not trusted yet, so {target.runtime.TITLE} does not run them"
     return [Finding(WRONG, "trust", text, target.runtime.install.AFTER_INSTALL)]
 
 
@@ -290,8 +290,8 @@ def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
             )
         ]
     text = (
-        f"the plugin {enumerated(names)} is switched on too: both hooks run, and each thing "
-        f"is told by one of them"
+        f"the plugin {enumerated(names)} is switched on too: both hooks run, and each piece of "
+        "news comes from only one"
     )
     return [Finding(NOTE, "plugin", text, "one of both is enough")]
 
@@ -366,10 +366,12 @@ def _check_state(target: Target) -> list[Finding]:
     state = Path(target.home.state_dir)
     existing = state if state.exists() else missing_directories(state)[0].parent
     if not existing.is_dir():
-        text = f"{existing} is no directory: what was told cannot be noted"
+        text = f"{existing} is not a directory: deliveries cannot be recorded"
         found.append(Finding(WRONG, "state", text, "move it away"))
     elif not os.access(existing, os.W_OK | os.X_OK):
-        text = f"{existing} is not writable: what was told cannot be noted, so nothing is told"
+        text = (
+            f"{existing} is not writable: deliveries cannot be recorded, so agents get no updates"
+        )
         found.append(Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}"))
     return found
 
@@ -392,7 +394,7 @@ def _check_transcripts(target: Target) -> list[Finding]:
 
 
 def _check_log(target: Target) -> list[Finding]:
-    how = "see hook.log for what is slow: a file system that hangs, or a very large history"
+    how = "see hook.log for the cause: a file system that hangs, or a very large history"
     found = [
         Finding(
             WRONG,

@@ -144,7 +144,7 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
         return _runtime_or_project(root, environ)
     first, *others = [f"{name}/{RUNTIME.SESSIONS_FOLDER}/" for name in SEED_MEMORY_DIRS]
     raise NoHomeError(
-        f"{path}: it is no agent home and no configuration directory of {RUNTIME.TITLE}",
+        f"{path}: it is neither an agent home nor a configuration directory of {RUNTIME.TITLE}",
         f"an agent home has {first} (or {', '.join(others)}); a configuration directory has "
         f"{RUNTIME.install.SETTINGS_FILE} or {os.path.basename(RUNTIME.transcripts_dir(root))}/, "
         f"or is called {folder}",

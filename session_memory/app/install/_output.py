@@ -66,7 +66,7 @@ def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> Non
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
-    terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off:")
+    terminal.item("upkeep", f"copies conversations into ~/{MEMORY_DIR}; off:")
     # not wrapped: it is to be copied
     terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")
     kept = archive_bytes(
@@ -124,7 +124,7 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         terminal.item("left", terminal.short(f"{one.what}: {one.remove}"))
     for root in done.unreachable:
         terminal.note(
-            f"{terminal.short(root)} is not there, so that nothing was taken out of it. If it "
+            f"{terminal.short(root)} is missing, so nothing was removed from it. If it "
             f"was moved: python3 "
             "install.py --uninstall --home PATH, from a copy of the repository."
         )

@@ -144,7 +144,7 @@ def with_status_line(
         ).encode()
     there = _command(entry)
     if there is None:
-        message = f"`{'.'.join(way)}` is no command, so that none can be added to it"
+        message = f"`{'.'.join(way)}` is not a command, so none can be added to it"
         raise SettingsFileError(path, StrictJsonError(message, text, position(text, way)))
     theirs = _beside_ours(there, is_ours)
     theirs = there if theirs is None else theirs

@@ -194,7 +194,7 @@ def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
         try:
             text = str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
         except (ValueError, KeyError, TypeError):
-            problem = "what it printed is no answer that the runtime understands"
+            problem = "the runtime does not understand the hook's answer"
     elif log.is_file():
         problem = log.read_text(errors="replace").splitlines()[-1].partition(": ")[2]
     if problem:

@@ -34,17 +34,17 @@ from .example import last_meeting, sample_update
 from .ledger import read_ledger
 from .templates import TEMPLATES, HomeRequest, make_home
 
-_AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
+_AGENTS_SKILLS = "also put the skills into .agents/skills, where several runtimes look"
 _ALLOW = (
     "let agents look things up without asking: allow the commands and tools that change nothing"
 )
-_WITH = "also install what this needs, which is large; it stays with later installs"
+_WITH = "also install the packages for this feature, which are large; later installs keep them"
 _PURGE = (
-    "also delete what is kept of sessions (archives, store, memories), and the "
-    "configuration, after asking"
+    "also delete the stored sessions (archives, store, memories) and the configuration, after "
+    "asking"
 )
 _EPILOG = (
-    "--uninstall takes everything out again, `new HOME` makes an agent's home from a "
+    "--uninstall removes everything again, `new HOME` makes an agent's home from a "
     "template: see their --help."
 )
 
@@ -78,9 +78,11 @@ def add_new_arguments(parser: argparse.ArgumentParser) -> None:
         "--template",
         choices=list(TEMPLATES),
         required=True,
-        help="the runtime that the agent runs on",
+        help="the runtime of the agent",
     )
-    parser.add_argument("--force", action="store_true", help="even where there is something else")
+    parser.add_argument(
+        "--force", action="store_true", help="even if the directory has other content"
+    )
     parser.add_argument(
         "--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH
     )
@@ -152,9 +154,7 @@ class Subcommand(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-INSTALL = Subcommand(
-    "install into homes, or bring what is installed up to date", add_install_arguments, run_install
-)
+INSTALL = Subcommand("install into homes, or update an install", add_install_arguments, run_install)
 NEW = Subcommand(
     "make a new agent's home from a template, or renew one", add_new_arguments, run_new
 )

@@ -9,7 +9,7 @@ runs() {{
     [ -x "$1" ] || return 1
     [ "$doctor" = no ] || "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
 }}
-[ -f "$app/session_memory/cli.py" ] || {{ fail "$app is gone, so that no hook and no command does anything"; exit 1; }}
+[ -f "$app/session_memory/cli.py" ] || {{ fail "$app is gone, so no hook and no command works"; exit 1; }}
 case "${{1-}}" in doctor) doctor=yes ;; *) doctor=no ;; esac
 if ! runs "$python"; then
     doctor=yes
@@ -17,7 +17,7 @@ if ! runs "$python"; then
         fail "$python does not run, nor is there a python3 from 3.10 on"
         exit 1
     }}
-    fail "$python does not run, so that no hook does anything; this is run with $other"
+    fail "$python does not run, so no hook runs; this is run with $other"
     python=$other
 fi
 exec "$python" -I -S -c {code} "$app" {packages} "$0" "$@"

@@ -67,8 +67,7 @@ def _check_app(paths: ProgramPaths, version: str) -> Finding:
     if not bare:
         if version and not has_usable_bundle(paths.app, str(paths.python)):
             text = (
-                f"{about}, compiled; {BUNDLE_FILE} is not usable, so that prompts take a "
-                f"little longer"
+                f"{about}, compiled; {BUNDLE_FILE} is not usable, so prompts take a little longer"
             )
             return Finding(NOTE, "program", text, _REINSTALL)
         return Finding(OK, "program", f"{about}, compiled")

@@ -176,7 +176,10 @@ def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
         hint = f"--force makes it one of {template}; sessions are kept"
         raise SessionMemoryError(f"{root}: it was made from the template {record.template}", hint)
     if os.path.lexists(root) and (not os.path.isdir(root) or os.listdir(root)):
-        hint = "--force puts the agent beside what is there; a file in its place is kept as .bak"
+        hint = (
+            "--force puts the agent beside the other content; a file that it replaces is kept as "
+            ".bak"
+        )
         raise SessionMemoryError(f"{root}: there is something else in it", hint)
 
 

@@ -30,7 +30,7 @@ INSTRUCTIONS = (
     "said in another "
     "conversation, or say that you do not know it, use search_sessions."
 )
-_OF_MAIN = " As the agent of main you see and change those of all groups."
+_OF_MAIN = " As the agent of main, you see and change the tasks of all groups."
 _FOR_MAIN = "group"  # an argument of a task's tool that only the agent of main has
 
 
@@ -112,8 +112,8 @@ def chosen_here(backend: Backend, name: str) -> ListedSession:
         return found
     if backend.has_team and "@" in name:
         hint = (
-            "it may be on another machine: search_team finds what was said there, with an id "
-            "for read_session"
+            "it may be on another machine: search_team finds its messages, with an id for "
+            "read_session"
         )
         raise RefusedError(f"no session is called {name!r}", hint)
     return chosen(listed, name)

@@ -29,7 +29,7 @@ CPU_SECONDS = 60.0
 STUCK_CPU_SECONDS = 90  # the kernel kills a process that exceeds its allowance this far
 LONGEST_SECONDS = 600.0
 NICENESS = 10
-NO_APSW = "apsw is not installed, so that there is no store yet"
+NO_APSW = "apsw is not installed, so there is no store yet"
 
 
 class TimeBudget:

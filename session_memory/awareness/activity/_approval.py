@@ -283,8 +283,7 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
         return line_of(objection.conflict, now).removeprefix("! ")
     if objection.report is None:
         return (
-            f"{command or path} could not be checked in time against what other sessions have "
-            f"not committed"
+            f"{command or path} could not be checked in time for other sessions' uncommitted edits"
         )
     name = called(objection.report)
     if objection.is_possible:

@@ -43,8 +43,7 @@ MOST_EVENT_CHARACTERS = 64  # of the name of an event
 MOST_SESSIONS = 50  # that missed a deadline
 TOO_MANY = 3  # in a row: one alone is a busy machine
 MISSED_NOTICE = (
-    "hooks took longer than 1 s, so that agents heard only a part: `session-memory "
-    "doctor` says which"
+    "hooks took longer than 1 s, so agents got only a part: `session-memory doctor` says which"
 )
 _LATEST_BYTES = 16 * 1024  # of the log, searched for the same line
 

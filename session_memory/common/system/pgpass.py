@@ -73,7 +73,7 @@ def address_of(url: str) -> DatabaseAddress:
         given.get("user", unquote(user)),
     )
     if any(character in str(part) for part in found for character in "\n\r\0"):
-        raise ValueError("a line break stands in it")
+        raise ValueError("it contains a line break")
     return found
 
 

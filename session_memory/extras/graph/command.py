@@ -16,16 +16,16 @@ from ...sessions.settings.sections import memory_settings
 from . import missing_packages
 from .graphs import is_there, search_graph
 
-SUMMARY = "search the knowledge graph that graphiti made of conversations"
+SUMMARY = "search the knowledge graph that Graphiti built from conversations"
 LIMIT = 10
 QUERY_CHARACTERS = 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("search",))
-    parser.add_argument("words", nargs="+", metavar="WORDS", help="a question or a subject")
+    parser.add_argument("words", nargs="+", metavar="WORDS", help="a question or a topic")
     parser.add_argument(
-        "--untrusted", action="store_true", help="only statements of untrusted sessions"
+        "--untrusted", action="store_true", help="only memories from untrusted sessions"
     )
     add_common(parser, limit=LIMIT)
 

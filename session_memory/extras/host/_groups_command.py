@@ -44,7 +44,7 @@ def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     found = action("remove", "have a group's chat answered no longer; its files stay")
     found.add_argument("group", metavar="GROUP")
     found.add_argument(
-        "--dry-run", action="store_true", help="say what would be removed, and change nothing"
+        "--dry-run", action="store_true", help="list the removals, and change nothing"
     )
     action("status", "show groups, sessions, what waits, the next tasks, and chats without a group")
 
@@ -55,7 +55,7 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trigger",
         metavar="PATTERN",
-        help="answer only messages that match, such as @anna, ignoring case; '' for all",
+        help="answer only messages that match, such as @anna, in any case; '' for all",
     )
 
 
@@ -220,7 +220,7 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     when.add_argument("--every", metavar="SECONDS", help="such as 3600")
     when.add_argument("--once", metavar="TIME", help="such as 2026-02-21T15:30")
     found.add_argument(
-        "--isolated", action="store_true", help="in a session of its own, not in the group's"
+        "--isolated", action="store_true", help="in a separate session instead of the group's"
     )
     for name, text in (
         ("pause", "pause a task"),
@@ -233,7 +233,7 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
             found.add_argument(
                 "--dry-run",
                 action="store_true",
-                help="say what would be deleted, and change nothing",
+                help="list the deletions, and change nothing",
             )
 
 

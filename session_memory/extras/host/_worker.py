@@ -256,7 +256,7 @@ class Worker:
             else:
                 after = counted(prompt.attempt, "attempt")
                 self._ledger.answer(
-                    [prompt], f"There is no answer, after {after}: {reason}", reason
+                    [prompt], f"There was no answer after {after}: {reason}", reason
                 )
 
     async def _close(self) -> None:

@@ -26,7 +26,7 @@ from ._log import host_lock, is_served
 from ._values import ChatReply
 from .channels.unix_socket import shown
 
-SUMMARY = "groups of agents with sessions, archives and tasks of their own"
+SUMMARY = "run isolated groups of agents, each with its sessions, archives and tasks"
 POLL_SECONDS = 0.1
 CREDENTIALS = (
     "ANTHROPIC_API_KEY",
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found.add_argument("at", metavar="DIR", help="its directory")
     found.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
     found.add_argument(
-        "--dry-run", action="store_true", help="name what would be made, and make nothing"
+        "--dry-run", action="store_true", help="list the new files, and create nothing"
     )
     found.add_argument("--json", action="store_true", help="print the result as JSON")
     add_group_arguments(action)
@@ -66,16 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found = action("say", "say something to a group's agent, and wait for the reply")
     found.add_argument("group", metavar="GROUP")
     found.add_argument("text", metavar="TEXT", nargs="+")
-    found.add_argument("--sender", metavar="NAME", default="", help="who says it")
+    found.add_argument("--sender", metavar="NAME", default="", help="the sender's name")
     found.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
     found = action("tail", "show the replies in a group's chat as they come")
     found.add_argument("group", metavar="GROUP")
     found.add_argument(
-        "--last", metavar="N", type=not_negative, default=10, help="begin with the last N (10)"
+        "--last",
+        metavar="N",
+        type=not_negative,
+        default=10,
+        help="start with the last N replies (10)",
     )
-    found.add_argument(
-        "--no-follow", action="store_true", help="end with the last one that there is"
-    )
+    found.add_argument("--no-follow", action="store_true", help="stop after the last reply so far")
     add_task_arguments(action)
 
 

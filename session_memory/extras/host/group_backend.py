@@ -83,7 +83,7 @@ class GroupBackend(Backend):
         if self._is_own(session):
             raise RefusedError("you are in that session already", "there is nothing to resume")
         if session.group:
-            hint = "use read_session to see what was said in it"
+            hint = "use read_session to see its messages"
             raise RefusedError(
                 f"only the agent of the group {session.group} can resume its sessions", hint
             )

@@ -126,7 +126,7 @@ def _listening(port: int) -> socket.socket:
         listener.close()
         hint = "leave out --port, and a free one is taken"
         raise SessionMemoryError(
-            f"port {port} cannot be had: {error.strerror or error}", hint
+            f"port {port} is not available: {error.strerror or error}", hint
         ) from error
     return listener
 

@@ -99,5 +99,5 @@ def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
 def _port(text: str) -> int:
     """Return a port of this machine. Raises ArgumentTypeError."""
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise ArgumentTypeError(f"{text!r} is no port: 1 to 65535")
+        raise ArgumentTypeError(f"{text!r} is not a port: use 1 to 65535")
     return int(text)

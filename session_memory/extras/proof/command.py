@@ -16,13 +16,15 @@ from . import Proof, prove
 from ._chart import svg_of
 from .words import HEEDED, as_json, compared_lines, rows_of, sum_lines, told_lines
 
-SUMMARY = "show what agents were told, what came of it, and the same moments without a report"
+SUMMARY = "show what came of the updates that agents got, beside the same moments without one"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
     parser.add_argument(
-        "--svg", metavar="FILE", help="write the comparison as a picture, too; - for stdout alone"
+        "--svg",
+        metavar="FILE",
+        help="also write the comparison as a picture; - writes only that, to stdout",
     )
     parser.set_defaults(session="", since=None, until=None, limit=NO_LIMIT)
     add_common(parser)

@@ -95,15 +95,13 @@ def compared_lines(proof: Proof) -> list[str]:
     if proof.left_out:
         lines.append(
             f"{counted(proof.left_out, 'moment')} more are not compared: the transcript is gone "
-            f"or does not show what "
-            "was told, or the session got updates of which none named the file."
+            "or does not show the updates, or no update of the session named the file."
         )
     if len(rows) > 1:
         lines.append(
-            "No lot chose the sessions, unless the coin held lines back: their time and work "
-            "differ too. Claude Code "
-            "refuses to edit a file that changed since it was read; such an "
-            "attempt counts as an edit."
+            "The sessions were not chosen at random, unless the coin held lines back: their time "
+            "and work differ too. Claude Code refuses to edit a file that changed since it was "
+            "read; that attempt counts as an edit."
         )
     return lines
 

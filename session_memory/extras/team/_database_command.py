@@ -101,7 +101,7 @@ def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
     gone = f"{counted(deleted, 'session')} deleted"
     kept = "what they have shared stays, until this is done with --purge"
     terminal.line(
-        f"{brief(arguments.name, NAME_CHARACTERS)} is no member any more; "
+        f"{brief(arguments.name, NAME_CHARACTERS)} is no longer a member; "
         f"{gone if arguments.purge else kept}."
     )
     terminal.result({"name": arguments.name, "deleted": deleted})

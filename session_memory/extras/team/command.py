@@ -43,7 +43,7 @@ from .sharing import (
     waiting_for_push,
 )
 
-SUMMARY = "share a store with other machines and people"
+SUMMARY = "share sessions with other machines and people"
 SHOWN = 20  # sessions of a preview
 _ONLY_PEOPLE = ("init", "join", "leave", "remove")
 
@@ -90,20 +90,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "for a directory, or a repository without a remote `origin`; '' takes the name away again"
     )
     found.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
-    found = action("leave", "stop sharing; what was shared stays there")
+    found = action("leave", "stop sharing; sessions shared so far stay there")
     found.add_argument(
-        "--purge", action="store_true", help="delete what this machine has shared, before it leaves"
+        "--purge", action="store_true", help="first delete everything that this machine has shared"
     )
     found.add_argument(
-        "--dry-run", action="store_true", help="show what would be deleted, and change nothing"
+        "--dry-run", action="store_true", help="list the deletions, and change nothing"
     )
     found = action(
         "remove", "take a member out, who reads and writes nothing there any more", owner
     )
-    found.add_argument("name", metavar="NAME", help="the database's user, who stays one")
-    found.add_argument("--purge", action="store_true", help="delete what they have shared")
     found.add_argument(
-        "--dry-run", action="store_true", help="show what would be deleted, and change nothing"
+        "name", metavar="NAME", help="the member's user name in the database; that user stays"
+    )
+    found.add_argument(
+        "--purge", action="store_true", help="also delete everything that they have shared"
+    )
+    found.add_argument(
+        "--dry-run", action="store_true", help="list the deletions, and change nothing"
     )
 
 
@@ -139,8 +143,8 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
     for text in refused(location.home, "team.url"):
         terminal.note(for_people(text))
     terminal.line(
-        f"This machine has joined as {team.member}@{machine}: upkeep shares what "
-        f"is new from now on."
+        f"This machine has joined as {team.member}@{machine}: upkeep shares new sessions from "
+        "now on."
     )
     if is_known:
         other = "if that was another machine, leave, and join with another name: --as NAME"
@@ -276,15 +280,15 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.name is not None:
         if root in (os.path.realpath(user_dir or "/"), "/"):
             raise SessionMemoryError(
-                f"{root} is no project: all your work is below it", "go into a directory of one"
+                f"{root} is not a project: all your work is below it", "go into a directory of one"
             )
         names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
         set_key(location.home.config_file, ("team", "projects"), names)
     project, found = project_of(here, names, user_dir)
     if not project and arguments.name is None:
         problem = (
-            f"{root} is in no repository with a remote, and has no name, so that nothing "
-            f"of it is shared"
+            f"{root} is not in a repository with a remote, and has no name, so nothing of it is "
+            "shared"
         )
         raise SessionMemoryError(problem, "session-memory team project NAME gives it one")
     is_called = (

@@ -181,7 +181,7 @@ def shared_session(
         if file.file_path == last.source_file and file.home == last.home:
             return file, shared
     problem = f"session {last.session_id} is not shared: rules exclude it, or it is in no project"
-    raise UnsharedError(problem, "session-memory team preview shows what is")
+    raise UnsharedError(problem, "session-memory team preview lists the shared sessions")
 
 
 def hand_over(

@@ -124,5 +124,5 @@ def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
     except zlib.error as error:
         raise DamagedChunkError(f"damaged: {error}") from error
     if checksum(found) != sum:
-        raise DamagedChunkError("damaged: it is not what was kept")
+        raise DamagedChunkError("damaged: its content has changed since it was kept")
     return found

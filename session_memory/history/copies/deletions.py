@@ -93,7 +93,7 @@ def kept_line(how: Kept) -> str:
         return f"{how.form}: {amount}"
     text = "nothing" if how.form == NONE else "text only"
     return (
-        f"{text}; keep transcripts, so that sessions resume: session-memory config keep whole"
+        f"{text}; to keep transcripts too, so sessions can resume: session-memory config keep whole"
         + (f"; from before: {amount}" if how.sessions else "")
     )
 

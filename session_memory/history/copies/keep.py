@@ -2,7 +2,7 @@
 session by session.
 
 A session is kept once the store has it, since the store knows what rules exclude and what was
-forgotten: nothing is kept of which a part is excluded or forgotten. If the pack is full, sessions
+forgotten: there is no kept session called which a part is excluded or forgotten. If the pack is full, sessions
 that will be deleted later make room for those that will be deleted sooner."""
 
 import os

@@ -20,7 +20,7 @@ from .why import Reason, Reasons
 if TYPE_CHECKING:
     from .why import Asked
 
-HINT = "name FILE, FILE:LINE, FILE:LINE-LINE or a commit: session-memory why src/cart.py:12"
+HINT = "FILE, FILE:LINE, FILE:LINE-LINE or a commit: session-memory why src/cart.py:12"
 MOST_LINES = 2000
 AGENT_CHARACTERS = 1200
 _AGENT_QUOTE = 300

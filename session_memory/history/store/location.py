@@ -120,7 +120,7 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     looks = unregistered_home(start, environ, stop=os.path.dirname(start))
     hint = f"if it is an agent's: session-memory install --home {shlex.quote(looks)}"
     other = "name an agent home, a host's directory, a runtime's directory, or your home directory"
-    raise NoStoreError(f"{path}: it is no home that has a store", hint if looks else other)
+    raise NoStoreError(f"{path}: it is not a home with a store", hint if looks else other)
 
 
 def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:

@@ -132,36 +132,38 @@ class Settings(Section):
     scope: str = key(
         Kind.ANY_OF,
         "project",
-        "Which sessions without names count as the others: those of the same repository or "
-        "directory, or all.",
+        "Which sessions without names see each other: those in one repository or directory, or "
+        "all.",
         choices=("project", "all"),
     )
     first_sight_hours: float = key(
         Kind.NUMBER,
         24,
-        "How many hours back a session is read the first time it is seen.",
+        "How many hours the first update looks back at a session.",
         0,
         24 * 365,
     )
-    max_characters: int = key(Kind.WHOLE, 500, "The most that is added to a prompt.", 100, 500)
+    max_characters: int = key(
+        Kind.WHOLE, 500, "The most characters that are added to a prompt or a tool call.", 100, 500
+    )
     collisions: str = key(
         Kind.ANY_OF,
         TELL,
-        "If two sessions work on the same file or branch: tell the agent; or also ask you, "
-        "before it edits what\n"
-        "another has not committed, or moves the worktree under it with git; or off.",
+        "If two sessions work on the same file or branch: tell the agent; or also ask you "
+        "(Claude Code, Pi)\nbefore it edits another's uncommitted file, or moves another's "
+        "worktree with git; or do nothing.",
         choices=(TELL, ASK, OFF),
     )
     assistant_name: str = key(Kind.ASSISTANT, "Assistant", "The name of the assistant in archives.")
     archive_message_characters: int = key(
-        Kind.WHOLE, 0, "How much archives keep of a message (0: all).", 0, 10**9
+        Kind.WHOLE, 0, "How many characters of a message archives keep (0: all).", 0, 10**9
     )
     archive_tools: bool = key(Kind.FLAG, False, "Show tool uses in archives.")
     archive_history: bool = key(
         Kind.FLAG,
         True,
-        "Let upkeep also archive sessions from before the install, first those "
-        "that will be deleted.",
+        "Let upkeep archive sessions from before the install too; those that will be deleted "
+        "come first.",
     )
     statusline: bool = key(
         Kind.FLAG,
@@ -171,34 +173,32 @@ class Settings(Section):
     recent_conversations: int = key(
         Kind.WHOLE,
         0,
-        "How many of a project's last conversations a new session is told about.",
+        "How many of the project's last conversations a new session gets a line about.",
         0,
         20,
     )
     upkeep: str = key(
         Kind.ANY_OF,
         "sessions",
-        "When transcripts go into the store and finished conversations become memories: in the "
-        "background as sessions\n"
-        "start and end, only by `session-memory watch`, or (off) only by your own commands.",
+        "When transcripts are stored and finished conversations become memories: in the "
+        "background as sessions\nstart and end; only while `session-memory watch` runs; or (off) "
+        "only when you run a command.",
         choices=("sessions", "watch", "off"),
         if_wrong="off",
     )
     keep: str = key(
         Kind.ANY_OF,
         "text",
-        "What is kept of a session when its runtime deletes it: its text in the store; also its "
-        "files, for\n"
-        "`session-memory restore`: whole, byte for byte, with any secrets in them, or redacted; "
-        "or none.",
+        "What stays of a session when its runtime deletes it: its text; also its files, "
+        "for\n`session-memory restore`, whole (byte for byte, with any secrets in them) or "
+        "redacted; or none.",
         choices=("text", "redacted", "whole", "none"),
     )
     disk_bytes: int = key(
         Kind.WHOLE,
         10_000_000_000,
-        "The most that all data may take on the disk; 0 for any. Kept transcripts that the "
-        "runtime has make room;\n"
-        "nothing that exists only here is deleted.",
+        "The most bytes that all data may take on the disk; 0: no limit. Kept transcripts that "
+        "the runtime still has\nmake room; nothing that exists only here is deleted.",
         0,
         10**15,
         alias="keep_bytes",
@@ -206,11 +206,9 @@ class Settings(Section):
     sessions: dict[str, Any] = key(
         Kind.RULES,
         {},
-        "Rules for single sessions, by name, title or id; a * at the end stands for any ending. "
-        "With `ignore: true` a\n"
-        "session is never mentioned; with `quote: false` only who, when and how much; memories "
-        "of one with\n"
-        "`isolate_memories: true` are kept apart.",
+        "Rules for single sessions, by name, title or id; a * at the end matches any ending. "
+        "With `ignore: true` a\nsession is never mentioned; with `quote: false` only its name, "
+        "when and how much; with\n`isolate_memories: true` its memories are kept apart.",
         sample='{scratch: {ignore: true}, email: {quote: false}, "public-*": {quote: false, '
         "isolate_memories: true}}",
     )
@@ -218,18 +216,16 @@ class Settings(Section):
         Kind.RULES,
         {},
         "The same for a directory (absolute, or below ~/) and all below it; a * at the end "
-        "stands for any ending.\n"
-        "They apply to sessions that were started there, and to what others said "
-        "while they were there.",
+        "matches any ending.\nThey apply to sessions started there, and to messages that others "
+        "wrote while they were there.",
         sample='{~/private: {ignore: true}, "~/work/client-*": {quote: false}}',
     )
     homes: Any = key(
         Kind.HOMES,
         {},
-        "The agents' homes, beside those that `install` or `new` registered, and what the file "
-        "of each may set itself\n"
-        "that otherwise counts from yours alone: watch_path (outside the home), team, keep, or a "
-        "strategy, as summary.",
+        "Agent homes besides those that `install` or `new` registered, and the settings that the "
+        "home's own file may make,\nwhich otherwise only your file may: watch_path (outside the "
+        "home), team, keep, or a strategy such as summary.",
         sample="{~/agents/anna: [], ~/agents/bob: [summary, team]}",
     )
 

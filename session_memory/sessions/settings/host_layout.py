@@ -58,7 +58,9 @@ class Layout:
                 "a group's name is 1 to 64 of the characters A-Z a-z 0-9 . _ -, does not "
                 "begin with a dot"
             )
-            raise GroupNameError(f"{name!r} is no name for a group", f"{hint}, and is not {GLOBAL}")
+            raise GroupNameError(
+                f"{name!r} is not a valid name for a group", f"{hint}, and is not {GLOBAL}"
+            )
         return Group(self.root, name)
 
     def make(self) -> None:
@@ -139,7 +141,7 @@ def open_below(directory: str, *names: str) -> int:
     what is no regular file or leads elsewhere, FileNotFoundError."""
     for name in names:
         if not name or name in (".", "..") or "/" in name or "\0" in name:
-            raise OutsideGroupError(f"{name!r} is no name of a file")
+            raise OutsideGroupError(f"{name!r} is not a file name")
     path = "/".join((directory, *names))
     try:
         return open_inside(directory, path)

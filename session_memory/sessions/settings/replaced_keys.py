@@ -23,8 +23,8 @@ _REPLACED = {
     "store.enabled": f"{_STORE}; `sessions` and `projects` exclude from it",
     "memories.watch": "`upkeep: watch` lets `session-memory watch` make memories, and do all "
     "other upkeep",
-    "store.config": "its keys stand in `store` itself, such as store.watch_path",
-    "session_tracking": f"its chunking and filtering stand in `memories`; {_INDEXING}",
+    "store.config": "its keys are now in `store` itself, such as store.watch_path",
+    "session_tracking": f"its chunking and filtering are now in `memories`; {_INDEXING}",
     "session_tracking_enabled": "a rule in `projects` excludes a directory: {~/private: "
     "{ignore: true}}",
     "global": f"{_STORE}; store.watch_path says where they lie",

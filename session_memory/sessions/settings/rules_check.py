@@ -36,7 +36,7 @@ _EXAMPLES = {
     SESSIONS: "a name to its rule, such as {email: {quote: false}}",
     PROJECTS: "a directory to its rule, such as {~/private: {ignore: true}}",
 }
-_NO_PATH = "is no absolute path, nor begins with ~/"
+_NO_PATH = "is not an absolute path, and does not begin with ~/"
 
 
 class RulesCheck:
@@ -73,9 +73,7 @@ class RulesCheck:
         key = f"{section}.{name}"
         pattern = name.partition("*")[0] + "*" if "*" in name[:-1] else name
         if pattern != name:
-            self.faults.append(
-                (at, f"{key}: a * may stand at the end alone; it is taken for {pattern}")
-            )
+            self.faults.append((at, f"{key}: a * may only be at the end; it is read as {pattern}"))
         if section == SESSIONS and is_path(pattern):
             self.faults.append((at, f"{key} is a directory: under projects; it is taken as one"))
         if section == PROJECTS and not is_path(pattern) and pattern != ALL:

@@ -22,7 +22,7 @@ class StoreSettings(Section):
     watch_path: Sequence[str] | None = key(
         Kind.PATHS,
         None,
-        "A directory of transcripts, or several; without it, those of all runtimes.",
+        "Directories with transcripts; default: the directories of all runtimes.",
         if_wrong=[],
         sample="~/.claude/projects",
         alias="watchPath",
@@ -79,11 +79,15 @@ class Filtering(Section):
     keep_tool_structure: bool = key(
         Kind.FLAG,
         True,
-        "A line for each tool use: its name, its main parameter, how it ended.",
+        "A line for each tool use: its name, its main parameter, its outcome.",
         if_wrong=False,
     )
-    max_parameter_chars: int = key(Kind.WHOLE, 200, "The most of a parameter.", 20, 10_000)
-    max_output_summary_chars: int = key(Kind.WHOLE, 200, "The most of how it ended.", 20, 10_000)
+    max_parameter_chars: int = key(
+        Kind.WHOLE, 200, "The most characters of a parameter.", 20, 10_000
+    )
+    max_output_summary_chars: int = key(
+        Kind.WHOLE, 200, "The most characters of an outcome.", 20, 10_000
+    )
     omit_tool_outputs: bool = key(Kind.ANY_OF, True, "", choices=(True,))  # the store keeps neither
     omit_file_contents: bool = key(Kind.ANY_OF, True, "", choices=(True,))
 
@@ -92,37 +96,37 @@ class SummarySettings(Section):
     SECTION = "memories.summary"
 
     model: str = key(
-        Kind.MODEL, "haiku", "The model of the strategy `summary`, as Claude Code calls it."
+        Kind.MODEL, "haiku", "The model of the strategy `summary`, by its name in Claude Code."
     )
     max_input_tokens: int = key(
         Kind.WHOLE, 30_000, "Longer conversations are read in parts.", 2000, 500_000
     )
-    max_output_tokens: int = key(
-        Kind.WHOLE, 6000, "The most that it writes at a time.", 1000, 64_000
-    )
+    max_output_tokens: int = key(Kind.WHOLE, 6000, "The most tokens of an answer.", 1000, 64_000)
     timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
 
 
 class GraphitiSettings(Section):
     SECTION = "memories.graphiti"
 
-    url: str = key(
-        Kind.TEXT, "", "The graph database (see graph.md); '' for one in a file beside the store."
+    url: str = key(Kind.TEXT, "", "The graph database (see graph.md); '': a file beside the store.")
+    password_env: str = key(
+        Kind.VARIABLE, "NEO4J_PASSWORD", "The environment variable with the database's password."
     )
-    password_env: str = key(Kind.VARIABLE, "NEO4J_PASSWORD", "The variable with its password.")
     model: str = key(Kind.MODEL, "gpt-4.1-mini", "The model of the strategy `graphiti`.")
-    small_model: str = key(Kind.TEXT, "", "A smaller one for simple questions; '' for the same.")
-    base_url: str = key(Kind.URL, "", "The address of its API; '' for OpenAI's.")
-    key_env: str = key(Kind.VARIABLE, "OPENAI_API_KEY", "The variable with its key.")
-    embedder: str = key(Kind.MODEL, "text-embedding-3-small", "The model that compares texts.")
-    embedder_base_url: str = key(
-        Kind.URL, "", "The address of the embedder's API; '' for the same."
+    small_model: str = key(Kind.TEXT, "", "A smaller model for simple questions; '': the same.")
+    base_url: str = key(Kind.URL, "", "The address of the model's API; '': OpenAI's.")
+    key_env: str = key(
+        Kind.VARIABLE, "OPENAI_API_KEY", "The environment variable with the API key."
     )
-    embedder_key_env: str = key(Kind.VARIABLE, "", "The variable with its key; '' for the same.")
-    dimensions: int = key(Kind.WHOLE, 1024, "The length of its vectors.", 8, 8192)
-    max_output_tokens: int = key(
-        Kind.WHOLE, 4096, "The most that a model writes at a time.", 256, 64_000
+    embedder: str = key(
+        Kind.MODEL, "text-embedding-3-small", "The embedding model, which compares texts."
     )
+    embedder_base_url: str = key(Kind.URL, "", "The address of the embedding API; '': the same.")
+    embedder_key_env: str = key(
+        Kind.VARIABLE, "", "The environment variable with its key; '': the same."
+    )
+    dimensions: int = key(Kind.WHOLE, 1024, "The length of an embedding.", 8, 8192)
+    max_output_tokens: int = key(Kind.WHOLE, 4096, "The most tokens of an answer.", 256, 64_000)
     timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
 
 
@@ -136,31 +140,33 @@ class MemorySettings(Section):
     strategies: Sequence[str] = key(
         Kind.STRATEGIES,
         ["extractive"],
-        "What makes them: extractive, summary, graphiti, or those that packages bring.",
+        "The strategies: extractive, summary, graphiti, or those of other packages.",
     )
     tokens_per_day: int = key(
         Kind.WHOLE,
         500_000,
-        "The most that models may read and write in a day (UTC), all together.",
+        "The most tokens that all models together may read and write in a day (UTC).",
         0,
         _MOST_TOKENS,
         if_wrong=0,
     )
     tokens_per_conversation: int = key(
-        Kind.WHOLE, 200_000, "And for one conversation.", 0, _MOST_TOKENS, if_wrong=0
+        Kind.WHOLE, 200_000, "The same for one conversation.", 0, _MOST_TOKENS, if_wrong=0
     )
-    attempts: int = key(Kind.WHOLE, 5, "Maximum attempts, with exponential backoff.", 1, 100)
+    attempts: int = key(
+        Kind.WHOLE, 5, "How often a conversation is tried, with growing pauses.", 1, 100
+    )
     prompt_characters: int = key(
         Kind.WHOLE,
         PROMPT_CHARACTERS,
-        "How much of `max_characters` memories that fit the prompt may take.",
+        "How many of the `max_characters` memories may take; 0: none are added.",
         0,
         500,
     )
     prices: Mapping[str, Mapping[str, float]] = key(
         Kind.PRICES,
         {},
-        "Dollars for a million tokens, if ours are wrong.",
+        "Dollars for a million tokens, instead of our prices.",
         sample="{my-model: {input: 1, output: 5, cached: 0.1}}",
     )
     chunking = Chunking()
@@ -175,35 +181,35 @@ class TeamSettings(Section):
     url: str = key(
         Kind.DATABASE,
         "",
-        "Its database: `session-memory team join` sets it.",
+        "The team's database; `session-memory team join` sets it.",
         if_wrong="",
         sample="postgresql://ann@db.example.org/team",
     )
-    machine: str = key(Kind.TEXT, "", "The name of this machine there.", sample="laptop")
+    machine: str = key(Kind.TEXT, "", "The name of this machine in the team.", sample="laptop")
     share: str = key(
         Kind.ANY_OF,
         "mine",
-        "Who may read a session there, unless a rule says otherwise:\n"
-        "you on all your machines, the team, or (off) nobody.",
+        "Who may read a session in the team's store, unless a rule says otherwise:\nyou on all "
+        "your machines, the team, or (off) nobody.",
         choices=("mine", "team", "off"),
         if_wrong="off",
     )
     projects: Mapping[str, str] = key(
         Kind.NAMES,
         {},
-        "The names of repositories without a remote `origin`.",
+        "Names for repositories without a remote `origin`.",
         sample="{~/work/app: app}",
     )
 
 
 class HostSettings(Section):
     SECTION = "host"
-    ABOUT = "A host of several groups of agents: `session-memory host run`."
+    ABOUT = "A host with several groups of agents: `session-memory host run`."
 
     model: str | None = key(
         Kind.MODEL,
         None,
-        "The model, as Claude Code calls it; without it, the runtime's own choice.",
+        "The model, by its name in Claude Code; without it, the runtime's own choice.",
         sample="claude-sonnet-5",
     )
     groups_at_once: int = key(
@@ -212,15 +218,15 @@ class HostSettings(Section):
     idle_seconds: float = key(
         Kind.NUMBER,
         60,
-        "How long an agent with nothing to do is kept ready for the next message.",
+        "How long an idle agent stays ready for the next message.",
         0,
         24 * 3600,
     )
     allowed_tools: Sequence[str] = key(
         Kind.TEXTS,
         [],
-        "What agents may use without asking, besides the files of their own group.\n"
-        "Bash, or Read without a path, reaches other groups too.",
+        "Tools that agents may use without asking, besides the files of their own group.\nBash, "
+        "or Read without a path, also reaches other groups.",
         sample="[WebSearch]",
     )
     attempts: int = key(
@@ -230,15 +236,14 @@ class HostSettings(Section):
 
 class ProofSettings(Section):
     SECTION = "proof"
-    ABOUT = "What `session-memory proof` compares."
+    ABOUT = "Comparisons for `session-memory proof`."
 
     withhold: float = key(
         Kind.NUMBER,
         0,
-        "The share of lines about edits that a coin holds back until the next prompt, to "
-        "compare; never one about an\n"
-        "uncommitted file in the same worktree. At 17 such lines in 414 prompts, a tenth needs\n"
-        "some 7,300 prompts.",
+        "The share of lines about edits to hold back at random until the next prompt, to "
+        "compare; never one about an\nuncommitted file in the same worktree. At 17 such lines in "
+        "414 prompts, a tenth needs\nsome 7,300 prompts.",
         0,
         0.5,
         if_wrong=0,

@@ -175,7 +175,7 @@ class _Nodes:
             "\0" in value or value.encode("utf-8", "ignore").decode() != value
         ):
             # YAML can name NUL and half of a surrogate pair
-            problem = "a character stands in it that no text has"
+            problem = "it contains a character that no text may have"
             raise self._yaml.composer.ComposerError(None, None, problem, node.start_mark)
         if isinstance(value, int) and abs(value) >= _LARGEST:
             return node.value

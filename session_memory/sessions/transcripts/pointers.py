@@ -204,7 +204,7 @@ class SessionManager:
         row = self._connection.execute(query, (history_id, group)).fetchone()
         if row is None:
             raise NoSessionError(
-                f"{history_id} is no session of {group}",
+                f"{history_id} is not a session of {group}",
                 "list_sessions shows the ids that there are",
             )
         session_id, name = str(row[0]), str(row[1])

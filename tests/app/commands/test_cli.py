@@ -37,7 +37,10 @@ def test_every_subcommand_is_listed_and_explains_itself(machine):
 
 def test_help_and_version_need_no_package(machine):
     for option in ("--help", "--version"):
-        code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from session_memory.cli import main; main([{option!r}])"
+        code = (
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from session_memory.cli import "
+            f"main; main([{option!r}])"
+        )
         done = machine.run_command(sys.executable, "-I", "-S", "-c", code)
         assert (done.returncode, done.stderr) == (0, "")
 
@@ -75,7 +78,10 @@ def test_options_are_understood_however_they_are_written(machine):
 def test_where_nothing_is_new_next_to_nothing_is_loaded(machine):
     machine.session("one", user("hello"))
     machine.run("ingest")
-    command = "import sys; from session_memory.cli import main; main(['ingest']); print(*sorted(sys.modules))"
+    command = (
+        "import sys; from session_memory.cli import main; main(['ingest']); "
+        "print(*sorted(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {command}"],
         capture_output=True,
@@ -95,7 +101,8 @@ def test_a_package_that_is_missing_is_named(machine):
         done = machine.run_command(sys.executable, "-S", "-c", COMMAND, name)
         assert done.returncode == 1
         assert done.stderr.startswith(
-            f"session-memory: {package} is needed for this, and not installed\n  python3 {quote(f'{ROOT}/install.py')}"
+            f"session-memory: {package} is needed for this, and not installed\n  python3 "
+            f"{quote(f'{ROOT}/install.py')}"
         )
 
 
@@ -131,5 +138,5 @@ class TestTimes:
         ):
             assert moment(point_in_time(text, MONDAY)) == expected
         for text in ("", "d", "-3d", "3y", "2026-13-01", "tomorrow", "１d" * 400):
-            with pytest.raises(ArgumentTypeError, match="is no point in time"):
+            with pytest.raises(ArgumentTypeError, match="is not a time"):
                 point_in_time(text, MONDAY)

@@ -372,7 +372,10 @@ def test_what_cannot_be_deleted_is_reported_and_the_next_run_finishes_it(person:
         assert reader.stdout.readline()
         began = time.monotonic()
         done = person.run("forget", OLD, "--yes")
-        assert (done.returncode, "another program reads what was deleted" in done.stderr) == (
+        assert (
+            done.returncode,
+            "another program is still reading the deleted rows" in done.stderr,
+        ) == (
             1,
             True,
         )

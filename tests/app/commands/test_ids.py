@@ -109,7 +109,9 @@ def test_what_is_only_in_another_project_is_found(machine: StoreUser, tmp_path: 
 def test_a_title_is_not_enough_to_delete(machine: StoreUser) -> None:
     done = machine.run("forget", "japan", "--yes")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("session-memory: 'japan' is no id, which forget takes\n")
+    assert done.stderr.startswith(
+        "session-memory: forget needs a session id, and 'japan' is not one\n"
+    )
     assert "8f3a-trip" in done.stderr
     assert machine.run("forget", "8f3a", "--yes").returncode == 0
     assert "could be any" in machine.run("forget", "rye", "--yes").stderr

@@ -50,7 +50,8 @@ class TestIngest:
         done = machine.run("ingest")
         assert (done.returncode, done.stdout) == (
             0,
-            "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, ~/.qwen/projects, "
+            "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, "
+            "~/.qwen/projects, "
             "~/.copilot/session-state, ~/.session-memory/state/opencode, "
             "~/.session-memory/state/gemini, ~/.session-memory/state/atif.\n",
         )
@@ -261,7 +262,7 @@ class TestWhoseStore:
 
     def test_a_path_that_is_nobody_s_home_is_refused(self, machine, tmp_path):
         done = machine.run("ingest", "--home", tmp_path)
-        assert (done.returncode, "it is no home that has a store" in done.stderr) == (1, True)
+        assert (done.returncode, "it is not a home with a store" in done.stderr) == (1, True)
 
     def test_a_group_of_a_host_sees_what_is_its_own(self, tmp_path):
         machine = StoreUser(tmp_path / "user")

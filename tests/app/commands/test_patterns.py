@@ -64,7 +64,7 @@ def test_an_error_that_was_only_spoken_of_was_never_seen(machine):
         assert done.returncode == 1
         assert (
             done.stdout
-            == "No tool has failed with these words. In what was said: session-memory search WORDS\n"
+            == "No tool call failed with these words. To search the conversations: session-memory search WORDS\n"
         )
 
 

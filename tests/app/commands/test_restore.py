@@ -186,7 +186,7 @@ def test_without_a_name_it_lists_and_names_that_fit_several_are_offered(person: 
     assert {one["session"] for one in person.result("restore")["gone"]} == {"aa", "ab"}
     done = person.run("restore", "a")
     assert "2 kept sessions go by 'a'" in done.stderr
-    assert "nothing is kept of 'x'" in person.run("restore", "x").stderr
+    assert "there is no kept session called 'x'" in person.run("restore", "x").stderr
 
 
 def test_an_agent_may_not(person: KeptUser) -> None:

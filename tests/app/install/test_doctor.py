@@ -76,7 +76,7 @@ def test_a_hook_that_is_not_in_the_settings(machine: Machine) -> None:
     code, wrong = machine.doctor()
     assert code == 1
     text, mend = next(iter(wrong.items()))
-    assert "UserPromptSubmit is not there, so that it never runs" in text
+    assert "UserPromptSubmit is missing, so it never runs" in text
     assert mend == f"session-memory install --home {machine.claude}"
     assert machine.run(*mend.split()).returncode == 0
     assert machine.doctor() == (0, {})
@@ -231,7 +231,7 @@ def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(
 ) -> None:
     app = machine.has_program(is_own=True).program_dir / "app"
     os.utime(app / "session_memory" / "common" / "errors.py", (1e9, 1e9))
-    assert "prompt.bundle is not usable, so that prompts take a little longer" in said_by_doctor(
+    assert "prompt.bundle is not usable, so prompts take a little longer" in said_by_doctor(
         machine, "hooks"
     )
     machine.install()
@@ -293,7 +293,7 @@ def test_a_state_directory_that_cannot_be_made(machine: Machine) -> None:
     (machine.home / ".session-memory").write_text("in the way")
     code, wrong = machine.doctor()
     assert code == 1
-    assert any(".session-memory is no directory" in text for text in wrong)
+    assert any(".session-memory is not a directory" in text for text in wrong)
 
 
 def test_a_hook_that_does_not_fire(machine: Machine) -> None:
@@ -316,7 +316,7 @@ def test_a_hook_that_fails(machine: Machine) -> None:
     for code, said in (
         ("raise RuntimeError('broken')", "failed: it ended with 1: RuntimeError: broken"),
         # which would take it for a prompt
-        ("print('hello')", "is no answer that the runtime understands"),
+        ("print('hello')", "the runtime does not understand the hook's answer"),
     ):
         hook.write_text(f"{code}\n")
         code, wrong = machine.doctor("hooks")
@@ -390,10 +390,7 @@ def test_doctor_runs_with_another_python_where_its_interpreter_is_gone(machine: 
         PATH=f"{machine.home}/.local/bin:{Path(PYTHON).parent}:/usr/bin:/bin",
     )
     assert done.returncode == 1
-    assert (
-        "env/bin/python does not run, so that no hook does anything; this is run with"
-        in done.stderr
-    )
+    assert "env/bin/python does not run, so no hook runs; this is run with" in done.stderr
     assert "run install.py again" in done.stderr
     assert "is gone or does not run" in " ".join(done.stdout.split())
 
@@ -402,10 +399,7 @@ def test_doctor_says_that_the_program_is_gone(machine: Machine) -> None:
     (machine.program_dir / "app").unlink()
     done = machine.run("session-memory", "doctor")
     assert (done.returncode, done.stdout) == (1, "")
-    assert (
-        "share/session-memory/app is gone, so that no hook and no command does anything"
-        in done.stderr
-    )
+    assert "share/session-memory/app is gone, so no hook and no command works" in done.stderr
     assert "run install.py again" in done.stderr
 
 

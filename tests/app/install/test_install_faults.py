@@ -62,7 +62,7 @@ def test_a_directory_that_is_no_home_is_refused_with_what_would_be_one(machine: 
     before = tree(machine.home)
     done = machine.install("--home", str(machine.home / "work"))
     assert (done.returncode, tree(machine.home)) == (1, before)
-    assert "it is no agent home and no configuration directory of Claude Code" in done.stderr
+    assert "it is neither an agent home nor a configuration directory of Claude Code" in done.stderr
     assert ".session-memory/sessions/" in done.stderr
 
 

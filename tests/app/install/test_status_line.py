@@ -148,11 +148,11 @@ def test_a_line_of_the_user_s_own_is_shown_before_ours_and_gets_the_same_input(
     [
         (
             '{"statusLine": {"type": "preset"}}',
-            ":1:16: `statusLine` is no command, so that none can be added to it",
+            ":1:16: `statusLine` is not a command, so none can be added to it",
         ),
         (
             '{"statusLine": "mine"}',
-            ":1:16: `statusLine` is no command, so that none can be added to it",
+            ":1:16: `statusLine` is not a command, so none can be added to it",
         ),
         (
             '{"a": 1, // mine\n}',

@@ -37,7 +37,10 @@ def test_a_person_is_asked_before_the_agent_sdk_is_installed(machine: Machine, a
         json.dumps({**had, "groups": [name for name in had["groups"] if name != "sdk"]})
     )
     drawn = at_a_terminal(machine, answer, "new", f"{machine.home}/anna", "--template", "agent-sdk")
-    asked = "This agent runs on claude-agent-sdk (about 360 MB), which is not installed. Install it now? [y/N]"
+    asked = (
+        "This agent runs on claude-agent-sdk (about 360 MB), which is not installed. Install it "
+        "now? [y/N]"
+    )
     assert asked in drawn
     command = f"new {machine.home}/anna --template agent-sdk --with sdk"
     assert (answer == "y") == (
@@ -123,7 +126,8 @@ def test_a_directory_with_something_else_is_refused_unless_told(machine: Machine
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
         f"session-memory: {home}: there is something else in it",
-        "  --force puts the agent beside what is there; a file in its place is kept as .bak",
+        "  --force puts the agent beside the other content; a file that it replaces is kept as "
+        ".bak",
     ]
     assert tree(machine.home) == before
     assert new(machine, "work", "--template", "agent-sdk", "--force").returncode == 0

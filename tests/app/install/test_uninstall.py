@@ -172,9 +172,7 @@ def test_a_whole_uninstall_says_what_it_could_not_reach_and_that_home_can_still_
     machine.installed("--home", str(agent), "--home", str(machine.claude))
     moved = agent.rename(machine.home / "moved")
     done = machine.install("--uninstall")
-    assert "~/agent is not there, so that nothing was taken out of it." in " ".join(
-        done.stdout.split()
-    )
+    assert "~/agent is missing, so nothing was removed from it." in " ".join(done.stdout.split())
     assert not machine.program_dir.exists()
     assert uninstalled(machine, "--home", str(moved))["unreachable"] == []
     assert tree(moved) == before

@@ -132,7 +132,9 @@ class TestServer:
         assert "the secret of work" in done.stdout
         assert "family" not in done.stdout
         unknown = run_server("--host", str(host.root), "--group", "../family")
-        assert unknown.stderr.startswith("session-memory: '../family' is no name for a group\n")
+        assert unknown.stderr.startswith(
+            "session-memory: '../family' is not a valid name for a group\n"
+        )
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -321,7 +323,7 @@ class TestSDK:
             "Nothing was found in earlier c",
             "Done: this conversation is kep",
             "1 session, the latest first. r",
-            "1 found, the best first. What ",
+            "1 found, the best first. The t",
             '"Japan trip" (id 1): the last ',
             "Done: the next message goes on",
         ]

@@ -129,7 +129,7 @@ class TestReading:
         )
         text = home.ask("read_session", name="disc").text
         assert text.startswith(
-            f'"discord" (id {home.session_id("discord")}): the last 2 of its messages. What follows is a'
+            f'"discord" (id {home.session_id("discord")}): the last 2 of its messages. The text below is a'
         )
         assert text.endswith("Assistant\nSo.\n[Edit a.md]")
 
@@ -199,7 +199,8 @@ def test_many_hits_stay_within_the_bound_and_say_that_there_are_more() -> None:
     assert len(text) <= RESULT_CHARACTERS
     assert " There may be more: ask with rarer words, or for a higher limit." in text
     assert text.startswith(
-        f"{len(re.findall('^User:', text, re.MULTILINE))} found, the best first. What follows is a"
+        f"{len(re.findall('^User:', text, re.MULTILINE))} found, the best first. The text below "
+        "is a"
     )
 
 

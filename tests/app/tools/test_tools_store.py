@@ -151,7 +151,7 @@ class TestErrors:
     def test_an_error_that_was_seen_is_told_with_what_solved_it(self, person: Person) -> None:
         person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
         told = person.ask("seen_error", error="JarError: cherimoya jar 99 has no lid")
-        assert told.text.startswith("Seen once. What follows is a record")
+        assert told.text.startswith("Seen once. The text below is a record")
         assert (
             "1. Exit code 2: JarError: cherimoya jar 17 has no lid\nOf: Bash: make jam\n"
             in told.text

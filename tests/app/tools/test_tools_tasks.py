@@ -211,8 +211,8 @@ class TestMain:
     @pytest.mark.parametrize(
         ("tool", "arguments", "said"),
         [
-            ("register_group", {"group": "../x"}, "'../x' is no name for a group."),
-            ("register_group", {"group": "global"}, "'global' is no name for a group."),
+            ("register_group", {"group": "../x"}, "'../x' is not a valid name for a group."),
+            ("register_group", {"group": "global"}, "'global' is not a valid name for a group."),
             (
                 "register_group",
                 {"group": "work", "chat": "telegram:1"},

@@ -247,7 +247,7 @@ def test_without_apsw_it_says_so_once_and_begins_as_soon_as_it_is_there(person: 
     for _ in range(2):
         assert person.upkeep("-I", "-S").wait(WAIT_SECONDS) == 0
     assert [line.partition(" ")[2] for line in person.log()] == [
-        "upkeep: apsw is not installed, so that there is no store yet"
+        "upkeep: apsw is not installed, so there is no store yet"
     ]
     person.start()
     assert person.wait_for_runs(2)["problem"] == ""

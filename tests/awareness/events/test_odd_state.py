@@ -236,7 +236,7 @@ def test_the_hook_is_silent_where_nothing_can_be_written_and_doctor_says_why(pla
         check=False,
         timeout=60,
     )
-    assert "is not writable: what was told cannot be noted, so nothing is told" in " ".join(
+    assert "is not writable: deliveries cannot be recorded, so agents get no updates" in " ".join(
         done.stdout.split()
     )
     assert "Traceback" not in done.stderr

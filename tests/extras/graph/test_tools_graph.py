@@ -114,7 +114,7 @@ class TestPerson:
         told = person.ask()
         assert not told.is_error
         heading, *facts = told.text.split("\n\n")
-        assert heading.startswith("2 facts, the best first. What follows is a record")
+        assert heading.startswith("2 facts, the best first. The text below is a record")
         assert sorted(fact[3:] for fact in facts) == [
             "Ada uses Redis (said in one)",
             "Eve uses Redis (said in two)",
@@ -186,7 +186,10 @@ class TestPerson:
     def test_a_graph_that_another_process_writes_is_said_without_its_path(
         self, person: Person
     ) -> None:
-        code = "import kuzu, sys; db = kuzu.Database(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+        code = (
+            "import kuzu, sys; db = kuzu.Database(sys.argv[1]); print('open', flush=True); "
+            "sys.stdin.read()"
+        )
         with subprocess.Popen(
             [sys.executable, "-c", code, str(person.home / "strategies/graphiti/main.kuzu")],
             stdin=subprocess.PIPE,

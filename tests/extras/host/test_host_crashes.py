@@ -110,7 +110,7 @@ class TestCrashes:
         reply = host.reply_to(group, host.say(group, "plan m-bed-1"))
         host.api.replies = []
         assert reply.kind == "error"
-        assert re.match(r"There is no answer, after 2 attempts: .*made-up failure", reply.text)
+        assert re.match(r"There was no answer after 2 attempts: .*made-up failure", reply.text)
         assert host.ask(group, "and m-bed-2").endswith("m-bed-2")
         assert "made-up failure" in host.output()
 

@@ -387,7 +387,7 @@ class TestCommands:
         capsys.readouterr()
         for words, said in (
             (("say", "nobody", "hello"), "there is no group 'nobody'\n  there are main"),
-            (("add", "../main"), "'../main' is no name for a group"),
+            (("add", "../main"), "'../main' is not a valid name for a group"),
             (("add", "main"), "group main has the chat local:main already"),
             (("schedule", "main", "x", "--cron", "soon"), "the cron expression 'soon'"),
             (("schedule", "main", "x", "--cron", "0 0 30 2 *"), "has no next time"),

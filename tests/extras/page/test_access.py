@@ -114,5 +114,5 @@ def test_another_program_on_the_port_is_said(tmp_path: Path, page: ServedPage) -
     user = StoreUser(tmp_path)
     done = user.run("page", "--no-browser", "--port", page.port)
     assert done.returncode == 1
-    assert f"port {page.port} cannot be had" in done.stderr
+    assert f"port {page.port} is not available" in done.stderr
     assert "leave out --port" in done.stderr

@@ -97,7 +97,7 @@ def test_an_administrator_is_told_how_each_joins_and_what_stays_of_who_is_remove
         removed = ann.run("team", "remove", team.typed_url(), "ina").stdout
         assert (
             removed
-            == "ina is no member any more; what they have shared stays, until this is done with --purge.\n"
+            == "ina is no longer a member; what they have shared stays, until this is done with --purge.\n"
         )
     finally:
         postgres.execute("DROP ROLE ina")

@@ -267,7 +267,7 @@ def test_an_unreadable_queue_spends_nothing_is_reported_and_never_replaced(path,
     with closing(Stored(path)) as stored:
         stored.add(*talk("more"), name="more", at=START + 9 * HOUR)
         with pytest.raises(
-            UnreadableQueueError, match="so that today's token budget counts as spent"
+            UnreadableQueueError, match="so today's token budget counts as spent"
         ) as raised:
             use(path)
         assert str(raised.value).startswith(f"{queue}: damaged (")

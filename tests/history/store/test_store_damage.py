@@ -23,7 +23,10 @@ from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Usage
 
 SPENT = 200
-NOTHING_WAITS = "Nothing waits: a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)."
+NOTHING_WAITS = (
+    "Nothing waits: a conversation is ready when it was silent for an hour "
+    "(store.conversation_gap_minutes)."
+)
 Damage = Callable[[Path], None]
 
 
@@ -141,7 +144,10 @@ def both(*damages: Damage) -> Damage:
 
 def left_in_log(path: Path) -> None:
     """The process that wrote last was killed: what it wrote is in the log."""
-    code = "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('DELETE FROM memory_pages'); c.commit(); os._exit(0)"
+    code = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('DELETE FROM "
+        "memory_pages'); c.commit(); os._exit(0)"
+    )
     done = os.spawnlp(os.P_WAIT, "python3", "python3", "-c", code, str(path))
     assert done == 0
     assert Path(f"{path}-wal").stat().st_size
@@ -305,14 +311,17 @@ def test_a_store_that_was_emptied_is_built_anew_and_that_is_said(machine, kind):
     HEALED[kind](machine.database)
     said = machine.run("search", "cherry").stderr
     assert said == (
-        "session-memory: the store was empty: it is rebuilt from transcripts and, if these are gone, archives\n"
+        "session-memory: the store was empty: it is rebuilt from transcripts and, if these are "
+        "gone, archives\n"
     )
 
 
 def test_a_queue_that_cannot_be_read_stops_nothing_but_what_it_is_for(machine):
     machine.queue.write_bytes(b"no database" * 999)
     assert "**cherry**" in machine.run("search", "cherry blossom").stdout
-    fault = "memory.db.queue: damaged (file is not a database), so that today's token budget counts as spent"
+    fault = (
+        "memory.db.queue: damaged (file is not a database), so today's token budget counts as spent"
+    )
     done = machine.run("process")
     assert (done.returncode, done.stdout) == (1, "")
     assert fault in done.stderr

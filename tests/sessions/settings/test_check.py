@@ -122,7 +122,8 @@ class TestWrongKeys:
     def test_a_wrong_value_never_allows_more_than_was_meant(self, config: Path) -> None:
         config.write_text(
             "memory: {watchPath: [notes, ~/work]}\n"
-            "memories:\n  tokens_per_day: 10k\n  tokens_per_conversation: []\n  filtering: {keep_user_messages: never}\n"
+            "memories:\n  tokens_per_day: 10k\n  tokens_per_conversation: []\n  filtering: "
+            "{keep_user_messages: never}\n"
         )
         found = settings(config)
         memories = memory_settings(found.memories)
@@ -173,8 +174,10 @@ class TestWrongKeys:
 
     def test_the_keys_of_the_seeds_are_taken(self, config: Path) -> None:
         config.write_text(
-            "memory: {watchPath: /srv, conversationGapMinutes: 30, pollIntervalMs: 500, minConversationMessages: 2}\n"
-            "memories:\n  filtering: {keep_user_messages: true, omit_tool_outputs: true, max_output_summary_chars: 100}\n"
+            "memory: {watchPath: /srv, conversationGapMinutes: 30, pollIntervalMs: 500, "
+            "minConversationMessages: 2}\n"
+            "memories:\n  filtering: {keep_user_messages: true, omit_tool_outputs: true, "
+            "max_output_summary_chars: 100}\n"
             "  chunking: {strategy: exchange, max_chunk_tokens: 500}\n"
         )
         found = settings(config)
@@ -197,11 +200,12 @@ class TestWrongKeys:
             ),
             (
                 "memory: {config: {watchPath: /srv}}",
-                "store.config: its keys stand in `store` itself",
+                "store.config: its keys are now in `store` itself",
             ),
             (
                 "session_tracking: {enabled: true, indexing: {frequency: batch}}",
-                "session_tracking: its chunking and filtering stand in `memories`; `session-memory watch` indexes",
+                "session_tracking: its chunking and filtering are now in `memories`; "
+                "`session-memory watch` indexes",
             ),
             (
                 "indexing: {frequency: realtime, batch_interval_minutes: 5}",
@@ -345,7 +349,8 @@ class TestProjects:
     ) -> None:
         monkeypatch.setenv("HOME", "/home/ada")
         config.write_text(
-            "projects: {~/private: {ignore: true}, /srv/app/: {text: false}, '/work/client-*': {untrusted: true}}\n"
+            "projects: {~/private: {ignore: true}, /srv/app/: {text: false}, '/work/client-*': "
+            "{untrusted: true}}\n"
         )
         found = settings(config)
         assert found.faults == []
@@ -428,7 +433,8 @@ class TestProjects:
     def test_each_fault_is_told_with_its_line(self, config: Path) -> None:
         config.write_text("scope: all\nprojects:\n  private: {ignore: true}\n")
         assert settings(config).faults == [
-            f"{config}:3: projects.private is no absolute path, nor begins with ~/; private is hidden, wherever that is"
+            f"{config}:3: projects.private is not an absolute path, and does not begin with ~/; "
+            "private is hidden, wherever that is"
         ]
 
 
@@ -502,12 +508,15 @@ class TestUnreadable:
 
 def test_former_names_of_keys_mean_the_same_as_those_of_today(config: Path) -> None:
     config.write_text(
-        "store: {watch_path: /srv, conversation_gap_minutes: 3, poll_interval_ms: 500, min_conversation_messages: 2}\n"
-        "sessions: {a: {quote: false}, b: {isolate_memories: true}}\nprojects: {/p: {quote: false}}\n"
+        "store: {watch_path: /srv, conversation_gap_minutes: 3, poll_interval_ms: 500, "
+        "min_conversation_messages: 2}\n"
+        "sessions: {a: {quote: false}, b: {isolate_memories: true}}\nprojects: {/p: {quote: "
+        "false}}\n"
     )
     now = settings(config)
     config.write_text(
-        "memory: {watchPath: /srv, conversationGapMinutes: 3, pollIntervalMs: 500, minConversationMessages: 2}\n"
+        "memory: {watchPath: /srv, conversationGapMinutes: 3, pollIntervalMs: 500, "
+        "minConversationMessages: 2}\n"
         "sessions: {a: {text: false}, b: {untrusted: true}}\nprojects: {/p: {text: false}}\n"
     )
     then = settings(config)

@@ -90,7 +90,8 @@ class TestSetting:
         person.run("memory.minConversationMessages", "3")
         person.run("sessions.a.text", "true")
         assert person.config.read_text() == (
-            "memory:\n  pollIntervalMs: 500  # mine\n  min_conversation_messages: 3\nsessions:\n  a:\n    text: true\n"
+            "memory:\n  pollIntervalMs: 500  # mine\n  min_conversation_messages: 3\nsessions:\n "
+            " a:\n    text: true\n"
         )
         assert person.run("memory.pollIntervalMs").stdout.startswith("500  (")
 
@@ -130,7 +131,8 @@ class TestSetting:
         person.config.write_text("memories:\n    attempts: 3\n    # later\n\nscope: all\n")
         person.run("memories.filtering.keep_user_messages", "false")
         assert person.config.read_text() == (
-            "memories:\n    attempts: 3\n    # later\n    filtering:\n      keep_user_messages: false\n\nscope: all\n"
+            "memories:\n    attempts: 3\n    # later\n    filtering:\n      keep_user_messages: "
+            "false\n\nscope: all\n"
         )
 
     def test_rules_are_set_by_the_name_of_a_session(self, person: Person) -> None:
@@ -243,9 +245,7 @@ def test_a_key_on_a_line_with_others_is_left_to_its_person(person: Person) -> No
 
 def test_every_key_stands_in_its_group_with_a_sentence(person: Person) -> None:
     said = person.run().stdout
-    assert (
-        "\n  scope                       project       Which sessions without names count" in said
-    )
+    assert "\n  scope                       project       Which sessions without names see" in said
     assert "\nstore: The store of all sessions" in said
     keys = [
         line for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")

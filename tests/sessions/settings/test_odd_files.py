@@ -30,9 +30,9 @@ CONTENTS = {
     "a control character": ("scope: all\na: \x01\n", ":2: "),
     "half of a surrogate pair": (
         'scope: all\nmemory: {watchPath: "/\\ud800"}\n',
-        ":2: a character",
+        ":2: it contains a character",
     ),
-    "NUL": ('scope: all\nmemory: {watchPath: "/\\0"}\n', ":2: a character"),
+    "NUL": ('scope: all\nmemory: {watchPath: "/\\0"}\n', ":2: it contains a character"),
     "20 MB": ("a: b\n" * 4_000_000, ": more than 64 KB"),
 }
 

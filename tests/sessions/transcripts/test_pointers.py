@@ -27,8 +27,10 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SEED_TABLES = {
     "sessions": "CREATE TABLE sessions (\n  group_folder TEXT PRIMARY KEY,\n  session_id TEXT NOT NULL\n)",
     "session_history": (
-        "CREATE TABLE session_history (\n  id INTEGER PRIMARY KEY AUTOINCREMENT,\n  group_folder TEXT NOT NULL,\n"
-        "  session_id TEXT NOT NULL,\n  name TEXT NOT NULL,\n  created_at TEXT NOT NULL,\n  archived_at TEXT NOT NULL\n)"
+        "CREATE TABLE session_history (\n  id INTEGER PRIMARY KEY AUTOINCREMENT,\n  group_folder "
+        "TEXT NOT NULL,\n"
+        "  session_id TEXT NOT NULL,\n  name TEXT NOT NULL,\n  created_at TEXT NOT NULL,\n  "
+        "archived_at TEXT NOT NULL\n)"
     ),
 }
 
@@ -94,7 +96,7 @@ def test_an_entry_of_another_group_is_not_restored(
     write_transcript(layout.group("main"), "g1")
     sessions.set("garden", "g1")
     entry = sessions.archive("garden", "beans")
-    with pytest.raises(NoSessionError, match=f"{entry} is no session of main"):
+    with pytest.raises(NoSessionError, match=f"{entry} is not a session of main"):
         sessions.restore("main", entry)
     assert state(sessions, "garden") == ("g1", [("g1", "beans")])
 
@@ -242,7 +244,7 @@ class TestClearAndResume:
     ) -> None:
         write_transcript(layout.group("main"), "s1")
         sessions.set("main", "s1")
-        with pytest.raises(NoSessionError, match="99 is no session of main"):
+        with pytest.raises(NoSessionError, match="99 is not a session of main"):
             sessions.resume("main", 99, "kept")
         assert state(sessions) == ("s1", [])
 

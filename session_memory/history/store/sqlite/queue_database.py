@@ -105,7 +105,7 @@ def drop_free_pages(database: str) -> None:
             [(is_busy, *_)] = queue.connection.execute(f"PRAGMA {schema}.wal_checkpoint(truncate)")
             if is_busy:
                 raise sqlite.LockedDatabaseError(
-                    f"{database}: another program reads what was deleted", "close it"
+                    f"{database}: another program is still reading the deleted rows", "close it"
                 )
 
 

@@ -21,9 +21,8 @@ from ....common.system.sqlite import (
 )
 
 _RESTORE = (
-    "restore it from a backup, or move it away: then a finished conversation is "
-    "not processed again, "
-    "but what was spent today is not known any more"
+    "restore it from a backup, or move it away: then a finished conversation is not processed "
+    "again, but the tokens spent today are no longer known"
 )
 
 
@@ -123,5 +122,5 @@ def open_queue(database: str) -> Database:
 def unreadable(path: str, fault: str) -> UnreadableQueueError:
     what = " ".join(fault.removeprefix(f"{path}: ").split())
     return UnreadableQueueError(
-        f"{path}: damaged ({what}), so that today's token budget counts as spent", _RESTORE
+        f"{path}: damaged ({what}), so today's token budget counts as spent", _RESTORE
     )

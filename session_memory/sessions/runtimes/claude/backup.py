@@ -33,9 +33,8 @@ class ClaudeCodeBackup(Backup):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
                 traps.append(
-                    f"{path}: {_KEY}: {json.dumps(value)} is no whole number above 0, so Claude "
-                    f"Code ignores the whole "
-                    "file, its hooks too: correct it"
+                    f"{path}: {_KEY}: {json.dumps(value)} is not a whole number above 0, so "
+                    "Claude Code ignores the whole file, including its hooks: correct it"
                 )
             elif path == user:
                 days, source = value, path
