@@ -99,7 +99,7 @@ def changed_by_cut(store: SqliteStore, queries: list[str]) -> int:
     order."""
     index, wanted = (
         SqliteSearchIndex(store.connection, KnownTables()),
-        Filter(homes=("",), limit=10),
+        Filter(limit=10),
     )
     changed = 0
     for query in queries:
@@ -119,7 +119,7 @@ def words_and_common(texts: Texts, random: Random) -> tuple[list[str], list[str]
 
 
 def _measure(store: SqliteStore, title: str, queries: list[str]) -> None:
-    wanted = Filter(homes=("",), limit=10)
+    wanted = Filter(limit=10)
     times = []
     for query in queries:
         runs = []

@@ -77,6 +77,13 @@ class Scene:
         ingestion.scan(SourceDirectory(str(root or self.root), home, is_backup=is_backup))
         return ingestion.report
 
+    @contextmanager
+    def seen_by(self, *homes: str) -> Iterator[None]:
+        """The engine that is read from shows only these homes until the block ends."""
+        self.told.visible = homes
+        yield
+        self.told.visible = None
+
     def conversations(self, **wanted: Any) -> list[Conversation]:
         """The oldest first."""
         return self.told.conversations(EVERYTHING._replace(**wanted))[::-1]

@@ -112,7 +112,7 @@ class Library:
 
     def _all(self) -> KnownMemories:
         if self._known is None:
-            every = MemoryFilter((self.home,), with_superseded=True, with_excluded=True)
+            every = MemoryFilter(home=self.home, with_superseded=True, with_excluded=True)
             self._known = KnownMemories(self._index.memories(every))
         return self._known
 
@@ -224,7 +224,7 @@ class Library:
             )
 
         of_pages = MemoryFilter(
-            (self.home,), with_superseded=True, with_excluded=True, paths=tuple(changed)
+            home=self.home, with_superseded=True, with_excluded=True, paths=tuple(changed)
         )
         known = {(one.path, one.id): one for one in self._index.memories(of_pages)}
         missing = {one.id: one for one in self._index.missing(self.home)}
@@ -275,7 +275,7 @@ def open_index(
     query), if the update is impossible now, the old index is used and `note` is called with the
     reason. `with_private` includes memories whose text must not be shown. Raises
     SessionMemoryError, OSError."""
-    index = MemoryIndex(location.database, location.rules, patience)
+    index = MemoryIndex(location.database, location.rules, patience, location.visible)
     wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
     try:
         for group in location.groups:
@@ -287,7 +287,9 @@ def open_index(
                 note(not_taken_in(error))
         if with_private:
             index.close()
-            index = MemoryIndex(location.database, location.rules, patience, with_private=True)
+            index = MemoryIndex(
+                location.database, location.rules, patience, location.visible, with_private=True
+            )
         yield index
     finally:
         index.close()
@@ -309,9 +311,7 @@ def search_memories(
     """Return the memories that match a query best, best first: current ones of trusted sessions
     that `fits` accepts. See `open_index`."""
     with open_index(location, note, patience) as index:
-        found = index.search(
-            query, MemoryFilter(location.homes, is_untrusted=False, limit=-1 if fits else limit)
-        )
+        found = index.search(query, MemoryFilter(is_untrusted=False, limit=-1 if fits else limit))
     found = [memory for memory in found if fits is None or fits(memory)][:limit]
     if not found:
         return found
@@ -324,7 +324,7 @@ def latest_memories(location: StoreLocation, limit: int, patience: Patience) -> 
     """Return the current memories of a store that may be shown, the latest of each kind first,
     without any notes."""
     with open_index(location, lambda note: None, patience) as index:
-        return index.memories(MemoryFilter(location.homes, limit=limit))
+        return index.memories(MemoryFilter(limit=limit))
 
 
 def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], note: Note) -> None:
@@ -357,7 +357,7 @@ def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list
             for group in location.groups
             for id in library_of(location, index, group).take_back(ids)
         ]
-        return [memory for id in back for memory in index.beginning_with(id, location.homes)]
+        return [memory for id in back for memory in index.beginning_with(id)]
 
 
 def _to_undo(found: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forgotten]:

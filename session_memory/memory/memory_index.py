@@ -3,10 +3,12 @@
 `home` is the group that has the memories, '' without groups. `path` is a page's path below the
 group's directory; the path of memories of excluded sessions begins with PRIVATE."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from ..common.system.json import decode
@@ -18,6 +20,9 @@ from ..history.store.sqlite.corruption import StoreDatabase
 from ..history.store.sqlite.exclusions import Exclusions, Stamp, VisibilityOverrides
 from ..history.store.sqlite.search_index import match_of, terms_of
 from ..history.store.values import RuleSubject, joined
+
+if TYPE_CHECKING:
+    from ..history.store.values import Visible
 
 UnknownSession = tuple[str, str, str]  # a group, an id, a directory
 Changed = tuple[str, Sequence["IndexedMemory"]]
@@ -120,12 +125,11 @@ class PlacedMemory(NamedTuple):
 
 
 class MemoryFilter(NamedTuple):
-    """The limits of a listing or a search of memories. `homes` None means all groups,
+    """The limits of a listing or a search of memories. `home` None means all homes,
     `is_untrusted` None both kinds. Superseded memories are omitted unless `with_superseded`, those
     of excluded conversations unless `with_excluded`, which keeping the memories needs. `ids` and
     `paths` () mean all."""
 
-    homes: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
     is_untrusted: bool | None = None
     with_superseded: bool = False
@@ -133,6 +137,7 @@ class MemoryFilter(NamedTuple):
     with_excluded: bool = False
     ids: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    home: str | None = None
 
 
 class MemoryIndex(StoreDatabase):
@@ -144,11 +149,13 @@ class MemoryIndex(StoreDatabase):
         database: str,
         rules: StoreRules | None = None,
         patience: Patience | None = None,
+        visible: Visible = None,
         *,
         with_private: bool = False,
     ) -> None:
         super().__init__(database, patience)
         self._rules = rules
+        self._visible = visible
         self._with_private = with_private
         self._exclusions = Exclusions(
             self.connection, rules, VisibilityOverrides(with_private=with_private)
@@ -267,13 +274,13 @@ class MemoryIndex(StoreDatabase):
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE i.home = ? AND i.is_missing"
         return [_memory(row) for row in self.rows(sql, (home,))]
 
-    def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
-        condition, values = self._where(MemoryFilter(homes, with_superseded=True))
+    def beginning_with(self, id: str) -> list[IndexedMemory]:
+        condition, values = self._where(MemoryFilter(with_superseded=True))
         sql = (
             f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, "
             f"length(?)) = ?"
         )
-        return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
+        return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter())
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
         expression = whole_expression(parse(query[:LONGEST], terms_of(self.connection)))
@@ -340,7 +347,12 @@ class MemoryIndex(StoreDatabase):
             is_excluding = not wanted.with_excluded and self._exclusions.ready()
         return joined(
             (True, "NOT i.is_missing", ()),
-            (wanted.homes is not None, _is_one_of("i.home", wanted.homes), wanted.homes or ()),
+            (
+                self._visible is not None,
+                _is_one_of("i.home", self._visible),
+                self._visible or (),
+            ),
+            (wanted.home is not None, "i.home = ?", (wanted.home,)),
             (wanted.kinds, _is_one_of("i.kind", wanted.kinds), wanted.kinds),
             (wanted.ids, _is_one_of("i.id", wanted.ids), wanted.ids),
             (wanted.paths, _is_one_of("i.path", wanted.paths), wanted.paths),

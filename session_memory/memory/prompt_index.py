@@ -73,7 +73,7 @@ def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMe
             return
         known = b""
     if _head(told, settings) != _sources(known):
-        memories = index.memories(MemoryFilter((home,), is_untrusted=False))
+        memories = index.memories(MemoryFilter(home=home, is_untrusted=False))
         write_atomically(path, content(memories, settings, user_dir(os.environ)))
 
 

@@ -51,7 +51,7 @@ class PartResult(NamedTuple):
 class Queue:
     """The parts that wait in the store of `work`. `sink` writes the memories of a result and
     returns their ids; it is idempotent for the same conversation (`last_message_at`), strategy and
-    entries. `clock` returns milliseconds since the epoch. `homes` None means all groups."""
+    entries. `clock` returns milliseconds since the epoch."""
 
     def __init__(
         self,
@@ -62,7 +62,6 @@ class Queue:
         *,
         attempts: int = 5,
         interruptions: int = MOST_INTERRUPTIONS,
-        homes: tuple[str, ...] | None = None,
     ) -> None:
         self._sink = sink
         self._budget = budget
@@ -70,7 +69,6 @@ class Queue:
         self._clock = clock
         self._attempts = attempts
         self._interruptions = interruptions
-        self._homes = homes
 
     def work_off(
         self,
@@ -108,9 +106,7 @@ class Queue:
             return
         failures = 0
         with Closing(held):
-            while piece := self._work.take(
-                strategy.id, self._clock(), homes=self._homes, statuses=statuses
-            ):
+            while piece := self._work.take(strategy.id, self._clock(), statuses=statuses):
                 done = self._step(strategy, piece, all_ids)
                 yield done
                 failures = failures + 1 if done.status == "waiting" else 0

@@ -43,8 +43,7 @@ class StrategyRun:
 
     def __init__(self, location: StoreLocation, ids: Sequence[str], writer: MemoryWriter) -> None:
         self.settings = settings_of(location)
-        self.homes = location.homes
-        self.work = StoredQueue(location.database, location.rules)
+        self.work = StoredQueue(location.database, location.rules, location.visible)
         self.budget = TokenBudget(
             self.work.accounts,
             self.settings.tokens_per_day,
@@ -57,7 +56,6 @@ class StrategyRun:
             self.work,
             now_milliseconds,
             attempts=self.settings.attempts,
-            homes=self.homes,
         )
         self.strategies: list[Strategy] = []
         self.missing: list[tuple[str, StrategyError]] = []
@@ -82,7 +80,7 @@ class StrategyRun:
     def reopen(self) -> None:
         """Put the parts that these strategies skipped back into the queue."""
         for strategy in self.strategies:
-            self.work.reopen(strategy.id, self.homes)
+            self.work.reopen(strategy.id)
 
     def plan(
         self,
@@ -95,10 +93,10 @@ class StrategyRun:
         prices = all_prices(self.settings.prices)
         planned: list[PlannedPart] = []
         for strategy in self.strategies:
-            skipped = self.work.skipped(strategy.id, self.homes) if with_skipped else []
+            skipped = self.work.skipped(strategy.id) if with_skipped else []
             for piece in [
                 *skipped,
-                *self.work.waiting(strategy.id, now_milliseconds(), self.homes, statuses),
+                *self.work.waiting(strategy.id, now_milliseconds(), statuses),
             ]:
                 if limit is not None and len(planned) >= limit:
                     return planned
@@ -108,11 +106,7 @@ class StrategyRun:
     def retries(self) -> list[Retry]:
         """Return the conversations that wait for a retry, by strategy, the next one first."""
         now = now_milliseconds()
-        return [
-            one
-            for strategy in self.strategies
-            for one in self.work.retries(strategy.id, now, self.homes)
-        ]
+        return [one for strategy in self.strategies for one in self.work.retries(strategy.id, now)]
 
     def spent_today(self) -> int:
         """Return the tokens counted against today's budget."""

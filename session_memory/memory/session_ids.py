@@ -18,7 +18,7 @@ def session_behind(
     """Return the id of the session with the conversation of this number, or from which the memory
     with this id was made; '' if there is none."""
     if word.isdecimal():
-        conversation = store.conversation(min(int(word[:13]), LARGEST_NUMBER), location.homes)
+        conversation = store.conversation(min(int(word[:13]), LARGEST_NUMBER))
         return conversation.session_id if conversation else ""
     memory = memory_called(location, note, patience, word)
     return str(memory.origins[-1][1]) if memory and memory.origins else ""
@@ -33,5 +33,5 @@ def memory_called(
     if len(id) < MEMORY_CHARACTERS or not id.isalnum():
         return None
     with open_index(location, note, patience) as index:
-        found = index.beginning_with(id, location.homes)
+        found = index.beginning_with(id)
     return found[0] if len({memory.id for memory in found}) == 1 else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ..history.store.location import StoreLocation
-    from ..history.store.values import Conversation, Filter, Hits, StoredEntry
+    from ..history.store.values import Conversation, Filter, Hits, StoredEntry, Visible
     from ..sessions.settings.homes import Home
     from .memory_index import IndexedMemory, MemoryFilter
 
@@ -33,9 +33,7 @@ class SharedStoreError(DatabaseError):
 class SharedStore(Protocol):
     """A shared store, with the methods of `SqliteStore` that read."""
 
-    def conversation(
-        self, id: int, visible: tuple[str, ...] | None = None, /
-    ) -> Conversation | None: ...
+    def conversation(self, id: int, /) -> Conversation | None: ...
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]: ...
 
@@ -51,15 +49,13 @@ class SharedMemories(Protocol):
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]: ...
 
-    def beginning_with(
-        self, id: str, visible: tuple[str, ...] | None, /
-    ) -> list[IndexedMemory]: ...
+    def beginning_with(self, id: str, /) -> list[IndexedMemory]: ...
 
 
 class ConnectionPool(Protocol):
     """Connections that are kept for the next request."""
 
-    def store(self, url: str) -> AbstractContextManager[SharedStore]: ...
+    def store(self, url: str, visible: Visible = None) -> AbstractContextManager[SharedStore]: ...
 
     def close(self) -> None: ...
 
@@ -73,8 +69,8 @@ class SharedEngine(Protocol):
     def project(self, home: Home, directory: str) -> str:
         """Return the project of a directory by its shared name; '' if unknown."""
 
-    def open_store(self, url: str) -> SharedStore:
-        """Open a store for a waiting user. Raises SharedStoreError."""
+    def open_store(self, url: str, visible: Visible) -> SharedStore:
+        """Open a store for a waiting user; it shows only `visible` rows. Raises SharedStoreError."""
 
     def pool(self) -> ConnectionPool:
         """Return a new pool of connections."""
@@ -105,11 +101,12 @@ class SharedPool:
         self._lock = threading.Lock()
         self._pool: ConnectionPool | None = None
 
-    def store(self, url: str) -> AbstractContextManager[SharedStore]:
-        """Lend the store at `url`. Raises AbsentFeatureError, SharedStoreError."""
+    def store(self, url: str, visible: Visible = None) -> AbstractContextManager[SharedStore]:
+        """Lend the store at `url`; it shows only `visible` rows. Raises AbsentFeatureError,
+        SharedStoreError."""
         with self._lock:
             pool = self._pool = self._pool or shared_engine().pool()
-        return pool.store(url)
+        return pool.store(url, visible)
 
     def close(self) -> None:
         """Close all connections."""

@@ -191,7 +191,7 @@ def _settled(
     library.refresh()
     if not ids:
         raise AgentMemoryError("nothing was remembered: it was forgotten before", how_to_undo)
-    kept = index.beginning_with(ids[0], (library.home,))
+    kept = [memory for memory in index.beginning_with(ids[0]) if memory.home == library.home]
     if not kept:
         problem = (
             "rules exclude this directory: your memory is on a private page, which nothing shows"
@@ -205,7 +205,7 @@ def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
     AgentMemoryError for an unknown id; DatabaseError, LockedError, OSError."""
     with open_index(location, note) as index:
         wanted = id.strip().removeprefix("^").lower()
-        found = [one for one in index.beginning_with(wanted, location.homes) if one.id == wanted]
+        found = [one for one in index.beginning_with(wanted) if one.id == wanted]
         if not found:
             raise AgentMemoryError(f"no memory has the id {id!r}", "find it with search_sessions")
         library_of(location, index, found[0].home).forget([wanted], can_undo=True)
@@ -218,7 +218,7 @@ def _quoted(
     """Return the latest entry of a session with the quotation; None if there is none or rules
     exclude it."""
     words = for_storage(one_line(quote))
-    wanted = Filter(homes=location.homes, session=session, limit=MOST_CONVERSATIONS)
+    wanted = Filter(session=session, limit=MOST_CONVERSATIONS)
     for conversation in store.conversations(wanted):
         if conversation.session_id == session:
             for entry in reversed(list(store.entries(conversation.id))):

@@ -57,8 +57,10 @@ class TestIndex:
     ) -> None:
         memory_dir.keep(fact("The user prefers tabs"))
         memory_dir.keep(fact("Prefers spaces"), of=conversation(home="work"))
-        assert memory_dir.found("preferring", homes=("",)) == ["The user prefers tabs"]
-        assert memory_dir.found("preferring", homes=("work",)) == ["Prefers spaces"]
+        for home, title in (("", "The user prefers tabs"), ("work", "Prefers spaces")):
+            with closing(MemoryIndex(memory_dir.database, visible=(home,))) as index:
+                found = index.search("preferring", MemoryFilter())
+            assert [memory.title for memory in found] == [title]
         assert (tmp_path / "work" / "memories" / "facts.md").is_file()
 
     def test_what_is_not_wanted_is_left_out(self, memory_dir: MemoryDirectory) -> None:
@@ -79,9 +81,10 @@ class TestIndex:
             MemoryIndex(
                 memory_dir.database,
                 partial(ReadRules, lambda group: person, {"HOME": str(tmp_path)}),
+                visible=("",),
             )
         ) as index:
-            listed = [one.id for one in index.memories(MemoryFilter(("",), is_untrusted=False))]
+            listed = [one.id for one in index.memories(MemoryFilter(is_untrusted=False))]
             told = [one.id for one in index.placed("") if one.is_told]
             assert sorted(told) == sorted(listed) == sorted(kept[: 1 if rules else 2])
 

@@ -12,6 +12,7 @@ from memories_scene import MINUTE, QueueScene, Scripted
 from stored import HOUR, START, talk
 
 from session_memory.history.store.sqlite._conversations import rebuild_conversations
+from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Filter
 from session_memory.memory.strategy import MemoryResult, StrategyError, UnavailableError
 
@@ -60,7 +61,9 @@ class TestWorkingOff:
     def test_other_groups_are_left_alone(self, machine):
         mine = machine.stored.add(*talk("the build"), home="mine")
         other = machine.stored.add(*talk("the build"), home="other")
-        machine.run(Scripted(), homes=("mine",))
+        machine.work.close()
+        machine.work = StoredQueue(machine.stored.path, visible=("mine",))
+        machine.run(Scripted())
         assert machine.stored.status(mine)[0] == "archived"
         assert machine.stored.status(other)[0] == "ready"
 

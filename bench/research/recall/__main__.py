@@ -118,10 +118,11 @@ class _Taken:
     ) -> Iterator[Answer]:
         """Asks each group its questions."""
         for number, own in enumerate(questions):
-            wanted = Filter(homes=(f"group-{number}",), limit=LIMIT)
+            store = team or self._store
+            store.visible = (f"group-{number}",)
             for question in own:
                 began = time.perf_counter()
-                hits = (team or self._store).search(question.text, wanted)
+                hits = store.search(question.text, Filter(limit=LIMIT))
                 seconds = time.perf_counter() - began
                 found = dict.fromkeys(
                     self._sessions[number][hit.conversation.session_id] for hit in hits

@@ -64,14 +64,10 @@ def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent
 
 def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent]:
     now = now_milliseconds()
-    with closing(StoredQueue(location.database, location.rules)) as queue:
+    with closing(StoredQueue(location.database, location.rules, location.visible)) as queue:
         strategies = settings_of(location).strategies
-        each = {id: len(queue.waiting(id, now, location.homes)) for id in strategies}
-        retries = [
-            line
-            for id in strategies
-            for line in retry_lines(queue.retries(id, now, location.homes))
-        ]
+        each = {id: len(queue.waiting(id, now)) for id in strategies}
+        retries = [line for id in strategies for line in retry_lines(queue.retries(id, now))]
         week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
         today = queue.accounts.by_model(day_of(now))
     prices = all_prices(settings_of(location).prices)

@@ -106,7 +106,6 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
 
         directories = (shared_engine().project(location.home, directories[0]),)
     return Filter(
-        homes=location.homes,
         project="" if directories else arguments.project,
         directories=directories,
         session=arguments.session,

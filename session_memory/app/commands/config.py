@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Show the settings of a home, or set one; return 1 if one is invalid. Raises
     SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
-    home, name = _home(arguments.home), current(arguments.key)
+    home, name = find_location(arguments.home, os.environ).caller_home, current(arguments.key)
     if arguments.unset and (not name or arguments.value is not None):
         raise WrongCallError(
             "--unset goes with one key", "for example: session-memory config scope --unset"
@@ -118,13 +118,6 @@ def run(arguments: argparse.Namespace) -> int:
         }
     )
     return 1 if found else 0
-
-
-def _home(path: str | None) -> Home:
-    """Return the home whose settings are meant: the group's if the caller sees only that group."""
-    location = find_location(path, os.environ)
-    groups = location.groups if location.homes is not None else []
-    return location.home_for(groups[0]) if len(groups) == 1 else location.home
 
 
 def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:

@@ -39,7 +39,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         check_names(opened, wanted)
     opened.terminal.result({"conversations": [fields(one) for one in found], "more": is_cut})
     if not found:
-        is_limited = wanted._replace(limit=0, homes=None) != Filter(limit=0)
+        is_limited = wanted._replace(limit=0) != Filter(limit=0)
         nothing = (
             "No conversation is like that: ask with fewer options."
             if is_limited

@@ -68,7 +68,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         found = (one for one in expenses(files, prices, advance) if sessions.shows(one))
         total, [rows] = sums_of(found, arguments.by)
     told = told_tokens(sessions.shown, wanted.since, wanted.until) if rows else 0
-    is_of_all = wanted.homes is None and not (
+    is_of_all = opened.location.visible is None and not (
         wanted.project or wanted.directories or wanted.session
     )
     memories = []

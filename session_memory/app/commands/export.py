@@ -88,7 +88,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
             "no conversation matches", "session-memory conversations lists them"
         )
     if arguments.dry_run:
-        found = [one for id in ids if (one := opened.store.conversation(id, opened.location.homes))]
+        found = [one for id in ids if (one := opened.store.conversation(id))]
         for one in found:
             opened.terminal.line(line_of(one))
         where = opened.terminal.short(arguments.out) if arguments.out else "stdout"
@@ -101,14 +101,12 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     def conversations() -> Iterator[Conversation]:
         for id in ids:
             # else forgotten or excluded meanwhile
-            if found := opened.store.conversation(id, opened.location.homes):
+            if found := opened.store.conversation(id):
                 exported.append(id)
                 yield found
 
     form = load(EXPORT_FORMATS[arguments.format])
-    first = (
-        opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
-    )
+    first = opened.store.conversation(ids[0]) if wanted.session and ids else None
     title = first.title if first else ""
     full = arguments.full or arguments.format == FILTERED
     pieces = export(
@@ -142,7 +140,7 @@ def _export_trajectories(
     OSError."""
     sessions: dict[tuple[str, str], list[Conversation]] = {}
     for id in ids:
-        if found := opened.store.conversation(id, opened.location.homes):
+        if found := opened.store.conversation(id):
             sessions.setdefault((found.home, found.session_id), []).append(found)
     out = expanded(arguments.out, os.environ)
     if len(sessions) > 1 and not os.path.isdir(out):
@@ -177,8 +175,7 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
     whose title or name begins so."""
     location = opened.location
     called = [
-        (one.title, one.session_id)
-        for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))
+        (one.title, one.session_id) for one in opened.store.conversations(Filter(limit=NO_LIMIT))
     ]
     rules = location.rules()
     for home in location.groups:

@@ -116,17 +116,13 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
-        titled = (
-            sessions_called(opened, arguments.session, opened.location.homes)
-            if arguments.session
-            else []
-        )
+        titled = sessions_called(opened, arguments.session) if arguments.session else []
         if titled:
             hint = f"did you mean this session?\n  {line_of(titled[0])}"
             raise SessionMemoryError(
                 f"forget needs a session id, and {arguments.session!r} is not one", hint
             )
-        check_names(opened, Filter(opened.location.homes, session=arguments.session))
+        check_names(opened, Filter(session=arguments.session))
         raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
     if arguments.dry_run:
         _preview(opened, chosen)
@@ -136,7 +132,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         _preview(opened, chosen)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
             raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
-    groups = opened.location.homes or tuple(opened.location.groups)
+    groups = opened.location.groups
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
         tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
@@ -222,7 +218,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         for state in opened.store.file_states(home).values()
     }
     rules = location.rules()
-    every = opened.store.all_conversations(location.homes)
+    every = opened.store.all_conversations()
     named = _named(opened, every, files, rules, session) if session else None
     wanted = [
         one
@@ -347,9 +343,7 @@ def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Con
     """Return those that the caller may see: an agent none that is excluded."""
     if not is_started_by_agent(os.environ):
         return list(conversations)
-    visible = {
-        one.id for one in opened.store.conversations(Filter(opened.location.homes, limit=NO_LIMIT))
-    }
+    visible = {one.id for one in opened.store.conversations(Filter(limit=NO_LIMIT))}
     return [one for one in conversations if one.id in visible]
 
 
@@ -368,9 +362,7 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
     """Return the ids of the memories made from the selection, by group."""
     found: dict[str, list[str]] = {}
     with open_index(opened.location, opened.note) as index:
-        every = index.memories(
-            MemoryFilter(opened.location.homes, with_superseded=True, with_excluded=True)
-        )
+        every = index.memories(MemoryFilter(with_superseded=True, with_excluded=True))
     for memory in every:
         if any(
             (at or 0) <= until.get((memory.home, session), -1) for at, session, *_ in memory.origins

@@ -59,9 +59,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise SessionMemoryError(
             f"there is no session {arguments.session}", "session-memory conversations lists them"
         )
-    ids = opened.store.conversation_ids(
-        Filter(opened.location.homes, session=last.session_id, limit=NO_LIMIT)
-    )
+    ids = opened.store.conversation_ids(Filter(session=last.session_id, limit=NO_LIMIT))
     items = sorted(
         (item for id in ids for item in opened.store.entries(id)), key=lambda one: one.id
     )

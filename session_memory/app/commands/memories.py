@@ -148,9 +148,7 @@ def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
 
 def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
     kinds = (arguments.kind,) if arguments.kind else ()
-    return MemoryFilter(
-        opened.location.homes, kinds, arguments.untrusted, arguments.superseded, arguments.limit
-    )
+    return MemoryFilter(kinds, arguments.untrusted, arguments.superseded, arguments.limit)
 
 
 def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemory]:
@@ -309,7 +307,7 @@ def _chosen(
     """Return the memory whose id begins with `id`, else the one `titled` so. Raises
     UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
-    found = index.beginning_with(wanted, opened.location.homes) if wanted else []
+    found = index.beginning_with(wanted) if wanted else []
     found = found or [memory for memory in titled if has_words(memory.title, id)]
     if not found:
         raise UnknownMemoryError(

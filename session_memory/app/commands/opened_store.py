@@ -101,7 +101,8 @@ def _with_team(
     from ...memory.shared_store import shared_engine
 
     engine = shared_engine()
-    with closing(engine.open_store(engine.joined_url(location.home))) as store:
+    url = engine.joined_url(location.home)
+    with closing(engine.open_store(url, location.visible)) as store:
         return work(
             OpenStore(
                 cast("SqliteStore", store), location, terminal, False, print_note, None, team=store
@@ -148,10 +149,8 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
     """Raise SessionMemoryError, with similar names, if a filter's project or session does not
     exist."""
     store = opened.store
-    if wanted.session and not store.conversations(
-        Filter(wanted.homes, session=wanted.session, limit=1)
-    ):
-        talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
+    if wanted.session and not store.conversations(Filter(session=wanted.session, limit=1)):
+        talks = store.conversations(Filter(limit=NO_LIMIT))
         by_name = {
             name: f"{one.session_id} {shorten(one_line(one.title), SHORT_TITLE_CHARACTERS)}"
             for one in talks[::-1]
@@ -159,10 +158,8 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
         }
         hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
         raise SessionMemoryError(f"no session goes by {wanted.session!r}", hint)
-    if wanted.project and not store.conversations(
-        Filter(wanted.homes, project=wanted.project, limit=1)
-    ):
-        talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
+    if wanted.project and not store.conversations(Filter(project=wanted.project, limit=1)):
+        talks = store.conversations(Filter(limit=NO_LIMIT))
         directories = [opened.terminal.short(one.cwd) for one in talks[::-1] if one.cwd]
         by_name = {os.path.basename(path): path for path in directories}
         hint = _hint(
@@ -215,11 +212,9 @@ def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
     """Return the filter of the arguments, with the id that `--session` means. Raises
     AmbiguousSessionError."""
     wanted = filter_of(arguments, opened.location)
-    if not wanted.session or opened.store.conversations(
-        Filter(wanted.homes, session=wanted.session, limit=1)
-    ):
+    if not wanted.session or opened.store.conversations(Filter(session=wanted.session, limit=1)):
         return wanted
-    found = sessions_called(opened, wanted.session, wanted.homes)
+    found = sessions_called(opened, wanted.session)
     session = found[0].session_id if found else _session_behind(opened, wanted.session)
     return wanted._replace(session=session or wanted.session)
 
@@ -237,19 +232,16 @@ def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
 def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
     """Return the last conversation of the session that `word` means, which may also be the number
     of a conversation or the id of a memory. Raises AmbiguousSessionError."""
-    homes = opened.location.homes
-    found = sessions_called(opened, word, homes)
+    found = sessions_called(opened, word)
     if not found and (session := _session_behind(opened, word)):
-        found = sessions_called(opened, session, homes)
+        found = sessions_called(opened, session)
     return found[0] if found else None
 
 
-def sessions_called(
-    opened: OpenStore, word: str, homes: tuple[str, ...] | None
-) -> list[Conversation]:
+def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
     """Return the conversations of the only session that `word` means, the latest first. Raises
     AmbiguousSessionError."""
-    every = opened.store.conversations(Filter(homes, limit=NO_LIMIT))
+    every = opened.store.conversations(Filter(limit=NO_LIMIT))
     found = (
         [one for one in every if one.session_id == word]
         or [one for one in every if word and one.session_id.startswith(word)]

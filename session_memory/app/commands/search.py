@@ -154,7 +154,7 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
         return None
     if commit is None:
         return None
-    reasons = Reasons(store, repository, known_key(store.path), opened.location.homes)
+    reasons = Reasons(store, repository, known_key(store.path))
     hits = store.search(commit.words, wanted._replace(limit=MOST_CANDIDATES))
     order = _sessions_of_commit(
         opened, reasons, commit, [hit.conversation.session_id for hit in hits]
@@ -265,7 +265,7 @@ def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
         from ...memory.memory_index import MemoryFilter
         from ...memory.shared_store import shared_engine
 
-        wanted = MemoryFilter(opened.location.homes, limit=MEMORIES)
+        wanted = MemoryFilter(limit=MEMORIES)
         return list(shared_engine().memories(opened.team).search(query, wanted))
     if opened.store.holds_memories():
         from ...memory.library import search_memories

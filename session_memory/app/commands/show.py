@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     word = arguments.conversation
     number = min(int(word[:12]), NO_LIMIT**2) if word.isdecimal() else 0
-    conversation = opened.store.conversation(number, opened.location.homes) if number else None
+    conversation = opened.store.conversation(number) if number else None
     if conversation is None and not arguments.around:
         memory = memory_called(opened, word)
         if memory:

@@ -224,7 +224,7 @@ def _store_state(
         waits, spent, problems = waiting(opened.store, location)
         deleted = deletions(location, opened.store.directories())
         how, why_not = kept_or_why_not(location, location.home.settings())
-        counts = opened.store.counts(location.homes)
+        counts = opened.store.counts()
         return StoreState(waits, spent, counts, deleted, how), [
             *problems,
             *problems_of(deleted),

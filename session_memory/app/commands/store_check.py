@@ -62,7 +62,7 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         "is_newer": store.is_newer,
         "obstacle": str(store.obstacle) if store.obstacle else None,
         "is_rebuilt": opened.is_rebuilt,
-        **store.counts(location.homes)._asdict(),
+        **store.counts()._asdict(),
         "unfinished": sorted(state.file_path for state in states if state.status == "ingesting"),
         "unreadable": {state.file_path: state.unreadable for state in states if state.unreadable},
         "unread": unread,

@@ -68,9 +68,7 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened, with_sub_agents=True)
     try:
         repository, reasons, commit = find_reasons(
-            lambda repository: Reasons(
-                opened.store, repository, known_key(opened.store.path), opened.location.homes
-            ),
+            lambda repository: Reasons(opened.store, repository, known_key(opened.store.path)),
             arguments.target,
             os.getcwd(),
             user_dir(os.environ),

@@ -111,9 +111,7 @@ class Backend(ABC):
             from ._store_results import found_memory, found_message, worked_on
 
             since, until, project = limits
-            wanted = Filter(
-                homes=location.homes, project=project, since=since, until=until, limit=limit
-            )
+            wanted = Filter(project=project, since=since, until=until, limit=limit)
             last = (
                 last_work(store, wanted, self._own_session()) if asks_for_last_work(query) else []
             )
@@ -130,13 +128,13 @@ class Backend(ABC):
     def errors(self, text: str) -> list[ErrorMatch]:
         """Return earlier occurrences of the same error as a line of `text`, the best match
         first."""
-        with self._question() as (location, store, *_):
+        with self._question() as (_, store, *_):
             from ...history.patterns.failures import ErrorQuery
             from ...history.patterns.habits import matching_errors
             from ...history.store.sqlite.tool_uses import conversation_steps
             from ...history.store.values import Filter
 
-            wanted, query = Filter(homes=location.homes, limit=_EVERY), ErrorQuery(text)
+            wanted, query = Filter(limit=_EVERY), ErrorQuery(text)
             return matching_errors(
                 query, conversation_steps(store, wanted, failing=query.similarity)
             )
@@ -146,7 +144,7 @@ class Backend(ABC):
         model."""
         if self.administration is not None:
             raise RefusedError("a group has no repository", "go on without it")
-        with self._question(with_sub_agents=True) as (location, store, *_):
+        with self._question(with_sub_agents=True) as (_, store, *_):
             from ...common.system.git_process import GitUnavailableError
             from ...history.patterns.why import Reasons
             from ...history.patterns.why_text import find_reasons, told_to_agent
@@ -155,9 +153,7 @@ class Backend(ABC):
 
             try:
                 repository, reasons, _ = find_reasons(
-                    lambda repository: Reasons(
-                        store, repository, known_key(store.path), location.homes
-                    ),
+                    lambda repository: Reasons(store, repository, known_key(store.path)),
                     what,
                     os.getcwd(),
                     user_dir(self._environ),
@@ -231,47 +227,43 @@ class Backend(ABC):
         return self._given_teams or SharedPool()
 
     @contextmanager
-    def _team(self) -> Iterator[tuple[SharedStore, tuple[str, ...] | None]]:
-        """Yield the team's store, and the groups whose sessions may be seen, None for all: the
-        agent of main sees all groups of its host, but in the team only what those groups have
-        shared under their names."""
+    def _team(self) -> Iterator[SharedStore]:
+        """Yield the team's store with the sessions that the agent may see: the agent of main sees
+        all groups of its host, but in the team only sessions that those groups have shared under
+        their names."""
         location = location_with_store(self._searched_path, self._environ)
         url = shared_url(location.home) if location else ""
         if location is None or not url:
             raise RefusedError("no team was joined on this machine", "go on without it")
-        with self._teams.store(url) as store:
-            yield (
-                store,
-                location.homes or tuple({one.home for one in location.watched if one.home}) or None,
-            )
+        visible = location.visible or tuple({one.home for one in location.watched if one.home})
+        with self._teams.store(url, visible or None) as store:
+            yield store
 
     def search_team(
         self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
     ) -> list[SearchResult]:
         """Search the team's sessions and memories as `search` does the home's. `role` contains the
         speaker and place, `session_id` a `team_id`."""
-        with self._team() as (store, homes):
+        with self._team() as store:
             from ...history.store.values import Filter
             from ...memory.memory_index import MemoryFilter
             from ._store_results import of_team
 
             since, until, project = limits
             hits = store.search(
-                query, Filter(homes=homes, project=project, since=since, until=until, limit=limit)
+                query, Filter(project=project, since=since, until=until, limit=limit)
             )
-            every = (
-                shared_engine().memories(store).search(query, MemoryFilter(homes, limit=_LOOKED_AT))
-            )
+            every = shared_engine().memories(store).search(query, MemoryFilter(limit=_LOOKED_AT))
         memories = [one for one in every if limits.fits(one)][: min(limit, MOST_MEMORIES)]
         return SearchResults([*map(of_team, memories), *map(of_team, hits)][:limit], hits.notice)
 
     def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
         """Return a conversation of the team under the name `ann@laptop: its title`, and its last
         `count` entries in order."""
-        with self._team() as (store, homes):
+        with self._team() as store:
             from ._store_results import entry_of
 
-            found = store.conversation(conversation, homes)
+            found = store.conversation(conversation)
             items = list(store.entries(conversation)) if found else []
         if found is None:
             hint = "it may not be shared any more: search_team says which there are"

@@ -221,9 +221,7 @@ def _from_store(
 ) -> list[ActiveSession]:
     """Return the sessions with a message since then, without the `known` ones."""
     found = {}
-    for one in store.conversations(
-        Filter(location.homes, since=round(since * 1000), limit=CONVERSATIONS)
-    ):
+    for one in store.conversations(Filter(since=round(since * 1000), limit=CONVERSATIONS)):
         if one.session_id not in known and one.session_id not in found:
             found[one.session_id] = _of_conversation(store, one, now)
     host = Layout(location.home.root)

@@ -57,10 +57,7 @@ def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None
 def places(request: PageRequest) -> Places:
     """Return the projects, the latest first, and the runtimes; `project` and `runtime` hold the
     choice. An unknown project gets a directory without sessions."""
-    found = [
-        (project_of(place.directory), place)
-        for place in work_places(request.store, request.location.homes)
-    ]
+    found = [(project_of(place.directory), place) for place in work_places(request.store)]
     names = dict.fromkeys(name for name, place in found if place.directory)
     kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in found}
     project = request.one("project")
@@ -94,7 +91,8 @@ def is_for_team(request: PageRequest) -> bool:
 
 def opened(request: PageRequest) -> AbstractContextManager[SharedStore]:
     """Return the team's store. Raises NoTeamError, SharedStoreError."""
-    return request.teams.store(shared_engine().joined_url(request.location.home))
+    url = shared_engine().joined_url(request.location.home)
+    return request.teams.store(url, request.location.visible)
 
 
 def problem_with(error: SharedStoreError) -> str:

@@ -45,7 +45,7 @@ def counted(request: StoreRequest) -> dict[str, Any]:
         next(request.while_wanted([path]))
 
     drawn = every_draw(location.home, home, request.environ)
-    proof = prove(location, request.store, Filter(location.homes), drawn, while_wanted)
+    proof = prove(location, request.store, Filter(), drawn, while_wanted)
     return {
         "sections": [("Updates that proved right", told_lines(proof)), ("Sums", sum_lines(proof))],
         "heeded": HEEDED,

@@ -76,7 +76,7 @@ def _shared(
 ) -> tuple[list[tuple[IndexedMemory, SharedAs]], set[str]]:
     """Return the shared memories, each with its form, and the groups that have any memories."""
     with open_index(location, note) as index:
-        told = index.memories(MemoryFilter(location.homes, is_untrusted=False))
+        told = index.memories(MemoryFilter(is_untrusted=False))
         known = {group for group in location.groups if index.pages(group)}
     found = [(memory, _shared_as(memory, shared_as)) for memory in told]
     return [(memory, shared) for memory, shared in found if shared], known

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ...history.store.location import StoreLocation
+    from ...history.store.values import Visible
     from ...sessions.settings.homes import Home
 
 
@@ -26,9 +27,9 @@ def project(home: Home, directory: str) -> str:
     return project_of(directory, team_of(home).projects, home.user_dir)[0]
 
 
-def open_store(url: str) -> TeamStore:
-    """Open the team's store for a waiting user. Raises TeamError."""
-    return TeamStore(url, seconds=PATIENCE_SECONDS)
+def open_store(url: str, visible: Visible) -> TeamStore:
+    """Open the team's store for a waiting user; it shows only `visible` rows. Raises TeamError."""
+    return TeamStore(url, visible, seconds=PATIENCE_SECONDS)
 
 
 def pool() -> TeamPool:

@@ -48,12 +48,10 @@ class CallEvidence:
         store: SqliteStore,
         repository: Repository,
         key: bytes,
-        of_home: tuple[str, ...] | None,
     ) -> None:
         self._store = store
         self._repository = repository
         self._key = key
-        self._of_home = of_home
         worktree = find_worktree(repository.root)
         roots = [linked.root for linked in worktrees_of(worktree.common_dir)] if worktree else []
         self._roots = [
@@ -133,13 +131,13 @@ class CallEvidence:
 
     def _items_with(self, text: str) -> set[int]:
         hashes = line_hashes([text], self._key) if self._key else []
-        return {written.item for written in self._store.line_writers(hashes, self._of_home)}
+        return {written.item for written in self._store.line_writers(hashes)}
 
     def _calls_near(self, at: int) -> list[TimedCall]:
         return self._calls_between(at - LONGEST_CALL, at + SECOND + LONGEST_CALL)
 
     def _calls_between(self, since: int, until: int) -> list[TimedCall]:
-        return self._store.calls_between(since, until, self._of_home)
+        return self._store.calls_between(since, until)
 
     def at_work(self, at: int, *, is_exact: bool = False) -> Conversation | None:
         """Return the conversation with a running turn at a time of git's, in milliseconds, if it is
@@ -148,9 +146,7 @@ class CallEvidence:
         near = {}
         for root in self._roots:
             within = int(UNANSWERED_SECONDS * 1000)
-            for conversation in self._store.conversations_near(
-                root.rstrip("/"), at, within, self._of_home
-            ):
+            for conversation in self._store.conversations_near(root.rstrip("/"), at, within):
                 near[conversation.id] = conversation
         running = self._store.running_at(
             [near_one for near_one in near.values() if (near_one.first_message_at or 0) <= last],

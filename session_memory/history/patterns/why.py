@@ -110,21 +110,19 @@ def bot_reason(commit: Commit) -> str:
 
 
 class Reasons:
-    """Answers questions about a repository from a store, for the groups `homes` (None: all)."""
+    """Answers questions about a repository from a store."""
 
     def __init__(
         self,
         store: SqliteStore,
         repository: Repository,
         key: bytes,
-        homes: tuple[str, ...] | None = None,
     ) -> None:
         self._store = store
         self._repository = repository
         self._key = key
-        self._homes = homes
         self._written: dict[str, Counter[str]] = {}
-        self._evidence = CallEvidence(store, repository, key, homes)
+        self._evidence = CallEvidence(store, repository, key)
 
     def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
         """Return the reasons of lines of a file in the worktree, one for each run of lines with one
@@ -236,7 +234,7 @@ class Reasons:
         hashed = [[next(hashes) for _ in some] for some in named]
         by_hash: dict[int, list[WrittenLine]] = {}
         for one in self._store.line_writers(
-            [one for some, n in zip(hashed, names) for one in some if n], self._homes
+            [one for some, n in zip(hashed, names) for one in some if n]
         ):
             by_hash.setdefault(one.hash, []).append(one)
         for [first, *others], some in zip(hashed, names):
@@ -264,7 +262,7 @@ class Reasons:
             "ORDER BY first_item DESC LIMIT 1"
         )
         for conversation_id, first in self._store.rows(sql, (item.file_id, item.item)):
-            conversation = self._store.conversation(conversation_id, self._homes)
+            conversation = self._store.conversation(conversation_id)
             if conversation is None:
                 return None
             items = self._before(first, item.item)
@@ -288,7 +286,7 @@ class Reasons:
         """Return the conversations of the repository within a day, the nearest first; of those that
         are equally near the one whose session has the first of `places`, else the one that began
         last."""
-        found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN, self._homes)
+        found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN)
 
         def order(one: Conversation) -> tuple[int, int, int]:
             first, last = one.first_message_at or 0, one.last_message_at or 0

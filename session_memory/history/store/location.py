@@ -20,7 +20,7 @@ from ...sessions.settings.registry import agent_home, is_registered_host, unregi
 from ...sessions.settings.sections import StoreSettings, is_inside, store_settings
 from .ingest.sources import SourceDirectory, SourceFile
 from .rules import ReadRules
-from .values import Conversation
+from .values import Conversation, Visible
 
 # Directories below an agent home in which its runtime may be started, and so have its own
 # directory.
@@ -37,13 +37,13 @@ class Archives(NamedTuple):
 
 
 class StoreLocation(NamedTuple):
-    """The store's file; the watched directories; the archives that stand in for lost transcripts;
-    the groups whose entries may be seen (None: all); the home that it belongs to."""
+    """The store's file; the watched directories; the archives that replace lost transcripts; the
+    groups whose entries may be seen (None: all); the home that it belongs to."""
 
     database: str
     watched: Sequence[SourceDirectory]
     archives: Sequence[Archives]
-    homes: tuple[str, ...] | None
+    visible: Visible
     settings: StoreSettings
     home: Home
     environ: Mapping[str, str]
@@ -58,9 +58,15 @@ class StoreLocation(NamedTuple):
     @property
     def groups(self) -> list[str]:
         """Return the groups that the caller may see; [''] for a store without groups."""
-        if self.homes is not None:
-            return list(self.homes)
+        if self.visible is not None:
+            return list(self.visible)
         return list(dict.fromkeys(watched.home for watched in self.watched)) or [""]
+
+    @property
+    def caller_home(self) -> Home:
+        """Return the home of the only group that the caller may see, else the home of the store."""
+        is_alone = self.visible is not None and len(self.visible) == 1
+        return self.home_for(self.groups[0]) if is_alone else self.home
 
     def rules(self, with_private: bool = False) -> ReadRules:
         """Read the rules for the content of the store; `with_private` for a person who wants to see

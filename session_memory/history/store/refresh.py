@@ -69,6 +69,7 @@ def open_store(
         patience=patience,
         rules=location.rules,
         overrides=overrides,
+        visible=location.visible,
     )
     try:
         if not store.obstacle:

@@ -124,15 +124,18 @@ def edits_in(calls: Iterable[StoredEntry], directory: str) -> list[tuple[StoredE
     return [(call, path) for call in ordered for path in call.edited_files(directory)]
 
 
+# Whose rows a store shows, by the `home` of their files; None: all.
+Visible = tuple[str, ...] | None
+
+
 class Filter(NamedTuple):
-    """The limits of a listing or a search. `homes` None is all groups. `project` is part of a
+    """The limits of a listing or a search. `project` is part of a
     directory or of a file key; a conversation must be in or below one of `directories`, or of a
     session that went on there and whose transcript is in one of `folders`; `session` is an id or
     its beginning; `since` and
     `until` are in milliseconds since the epoch; `kind` is that of a tool use, and excludes all
     else."""
 
-    homes: tuple[str, ...] | None = None
     project: str = ""
     directories: tuple[str, ...] = ()
     session: str = ""

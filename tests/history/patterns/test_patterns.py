@@ -344,7 +344,8 @@ class TestPatterns:
     def test_other_groups_and_projects_are_left_out(self, stored):
         stored.add("go", ("Bash", "command", "make", "boom"), home="mine")
         stored.add("go", ("Bash", "command", "make", "bang"), home="other")
-        [failing] = self.find(stored, homes=("mine",)).commands
+        stored.store.visible = ("mine",)
+        [failing] = self.find(stored).commands
         assert failing.errors == [("boom", 1)]
         assert self.find(stored, project="elsewhere").conversations == 0
 
@@ -399,7 +400,8 @@ class TestSeenErrors:
 
     def test_errors_of_other_groups_are_not_seen(self, stored):
         stored.add("go", ("Bash", "command", "make", "boom went the build"), home="other")
-        assert self.find(stored, "boom went the build", homes=("mine",)) == []
+        stored.store.visible = ("mine",)
+        assert self.find(stored, "boom went the build") == []
 
 
 def test_the_shells_of_all_runtimes_are_one_tool(tmp_path: Path) -> None:

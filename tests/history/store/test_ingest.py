@@ -385,8 +385,9 @@ def test_groups_are_kept_apart_in_one_store(scene):
         (root / PROJECT).mkdir(parents=True)
         append(root / PROJECT / "a.jsonl", *records)
         scene.ingest(root, group)
-    assert scene.texts(homes=("red",)) == ["one", "two"]
-    assert scene.texts(homes=("blue",)) == ["one", "two"]
+    for group in ("red", "blue"):
+        with scene.seen_by(group):
+            assert scene.texts() == ["one", "two"]
     assert scene.store.counts().entries == 4
 
 

@@ -84,7 +84,7 @@ class TestViews:
 
     def test_entries_are_text_each_once_in_its_conversation(self, scene):
         fill(scene)
-        ids = {talk.session_id: talk.id for talk in scene.conversations(homes=("",))}
+        ids = {talk.session_id: talk.id for talk in scene.conversations()}
         found = read(
             scene,
             "SELECT conversation_id, session_id, role, text, time, directory FROM entries ORDER BY id",
@@ -329,7 +329,7 @@ def test_a_store_of_0_2_0_is_migrated_with_all_that_is_in_it(of_0_2_0):
         "2"
     ]
     with closing(StoredQueue(str(scene.database))) as queue:
-        assert queue.waiting("summary", 1 << 62, None, ("archived",)) == []
+        assert queue.waiting("summary", 1 << 62, ("archived",)) == []
         assert queue.accounts.of_day(1_790_003_600_000) == 780
 
 

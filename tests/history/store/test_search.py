@@ -330,16 +330,19 @@ def test_a_group_finds_only_its_own(each_scene, tmp_path):
         "plan number 7",
     ):
         for home, other in (("red", "blue"), ("blue", "red")):
-            hits = search(each_scene, query, homes=(home,), limit=100)
+            with each_scene.seen_by(home):
+                hits = search(each_scene, query, limit=100)
             assert {hit.conversation.home for hit in hits} <= {home}
             assert all(other not in hit.snippet for hit in hits)
-    assert len(found(each_scene, "plan", homes=("red",), limit=100)) == 20
+    with each_scene.seen_by("red"):
+        assert len(found(each_scene, "plan", limit=100)) == 20
     assert {hit.conversation.home for hit in search(each_scene, "plan", limit=200)} == {
         "red",
         "blue",
     }
-    assert found(each_scene, "plan", homes=("green",)) == []
-    assert found(each_scene, "plan", homes=()) == []
+    for homes in (("green",), ()):
+        with each_scene.seen_by(*homes):
+            assert found(each_scene, "plan") == []
 
 
 def test_filters_limit_what_is_found(each_scene):

@@ -105,15 +105,17 @@ def test_what_is_appended_grows_the_last_conversation_which_keeps_its_id(scene):
 def test_a_group_sees_its_own_alone_and_shares_no_row_with_another(scene):
     put(scene, None, state("a", home="red"), said("secret plan", key="red a"))
     put(scene, None, state("a", home="blue"), said("secret plan", key="blue a"))
-    [red] = scene.conversations(homes=("red",))
-    assert scene.told.conversation(red.id, ("blue",)) is None
-    assert scene.told.conversation(red.id, ("red",)) == red
-    assert [
-        hit.conversation.home for hit in scene.told.search("plan", Filter(homes=("blue",)))
-    ] == ["blue"]
-    assert scene.told.counts(("red",)).entries == 1
-    assert len(scene.conversations(homes=None)) == 2
-    assert scene.conversations(homes=()) == []
+    with scene.seen_by("red"):
+        [red] = scene.conversations()
+        assert scene.told.conversation(red.id) == red
+        assert scene.told.counts().entries == 1
+    with scene.seen_by("blue"):
+        assert scene.told.conversation(red.id) is None
+        [hit] = scene.told.search("plan", Filter())
+        assert hit.conversation.home == "blue"
+    assert len(scene.conversations()) == 2
+    with scene.seen_by():
+        assert scene.conversations() == []
 
 
 def test_filters_choose_by_project_session_status_and_time(scene):

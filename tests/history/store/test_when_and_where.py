@@ -63,4 +63,5 @@ def test_each_directory_has_the_sessions_of_each_runtime_that_were_started_in_it
         WorkPlace("/srv/agent", "claude-code", 2, START + MINUTE),
         WorkPlace("/srv/rolls", "pi", 1, None),
     ]
-    assert work_places(scene.store, ("red",)) == [WorkPlace("/srv/rolls", "pi", 1, None)]
+    with scene.seen_by("red"):
+        assert work_places(scene.store) == [WorkPlace("/srv/rolls", "pi", 1, None)]

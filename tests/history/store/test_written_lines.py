@@ -128,7 +128,7 @@ def test_forgotten_conversations_leave_no_line_and_no_index(scene, monkeypatch):
     monkeypatch.setattr(engine, "MOST_SCANS", 0)
     scene.write("a", edit())
     scene.ingest()
-    scene.store.forget_conversations(scene.store.all_conversations(None))
+    scene.store.forget_conversations(scene.store.all_conversations())
     assert scene.store.rows("SELECT * FROM memory_written_lines") == []
     assert scene.store.rows("SELECT name FROM sqlite_schema WHERE name LIKE '%_by_item'") == []
 

@@ -71,7 +71,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
-    wanted = Filter(request.location.homes, directories=directories, since=since)
+    wanted = Filter(directories=directories, since=since)
     sessions = SessionFiles(request.location.watched, request.store, wanted)
     found = expenses(sessions.recent, prices, lambda *_: None, _ANSWERS)
     answers = map(_shown, filter(sessions.shows, request.while_wanted(found)))
@@ -83,7 +83,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
     unit, chart, parts = _chart(by["day"], spent, request.now)
     memories, fault = [], ""
     try:
-        if request.location.homes is None and not directories:
+        if request.location.visible is None and not directories:
             memories = of_memories(request.location, wanted, prices)
     except UnreadableQueueError as error:
         fault = f"{error}; {error.hint}"

@@ -55,9 +55,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     """Return the `files` that were edited in the period, the latest first."""
     times, since = period(request, DEFAULT_PERIOD)
     chosen = places(request)
-    wanted = Filter(
-        request.location.homes, directories=chosen.directories, since=since, limit=CONVERSATIONS
-    )
+    wanted = Filter(directories=chosen.directories, since=since, limit=CONVERSATIONS)
     edits: dict[str, dict[tuple[str, str], EditedBy]] = {}
     for conversation, steps in request.while_wanted(conversation_steps(request.store, wanted)):
         for step, path in edits_in(

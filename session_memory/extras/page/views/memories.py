@@ -36,9 +36,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     can be restored. Evidence against them is only included with `doubts`, since that starts git."""
     query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
     notes: list[str] = []
-    wanted = MemoryFilter(
-        request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST
-    )
+    wanted = MemoryFilter(with_superseded=bool(request.one("superseded")), limit=MOST)
     problem = ""
     try:
         found = _found(request, query, wanted, notes)
@@ -93,9 +91,7 @@ def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
     """Forget the memory `id`, which can be undone for a day. Raises NotFoundError."""
     wanted = fields.get("id", "")
     with open_index(request.location, lambda _: None) as index:
-        found = [
-            one for one in index.beginning_with(wanted, request.location.homes) if one.id == wanted
-        ]
+        found = [one for one in index.beginning_with(wanted) if one.id == wanted]
     if not found:
         raise NotFoundError("there is no such memory", "it may have been forgotten already")
     forget_memories(request.location, found, lambda _: None)

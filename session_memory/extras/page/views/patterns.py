@@ -24,7 +24,6 @@ values = partial(filters, default=DEFAULT_PERIOD)  # counting is too slow for a 
 def counted(request: PageRequest) -> dict[str, Any]:
     _, since = period(request, DEFAULT_PERIOD)
     wanted = Filter(
-        request.location.homes,
         directories=places(request).directories,
         since=since,
         limit=EVERYTHING,

@@ -111,7 +111,6 @@ def _filters(
     who = request.one("who")
     role, kind = who if who in (*ENTRY_ROLES, TOOL_ROLE) else "", who if who in KINDS else ""
     wanted = Filter(
-        request.location.homes,
         directories=found.directories,
         session=request.one("session"),
         since=since,
@@ -153,7 +152,7 @@ def around(request: PageRequest) -> dict[str, Any]:
 
 def _entries(request: PageRequest, store: SqliteStore | SharedStore) -> list[StoredEntry]:
     conversation = request.number("conversation", 0, 1 << 62)
-    known = store.conversation(conversation, request.location.homes)
+    known = store.conversation(conversation)
     return list(store.entries(conversation)) if known else []
 
 

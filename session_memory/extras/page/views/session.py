@@ -189,7 +189,7 @@ def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
     with open_index(request.location, lambda _: None, Patience(PATIENCE_SECONDS)) as index:
         return [
             (for_people(one.kind), for_people(one.title))
-            for one in index.memories(MemoryFilter(request.location.homes))
+            for one in index.memories(MemoryFilter())
             if any(origin[1] == session for origin in one.origins)
         ]
 
@@ -228,9 +228,7 @@ def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
 def _conversations(request: PageRequest) -> list[Conversation]:
     """Return the requested session's conversations, the earliest first. Raises NotFoundError."""
     wanted = request.path["session"]
-    found = request.store.conversations(
-        Filter(request.location.homes, session=wanted, limit=NO_LIMIT)
-    )
+    found = request.store.conversations(Filter(session=wanted, limit=NO_LIMIT))
     found = [one for one in found if one.session_id == wanted]
     if not found:
         raise NotFoundError(
@@ -242,7 +240,7 @@ def _conversations(request: PageRequest) -> list[Conversation]:
 
 def _conversation(request: PageRequest) -> Conversation:
     """Return the conversation `of` of the requested session. Raises NotFoundError."""
-    found = request.store.conversation(request.number("of", 0, _HIGHEST), request.location.homes)
+    found = request.store.conversation(request.number("of", 0, _HIGHEST))
     if found is None or found.session_id != request.path["session"]:
         raise NotFoundError("this part of the session no longer exists", "reload the page")
     return found

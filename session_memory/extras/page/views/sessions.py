@@ -135,9 +135,7 @@ def latest_sessions(request: PageRequest, most: int, wanted: Filter = ALL) -> li
     """Return the latest conversation of each session of the `most` latest, with the title of the
     session, redacted, and the time of its last entry, which the store may not have yet."""
     found: dict[tuple[str, str], list[Conversation]] = {}
-    for one in request.store.conversations(
-        wanted._replace(homes=request.location.homes, limit=most)
-    ):
+    for one in request.store.conversations(wanted._replace(limit=most)):
         found.setdefault((one.home, one.session_id), []).append(one)
     return [
         latest._replace(

@@ -76,16 +76,14 @@ def values(request: PageRequest) -> dict[str, Any]:
     """Return the lanes of the span that ends with `day`, by default the last day with a
     conversation; `year` by days, `week` by weekdays and hours."""
     year = round(midnight(request.now, -YEAR_DAYS) * 1000)
-    hours = work_hours(request.store, Filter(request.location.homes, since=year))
+    hours = work_hours(request.store, Filter(since=year))
     span = request.one("span") if request.one("span") in SPANS else "day"
     today = _day_of(request.now)
     day = request.one("day") or (min(hours[-1].day, today) if hours else today)
     last = _noon_of(day) or _noon_of(today) or request.now
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     since, until = round(begin * 1000), round(end * 1000) - 1
-    found = request.store.conversations(
-        Filter(request.location.homes, since=since, until=until, limit=MOST)
-    )
+    found = request.store.conversations(Filter(since=since, until=until, limit=MOST))
     lanes = lanes_of(_bars(found, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100

@@ -33,9 +33,7 @@ def of_file(request: PageRequest) -> dict[str, Any]:
     if item.kind != "edit" or worktree is None or not worktree.root or not os.path.isfile(path):
         raise NotFoundError("this file is in no repository any more", "look at the edit itself")
     repository = Repository(worktree.git_dir, worktree.root)
-    reasons = Reasons(
-        request.store, repository, known_key(request.store.path), request.location.homes
-    )
+    reasons = Reasons(request.store, repository, known_key(request.store.path))
     real = os.path.realpath(path)
     inside = os.path.relpath(real, worktree.root)
     try:

@@ -5,12 +5,14 @@ A segment has one row for each of its terms, in an index by term and segment: sc
 finds the newest segments that have a term. docs/use/team.md says why, and what else was
 measured."""
 
+from __future__ import annotations
+
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....common.text.sanitize import plain
 from ....history.search.index import (
@@ -47,6 +49,9 @@ from .rows import (
     time_in,
     where,
 )
+
+if TYPE_CHECKING:
+    from ....history.store.values import Visible
 
 _NO_TEXT = TextStart("", 0, False)
 MOST_SEGMENTS = 2000  # of those that have a term: the newest
@@ -106,8 +111,11 @@ class PostgresSearchIndex:
     """The index for one search, which looks nothing up twice. See the protocol for what each method
     returns."""
 
-    def __init__(self, connection: TeamConnection, tables: TeamTables) -> None:
+    def __init__(
+        self, connection: TeamConnection, tables: TeamTables, visible: Visible = None
+    ) -> None:
         self._connection = connection
+        self._visible = visible
         self._tables = tables
         self._team: KnownTeam | None = None
         self._postings: dict[tuple[frozenset[int] | None, str, bool], tuple[list[int], int]] = {}
@@ -128,7 +136,7 @@ class PostgresSearchIndex:
         return self._team
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-        condition, values = where(wanted._replace(status=""), of="s")
+        condition, values = where(wanted._replace(status=""), self._visible, of="s")
         if condition == "true":
             return None
         rows = self._rows(
@@ -243,7 +251,7 @@ class PostgresSearchIndex:
         return self._known.table
 
     def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
-        condition, values = where(wanted)
+        condition, values = where(wanted, self._visible)
         sql = (
             f"SELECT c.session << {ITEM_BITS} | c.first_number, c.session << {ITEM_BITS} | "
             f"c.last_number, "

@@ -1,6 +1,8 @@
 """A team's store, read and searched: the reading half of `SqliteStore`, in PostgreSQL. It also has
 the files that live sessions changed and nobody has merged yet: objects of git and lines."""
 
+from __future__ import annotations
+
 import json
 import re
 import threading
@@ -8,7 +10,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....common.text.format import counted
 from ....common.text.sanitize import plain
@@ -42,6 +44,9 @@ from .rows import (
 )
 from .schema import TeamDatabase
 
+if TYPE_CHECKING:
+    from ....history.store.values import Visible
+
 ALIVE_SECONDS = 1.0  # after which a connection that was kept is taken to be gone
 _READ_ITEMS = 1000  # of a conversation, at a time
 
@@ -51,7 +56,7 @@ class TeamStore(TeamDatabase):
     with the team. See SqliteStore for what each method returns; conversations have no status
     here."""
 
-    def __init__(self, url: str, *, seconds: int = 0) -> None:
+    def __init__(self, url: str, visible: Visible = None, *, seconds: int = 0) -> None:
         """Connect. `seconds` is how long a user waits for the server; each answer may then take
         WAIT_SECONDS. Raises TeamError if the database cannot be opened or holds no team's store."""
         super().__init__(
@@ -59,6 +64,7 @@ class TeamStore(TeamDatabase):
         )
         from psycopg import IsolationLevel
 
+        self.visible = visible
         self._tables = TeamTables()
         self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of a read transaction
         self.connection.read_only = True
@@ -78,14 +84,14 @@ class TeamStore(TeamDatabase):
         return False
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
-        condition, values = where(wanted)
+        condition, values = where(wanted, self.visible)
         sql = (
             f"{CONVERSATIONS} WHERE {condition} ORDER BY c.last_at DESC NULLS LAST, 1 DESC LIMIT %s"
         )
         return [conversation_of(row) for row in self._rows(sql, [*values, wanted.limit])]
 
     def conversation_ids(self, wanted: Filter) -> Sequence[int]:
-        condition, values = where(wanted)
+        condition, values = where(wanted, self.visible)
         sql = (
             f"SELECT c.session << {ITEM_BITS} | c.first_number FROM conversation AS c "
             f"JOIN session AS s ON s.id = c.session AND {IS_SOUND} WHERE {condition} "
@@ -93,10 +99,8 @@ class TeamStore(TeamDatabase):
         )
         return array("q", (id for (id,) in self._rows(sql, [*values, wanted.limit])))
 
-    def conversation(
-        self, conversation_id: int, homes: tuple[str, ...] | None = None
-    ) -> Conversation | None:
-        condition, values = where(Filter(homes=homes))
+    def conversation(self, conversation_id: int) -> Conversation | None:
+        condition, values = where(Filter(), self.visible)
         sql = f"{CONVERSATIONS} WHERE {condition} AND c.session = %s AND c.first_number = %s"
         rows = self._rows(sql, [*values, conversation_id >> ITEM_BITS, conversation_id & NUMBERS])
         return conversation_of(rows[0]) if rows else None
@@ -118,10 +122,12 @@ class TeamStore(TeamDatabase):
 
     def search(self, query: str, wanted: Filter) -> Hits:
         with self.asking():
-            return search(PostgresSearchIndex(self.connection, self._tables), query, wanted)
+            return search(
+                PostgresSearchIndex(self.connection, self._tables, self.visible), query, wanted
+            )
 
-    def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
-        condition, values = where(Filter(homes=homes))
+    def counts(self) -> Counts:
+        condition, values = where(Filter(), self.visible)
         [(sessions,)] = self._rows(f"SELECT count(*) FROM session AS s WHERE {condition}", values)
         sql = (
             f"SELECT count(*) FILTER (WHERE i.role != '{TOOL_ROLE}'), count(*) FILTER (WHERE "
@@ -157,9 +163,11 @@ class TeamPool:
         self._silence: tuple[str, float, str] = ("", 0.0, "")
 
     @contextmanager
-    def store(self, url: str) -> Iterator[TeamStore]:
-        """Lend the store of the team at `url` for the block. Raises TeamError."""
+    def store(self, url: str, visible: Visible = None) -> Iterator[TeamStore]:
+        """Lend the store of the team at `url` for the block; it shows only `visible` rows. Raises
+        TeamError."""
         store = self._had(url)
+        store.visible = visible
         try:
             yield store
         except connection.UnreachableTeamError as error:

@@ -1,11 +1,13 @@
 """The memories that a team's members share, listed and searched like one's own."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from ....common.text.sanitize import plain
@@ -20,6 +22,9 @@ from .connection import NOW
 from .engine import TeamStore
 from .push import TeamPush
 from .rows import labels, time_in
+
+if TYPE_CHECKING:
+    from ....history.store.values import Visible
 
 MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest
@@ -57,13 +62,13 @@ class TeamMemories:
         self._store = store
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
-        condition, values = _where(wanted)
+        condition, values = _where(wanted, self._store.visible)
         return self._memories(f"{condition} {_LATEST} LIMIT %s", [*values, _limit(wanted)])
 
-    def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
+    def beginning_with(self, id: str) -> list[IndexedMemory]:
         """Return the memories whose id is, or begins with, `id`: one for each machine that has
         it."""
-        condition, values = _where(MemoryFilter(homes))
+        condition, values = _where(MemoryFilter(), self._store.visible)
         return self._memories(f"{condition} AND starts_with(m.id, %s) {_LATEST}", [*values, id])
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
@@ -71,7 +76,7 @@ class TeamMemories:
         expression = whole_expression(parse(query[:LONGEST], terms))
         if not expression:
             return []
-        condition, values = _where(wanted)
+        condition, values = _where(wanted, self._store.visible)
         with self._store.asking(), self._store.connection.transaction():
             scores = self._scores(expression, terms)
             at = f"coalesce({time_in('m.at')}, 0)"
@@ -166,10 +171,11 @@ def _limit(wanted: MemoryFilter) -> int | None:
     return wanted.limit if wanted.limit >= 0 else None
 
 
-def _where(wanted: MemoryFilter) -> tuple[str, list[Any]]:
+def _where(wanted: MemoryFilter, visible: Visible) -> tuple[str, list[Any]]:
     return joined(
         (wanted.is_untrusted, "false", ()),
-        (wanted.homes is not None, "m.home = ANY(%s)", [list(wanted.homes or ())]),
+        (visible is not None, "m.home = ANY(%s)", [list(visible or ())]),
+        (wanted.home is not None, "m.home = %s", [wanted.home]),
         (wanted.kinds, "m.kind = ANY(%s)", [list(wanted.kinds)]),
     )
 

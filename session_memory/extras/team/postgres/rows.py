@@ -1,8 +1,10 @@
 """Shared parts of the engine's queries: the condition of a filter, and rows as values."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....common.text.format import one_line
 from ....common.text.sanitize import plain
@@ -15,6 +17,9 @@ from ....history.store.values import (
     joined,
     project_patterns,
 )
+
+if TYPE_CHECKING:
+    from ....history.store.values import Visible
 
 LABEL_CHARACTERS = 1000  # of a name, a path, a kind
 TEXT_CHARACTERS = 2_000_000
@@ -126,14 +131,14 @@ def labels(values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def where(wanted: Filter, of: str = "c") -> tuple[str, list[Any]]:
+def where(wanted: Filter, visible: Visible, of: str = "c") -> tuple[str, list[Any]]:
     """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is
     unknown here; points in time are about the conversation, or the session with `of` "s"."""
     patterns = project_patterns(wanted.project, re.escape)
     below = [value for one in wanted.directories for value in (one, f"{one}/")]
     is_in = " OR ".join(["s.cwd = %s OR starts_with(s.cwd, %s)"] * len(wanted.directories))
     return joined(
-        (wanted.homes is not None, "s.home = ANY(%s)", [list(wanted.homes or ())]),
+        (visible is not None, "s.home = ANY(%s)", [list(visible or ())]),
         (
             wanted.project,
             "(s.cwd ~ ANY(%s) OR s.file_path ~ ANY(%s))",

@@ -6,12 +6,13 @@ redacted and forgotten with that call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....common.system.sqlite import Connection, fetch
-from ..values import ITEM_BITS, StoredEntry
+from ..values import ITEM_BITS, StoredEntry, joined
 from .exclusions import item_shown
+from .rows import is_visible
 from .written_lines import TimedCall, WrittenLine
 
 if TYPE_CHECKING:
@@ -64,21 +65,18 @@ def of_conversation(store: SqliteStore, conversation_id: int) -> list[StoredEntr
     ]
 
 
-def between(
-    store: SqliteStore, times: tuple[int, int], of_home: Sequence[str] | None
-) -> list[TimedCall]:
-    """Return the calls made between two times, without excluded ones, of all homes if none are
-    given. Raises DatabaseError."""
+def between(store: SqliteStore, since: int, until: int) -> list[TimedCall]:
+    """Return the calls made between two times, without excluded ones. Raises DatabaseError."""
     shown = f"AND {item_shown('c.item')}" if store.is_excluding() else ""
-    among = f"AND f.home IN ({', '.join('?' * len(of_home))})" if of_home is not None else ""
+    visible, values = joined(is_visible(store.visible))
     sql = f"""
         SELECT c.item, c.timestamp, c.argument, c.kind, f.id, f.session_id, c.cwd, coalesce(c.outcome, '')
         FROM {_TABLE} AS c JOIN memory_file_states AS f ON f.id = c.item >> {ITEM_BITS}
-        WHERE c.timestamp BETWEEN ? AND ? {shown} {among}
+        WHERE c.timestamp BETWEEN ? AND ? {shown} AND {visible}
     """
     return [
         TimedCall(WrittenLine(0, *row[:6]), row[6], row[7])
-        for row in store.rows(sql, (*times, *(of_home or ())))
+        for row in store.rows(sql, (since, until, *values))
     ]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ....common.system.sqlite import Connection, Patience, fetch
 from ...search.search import search
 from ..rules import StoreRules
-from ..values import ITEM_BITS, Conversation, Counts, Filter, Hits, StoredEntry
+from ..values import ITEM_BITS, Conversation, Counts, Filter, Hits, StoredEntry, Visible
 from .corruption import StoreDatabase
 from .exclusions import (
     FILES_WITH_EXCLUDED,
@@ -63,11 +63,13 @@ class SqliteStore(StoreDatabase):
         patience: Patience | None = None,
         rules: StoreRules | None = None,
         overrides: VisibilityOverrides | None = None,
+        visible: Visible = None,
     ) -> None:
         super().__init__(path, patience)
         self._gap = gap
         self._least_messages = least_messages
         self._rules = rules
+        self.visible = visible
         self._exclusions = Exclusions(self.connection, rules, overrides)
         self._tables = KnownTables()
 
@@ -220,7 +222,7 @@ class SqliteStore(StoreDatabase):
                 self.connection, copies_of(self.connection, _ids_of(conversations))
             )
         return (
-            [(each, copied_at[each.id]) for each in self.all_conversations(None, copied_at)]
+            [(each, copied_at[each.id]) for each in self.all_conversations(copied_at)]
             if copied_at
             else []
         )
@@ -290,22 +292,17 @@ class SqliteStore(StoreDatabase):
             with self.transaction() as connection:
                 redaction.keep(connection, known._replace(is_changed=False))
 
-    def line_writers(
-        self, hashes: Iterable[int], homes: tuple[str, ...] | None
-    ) -> list[WrittenLine]:
+    def line_writers(self, hashes: Iterable[int]) -> list[WrittenLine]:
         """Return the items that wrote the lines with these hashes: see written_lines.py."""
         from .written_lines import writers
 
-        return writers(self, hashes, homes)
+        return writers(self, hashes)
 
-    def conversations_near(
-        self, directory: str, at: int, within: int, homes: tuple[str, ...] | None
-    ) -> list[Conversation]:
+    def conversations_near(self, directory: str, at: int, within: int) -> list[Conversation]:
         """Return the conversations in or below a directory, at most so many milliseconds from a
         time."""
         return self.conversations(
             Filter(
-                homes=homes,
                 directories=(directory,),
                 since=at - within,
                 until=at + within,
@@ -313,15 +310,13 @@ class SqliteStore(StoreDatabase):
             )
         )
 
-    def calls_between(
-        self, since: int, until: int, homes: tuple[str, ...] | None
-    ) -> list[TimedCall]:
+    def calls_between(self, since: int, until: int) -> list[TimedCall]:
         """Return the edits and commands made between two times, by sessions and their sub-agents,
         the earliest first: see written_lines.py."""
         from ._sub_agent_calls import between
         from .written_lines import calls_between
 
-        calls = [*calls_between(self, since, until, homes), *between(self, (since, until), homes)]
+        calls = [*calls_between(self, since, until), *between(self, since, until)]
         return sorted(calls, key=lambda call: (call.item.at or 0, call.item.item))
 
     def sub_agent_calls(self, conversation_id: int) -> list[StoredEntry]:
@@ -353,12 +348,10 @@ class SqliteStore(StoreDatabase):
 
         drop_free_pages(self.path)
 
-    def all_conversations(
-        self, homes: tuple[str, ...] | None, ids: Iterable[int] | None = None
-    ) -> list[Conversation]:
-        """Return conversations of these groups or ids, excluded ones too: for a person who
+    def all_conversations(self, ids: Iterable[int] | None = None) -> list[Conversation]:
+        """Return all conversations, or those with these ids, excluded ones too: for a person who
         forgets."""
-        condition, values = where(Filter(homes=homes))
+        condition, values = where(Filter(), self.visible)
         if ids is not None:
             condition, values = f"{condition} AND c.id IN carray(?)", [*values, ids_of(ids)]
         columns = conversation_columns(excluding=False)
@@ -390,7 +383,7 @@ class SqliteStore(StoreDatabase):
     def conversation_ids(self, wanted: Filter) -> Sequence[int]:
         """Return the ids of the conversations that fit, the earliest first, for reading them one by
         one."""
-        condition, values = listed(wanted, self.is_excluding())
+        condition, values = listed(wanted, self.visible, self.is_excluding())
         sql = (
             f"SELECT c.id FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.first_message_at, "
             f"c.id LIMIT ?"
@@ -400,19 +393,15 @@ class SqliteStore(StoreDatabase):
                 "q", (id for (id,) in self.connection.execute(sql, (*values, wanted.limit)))
             )
 
-    def conversation(
-        self, conversation_id: int, homes: tuple[str, ...] | None = None
-    ) -> Conversation | None:
-        """Return one conversation; None if there is none of that id in these groups."""
-        return next(
-            iter(self._conversations(Filter(homes=homes), "AND c.id = ?", conversation_id)), None
-        )
+    def conversation(self, conversation_id: int) -> Conversation | None:
+        """Return one conversation; None if there is none of that id."""
+        return next(iter(self._conversations(Filter(), "AND c.id = ?", conversation_id)), None)
 
     def _conversations(
         self, wanted: Filter, condition_or_order: str, value: int
     ) -> list[Conversation]:
         excluding = self.is_excluding()
-        condition, values = listed(wanted, excluding)
+        condition, values = listed(wanted, self.visible, excluding)
         sql = (
             f"SELECT {conversation_columns(excluding)} FROM {CONVERSATIONS} WHERE {condition} "
             f"{condition_or_order}"
@@ -443,7 +432,9 @@ class SqliteStore(StoreDatabase):
         read for it."""
         excluding = self.is_excluding()
         with self.explained():
-            index = SqliteSearchIndex(self.connection, self._tables, excluding=excluding)
+            index = SqliteSearchIndex(
+                self.connection, self._tables, self.visible, excluding=excluding
+            )
             hits = search(index, query, wanted)
         if wanted.session:
             hits.origins = self._origins(wanted, excluding)
@@ -452,7 +443,7 @@ class SqliteStore(StoreDatabase):
     def _origins(self, wanted: Filter, excluding: bool) -> list[str]:
         """Return the ids of other sessions from which the wanted one copied what can be found
         there."""
-        condition, values = where(Filter(homes=wanted.homes, session=wanted.session))
+        condition, values = where(Filter(session=wanted.session), self.visible)
         if excluding:
             condition += f" AND {item_shown('s.id')} AND {item_shown('s.original')}"
         sql = f"""
@@ -466,8 +457,8 @@ class SqliteStore(StoreDatabase):
             for (session_id,) in self.rows(sql, (*values, wanted.session, wanted.session))
         ]
 
-    def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
-        condition, values = where(Filter(homes=homes))
+    def counts(self) -> Counts:
+        condition, values = where(Filter(), self.visible)
         every = f"FROM {CONVERSATIONS} WHERE {condition}"
         by_status = dict(self.rows(f"SELECT c.status, count(*) {every} GROUP BY 1", values))
         [(text_bytes,)] = self.rows(f"SELECT sum(c.text_bytes) {every}", values)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ....common.system.sqlite import Connection, fetch
 from ..rules import StoreRules
-from ..values import FOREIGN_ROOT, Conversation, Filter, StoredEntry, Usage
+from ..values import FOREIGN_ROOT, Conversation, Filter, StoredEntry, Usage, Visible
 from ._seen_items import find_again, seen_elsewhere, seen_of, unseen
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
@@ -68,8 +68,9 @@ class StoredQueue(QueueDatabase):
     """The queue, in which each strategy works in one process at a time. A conversation waits as
     long as `rules` exclude anything of it. Methods raise DatabaseError."""
 
-    def __init__(self, path: str, rules: StoreRules | None = None) -> None:
+    def __init__(self, path: str, rules: StoreRules | None = None, visible: Visible = None) -> None:
         super().__init__(path)
+        self._visible = visible
         self._exclusions = Exclusions(self.connection, rules)
         self.accounts = TokenAccounts(self)
 
@@ -77,16 +78,15 @@ class StoredQueue(QueueDatabase):
         self,
         strategy: str,
         now: int,
-        homes: tuple[str, ...] | None = None,
         statuses: tuple[str, ...] = (),
     ) -> list[ConversationPart]:
         """Return the parts that can be taken now, the oldest first, so that a newer one may correct
         it. Conversations with one of `statuses` count as well as ready ones."""
-        return [_part(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
+        return [_part(strategy, row) for row in self._rows(strategy, now, statuses)]
 
-    def retries(self, strategy: str, now: int, homes: tuple[str, ...] | None = None) -> list[Retry]:
+    def retries(self, strategy: str, now: int) -> list[Retry]:
         """Return the conversations that wait for a retry, the next one first."""
-        condition, values = self._where(homes)
+        condition, values = self._where()
         sql = (
             f"SELECT w.next_try, w.problem, {conversation_columns(excluding=False)} {_FROM} "
             f"WHERE {condition} "
@@ -95,10 +95,8 @@ class StoredQueue(QueueDatabase):
         rows = self.rows(sql, (strategy, *values, now))
         return [Retry(strategy, conversation_of(row), at, problem) for at, problem, *row in rows]
 
-    def skipped(
-        self, strategy: str, homes: tuple[str, ...] | None = None
-    ) -> list[ConversationPart]:
-        condition, values = self._where(homes)
+    def skipped(self, strategy: str) -> list[ConversationPart]:
+        condition, values = self._where()
         sql = (
             f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY "
             f"c.last_message_at, c.id"
@@ -106,8 +104,8 @@ class StoredQueue(QueueDatabase):
         rows = self.rows(sql, (strategy, *values))
         return [_part(strategy, row)._replace(is_again=True) for row in rows]
 
-    def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
-        condition, values = self._where(homes)
+    def reopen(self, strategy: str) -> None:
+        condition, values = self._where()
         with self.transaction() as connection:
             sql = (
                 f"SELECT c.id, w.home, w.source_file, w.first_message_at {_FROM} WHERE "
@@ -130,12 +128,11 @@ class StoredQueue(QueueDatabase):
         strategy: str,
         now: int,
         *,
-        homes: tuple[str, ...] | None = None,
         statuses: tuple[str, ...] = (),
     ) -> ConversationPart | None:
         """Take the oldest part; None if none waits."""
         with self.transaction() as connection:
-            row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
+            row = next(iter(self._rows(strategy, now, statuses, limit=1)), None)
             if row is None:
                 return None
             part = _part(strategy, row)
@@ -251,9 +248,9 @@ class StoredQueue(QueueDatabase):
             for (conversation_id,) in fetch(connection, sql, (*strategies, len(strategies))):
                 _close(connection, conversation_id, strategies)
 
-    def _where(self, homes: tuple[str, ...] | None) -> tuple[str, list[Any]]:
+    def _where(self) -> tuple[str, list[Any]]:
         """Return the condition on conversations that may be taken."""
-        condition, values = where(Filter(homes=homes))
+        condition, values = where(Filter(), self._visible)
         condition = f"{condition} AND f.root NOT LIKE '%{FOREIGN_ROOT}'"
         with self.explained():
             return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
@@ -262,13 +259,12 @@ class StoredQueue(QueueDatabase):
         self,
         strategy: str,
         now: int,
-        homes: tuple[str, ...] | None,
         statuses: tuple[str, ...],
         limit: int = -1,
     ) -> list[tuple[Any, ...]]:
         """Return _COLUMNS of what waits, at most `limit`: the texts of no more conversations are
         read."""
-        condition, values = self._where(homes)
+        condition, values = self._where()
         all_statuses = ("ready", "processing", *statuses)
         is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
         sql = (

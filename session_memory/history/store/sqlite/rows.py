@@ -16,6 +16,7 @@ from ..values import (
     Conversation,
     Filter,
     StoredEntry,
+    Visible,
     joined,
     project_patterns,
 )
@@ -73,13 +74,15 @@ TOOL_USES = f"""
 """
 
 
-def where(wanted: Filter, times: tuple[str, str] = _TIMES) -> tuple[str, list[Any]]:
+def where(
+    wanted: Filter, visible: Visible, times: tuple[str, str] = _TIMES
+) -> tuple[str, list[Any]]:
     """Return the condition on `memory_conversations AS c` and `memory_file_states AS f`, and its
     values; `times` are the columns that the points in time are about."""
-    homes, session = wanted.homes, wanted.session
+    session = wanted.session
     patterns = project_patterns(wanted.project, lambda one: f"[{one}]" if one in "*?[" else one)
     return joined(
-        (homes is not None, f"f.home IN ({', '.join('?' * len(homes or ()))})", homes or ()),
+        is_visible(visible),
         (
             wanted.project,
             "(f.cwd GLOB ? OR f.cwd GLOB ? OR f.file_path GLOB ? OR f.file_path GLOB ?)",
@@ -92,6 +95,12 @@ def where(wanted: Filter, times: tuple[str, str] = _TIMES) -> tuple[str, list[An
         (wanted.since is not None, f"{times[1]} >= ?", (wanted.since,)),
         (wanted.until is not None, f"{times[0]} <= ?", (wanted.until,)),
     )
+
+
+def is_visible(visible: Visible) -> tuple[bool, str, Sequence[str]]:
+    """Return the condition on `memory_file_states AS f` as `joined` takes it."""
+    values = visible or ()
+    return visible is not None, f"f.home IN ({', '.join('?' * len(values))})", values
 
 
 def _in_directories(wanted: Filter) -> tuple[str, list[str]]:
@@ -117,10 +126,10 @@ def _in_directories(wanted: Filter) -> tuple[str, list[str]]:
     return f"f.id IN ({files})", [*wanted.directories, *wanted.folders]
 
 
-def listed(wanted: Filter, excluding: bool) -> tuple[str, list[Any]]:
+def listed(wanted: Filter, visible: Visible, excluding: bool) -> tuple[str, list[Any]]:
     """Return the same for what may be listed: without conversations that rules exclude, if they are
     `excluding` any."""
-    condition, values = where(wanted)
+    condition, values = where(wanted, visible)
     return (f"{condition} AND {LISTED}" if excluding else condition), values
 
 

@@ -19,7 +19,7 @@ from ...search.index import (
     Words,
 )
 from ...search.ranking import length_norms
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, Visible, joined
 from ._schema import TOKENIZER
 from .exclusions import item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where
@@ -52,14 +52,20 @@ class KnownTables:
 
 
 class SqliteSearchIndex:
-    """The index (see SearchIndex). `tables` belongs to the connection; `excluding` omits what rules
-    exclude."""
+    """The index (see SearchIndex). `tables` belongs to the connection; `excluding` omits items that
+    rules exclude."""
 
     def __init__(
-        self, connection: Connection, tables: KnownTables, *, excluding: bool = False
+        self,
+        connection: Connection,
+        tables: KnownTables,
+        visible: Visible = None,
+        *,
+        excluding: bool = False,
     ) -> None:
         self._connection = connection
         self._tables = tables
+        self._visible = visible
         self._excluding = excluding
         self.terms = terms_of(connection)
 
@@ -67,16 +73,17 @@ class SqliteSearchIndex:
         return self._connection  # as a context manager: a savepoint
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-        if wanted.homes is not None:  # of several groups it is not noticed that one has all files
+        visible = self._visible
+        if visible is not None:  # of several, it is not noticed that one has all files
             sql = (
                 "SELECT (SELECT min(home) FROM memory_file_states), (SELECT max(home) FROM "
                 "memory_file_states)"
             )
             first, last = self._connection.execute(sql).get
-            if first == last and first in wanted.homes:
-                wanted = wanted._replace(homes=None)
+            if first == last and first in visible:
+                visible = None
         times = ("f.first_entry_timestamp", "f.last_entry_timestamp")
-        condition, values = where(wanted._replace(status=""), times)
+        condition, values = where(wanted._replace(status=""), visible, times)
         if condition == "true":
             return None
         sql = f"SELECT f.id FROM memory_file_states AS f WHERE {condition} ORDER BY f.id DESC"
@@ -154,7 +161,7 @@ class SqliteSearchIndex:
         return self._tables.of(self._connection)
 
     def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
-        condition, values = where(wanted)
+        condition, values = where(wanted, self._visible)
         sql = (
             "SELECT c.first_item, c.last_item, c.id, coalesce(c.last_message_at, 0), c.session_id "
             "FROM memory_conversations AS c CROSS JOIN memory_file_states AS f ON f.id = c.file_id "

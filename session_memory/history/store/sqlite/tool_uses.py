@@ -40,7 +40,7 @@ def conversation_steps(
     those in which a tool use failed with an error of which it returns something true. Raises
     DatabaseError."""
     excluding = store.is_excluding()
-    condition, values = listed(wanted, excluding)
+    condition, values = listed(wanted, store.visible, excluding)
     if failing:
         with explained(store.path):
             errors = store.connection.execute(
@@ -88,7 +88,7 @@ def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
     """Return the hours in which conversations that fit began, the earliest first. Raises
     DatabaseError."""
     excluding = store.is_excluding()
-    condition, values = listed(wanted, excluding)
+    condition, values = listed(wanted, store.visible, excluding)
     messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})" if excluding else "c.entry_count"
     sql = f"""
         SELECT strftime('%Y-%m-%d', at, 'unixepoch', 'localtime') AS day,
@@ -102,11 +102,11 @@ def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
     return [WorkHour._make(row) for row in store.rows(sql, values)]
 
 
-def work_places(store: SqliteStore, homes: tuple[str, ...] | None = None) -> list[WorkPlace]:
-    """Return the directories of these groups that have conversations, each with its runtimes, the
-    latest first; '' stands for an unknown or private one. Raises DatabaseError."""
+def work_places(store: SqliteStore) -> list[WorkPlace]:
+    """Return the directories that have conversations, each with its runtimes, the latest first; ''
+    stands for an unknown or private one. Raises DatabaseError."""
     excluding = store.is_excluding()
-    condition, values = listed(Filter(homes=homes), excluding)
+    condition, values = listed(Filter(), store.visible, excluding)
     directory = unless_private("f.cwd") if excluding else "f.cwd"
     sql = f"""
         SELECT directory, source, count(*), max(last_at) FROM (

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ....common.system.files import read_whole, write_private
 from ....common.system.sqlite import Connection, fetch
-from ..values import ITEM_BITS
+from ..values import ITEM_BITS, joined
 from .exclusions import item_shown
+from .rows import is_visible
 
 if TYPE_CHECKING:
     from .engine import SqliteStore
@@ -90,32 +91,29 @@ def _key_of_0_3(database: str) -> str:
     return f"{os.path.dirname(database)}/{KEY_FILE}"
 
 
-def writers(
-    store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | None = None
-) -> list[WrittenLine]:
+def writers(store: SqliteStore, hashes: Iterable[int]) -> list[WrittenLine]:
     """Return the items that wrote these lines, the earliest first, without what failed or rules
     exclude; none of a line that more than MOST_ITEMS wrote. Raises DatabaseError."""
     shown = f"AND {item_shown('t.id')}" if store.is_excluding() else ""
-    group = f"AND f.home IN ({', '.join('?' * len(homes))})" if homes is not None else ""
+    visible, values = joined(is_visible(store.visible))
     sql = f"""
         SELECT l.line, t.id, t.timestamp, t.argument, t.kind, f.id, f.session_id FROM memory_written_lines AS l
         JOIN memory_tool_uses AS t ON t.id = l.item JOIN memory_file_states AS f ON f.id = t.id >> {ITEM_BITS}
-        WHERE l.line = ? AND t.outcome IS NOT 'error' {shown} {group} ORDER BY t.timestamp, t.id LIMIT {MOST_ITEMS + 1}
+        WHERE l.line = ? AND t.outcome IS NOT 'error' {shown} AND {visible}
+        ORDER BY t.timestamp, t.id LIMIT {MOST_ITEMS + 1}
     """
     found = []
     for one in dict.fromkeys(hashes):
-        rows = store.rows(sql, (one, *(homes or ())))
+        rows = store.rows(sql, (one, *values))
         found += [WrittenLine._make(row) for row in rows] if len(rows) <= MOST_ITEMS else []
     return found
 
 
-def calls_between(
-    store: SqliteStore, since: int, until: int, homes: tuple[str, ...] | None
-) -> list[TimedCall]:
+def calls_between(store: SqliteStore, since: int, until: int) -> list[TimedCall]:
     """Return the edits and commands made between two times, the earliest first, without excluded
     ones: at most MOST_CALLS, the latest. Raises DatabaseError."""
     shown = f"AND {item_shown('t.id')}" if store.is_excluding() else ""
-    group = f"AND f.home IN ({', '.join('?' * len(homes))})" if homes is not None else ""
+    visible, values = joined(is_visible(store.visible))
     sql = f"""
         SELECT t.id, t.timestamp, t.argument, t.kind, f.id, f.session_id,
             coalesce(t.cwd, f.cwd), coalesce(t.outcome, '')
@@ -123,10 +121,10 @@ def calls_between(
         JOIN memory_tool_uses AS t ON t.id BETWEEN c.first_item AND c.last_item
         JOIN memory_file_states AS f ON f.id = t.id >> {ITEM_BITS}
         WHERE c.last_message_at >= ? AND c.first_message_at <= ? AND t.timestamp BETWEEN ? AND ?
-            AND t.kind IN ('edit', 'command') {shown} {group}
+            AND t.kind IN ('edit', 'command') {shown} AND {visible}
         ORDER BY t.timestamp DESC, t.id DESC LIMIT {MOST_CALLS}
     """
-    rows = store.rows(sql, (since, until, since, until, *(homes or ())))
+    rows = store.rows(sql, (since, until, since, until, *values))
     return [TimedCall(WrittenLine(0, *row[:6]), row[6], row[7]) for row in reversed(rows)]
 
 
