@@ -16,7 +16,6 @@ from .session_state import KnownState
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import stat_result
-    from typing import Any
 
     from ...sessions.runtimes.records import Event, Records
     from .changes import OwnSession
@@ -59,7 +58,7 @@ def _last_in(transcript: str, path: str, session: OwnSession) -> float:
     return 0.0
 
 
-def _entries(line: bytes, records: Records) -> list[tuple[Entry, dict[str, Any]]]:
+def _entries(line: bytes, records: Records) -> list[tuple[Entry, dict[str, object]]]:
     pairs = [(event, record) for record in objects_in(line) for event in _events(record, records)]
     return [(event, record) for event, record in pairs if isinstance(event, Entry)]
 
@@ -75,7 +74,7 @@ def _ended(lines: list[bytes], call_id: str, records: Records) -> float | None:
     return None
 
 
-def _events(record: dict[str, Any], records: Records) -> list[Event]:
+def _events(record: dict[str, object], records: Records) -> list[Event]:
     return [event for wanted in _SETS for event in records.events(record, 0, wanted)]
 
 

@@ -35,7 +35,6 @@ from .session_state import InjectedMemories, LastDelivery
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from ...sessions.runtimes import Runtime
     from .changes import OwnSession
@@ -224,7 +223,7 @@ class DeliverySearch:
                 if not self.is_over:
                     self._read_record(record)
 
-    def _read_record(self, record: dict[str, Any]) -> None:
+    def _read_record(self, record: dict[str, object]) -> None:
         link, entry, has_text = None, None, False
         for event in self._records.events(record, 0, MESSAGES | INJECTED | LINKS):
             if isinstance(event, Injected):

@@ -170,7 +170,7 @@ def _make(context: UpdateContext, known: KnownState, introduction: str) -> Updat
         changed = [pair for pair in changed if pair[1].st_mtime >= since]
     parts, kept = _compose(context, changed), _kept(context)
     update.edit = parts.edit
-    if parts.text or is_resolved or since is not None or parts.has_moved:
+    if is_resolved or since is not None or parts.has_moved:
         update.state = kept.merged(parts.moved)
     if parts.text:
         update.text = introduction + parts.text
@@ -260,7 +260,7 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     left_out = [*news.left_out, *choice.left_out(shown)]
     parts = UpdateParts(text, found.edit, moved.merged(found.moved))
     has_postponed = bool(left_out) or found.pending != context.waiting
-    parts.has_moved = has_postponed or _has_moved(context, parts.moved)
+    parts.has_moved = bool(text) or has_postponed or _has_moved(context, parts.moved)
     own = (found.moved.own or context.state.own or OwnState()).copy()
     own.asked, own.pending = context.now, found.pending
     own.left_out = left_out[:MOST_LEFT_OUT]

@@ -8,7 +8,6 @@ from .prompt import start_listening
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from ...sessions.runtimes import Runtime
     from .context import Context, Event
@@ -19,7 +18,7 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
     return event.get("source") in ("fork", "compact", "startup", "new", "clear", "resume")
 
 
-def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Note where a fork begins; print the session's past and faults of settings. Raises
     SessionMemoryError, OSError."""
     source = context.event["source"]

@@ -19,7 +19,6 @@ from .prompt import joined, may_have_memories, own_session
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from ...sessions.runtimes import Runtime
     from .context import Context, Event
@@ -37,7 +36,7 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
     )
 
 
-def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Print what concerns the task, if anything does. Raises SessionMemoryError, OSError: then
     nothing counts as told."""
     runtime = context.runtime

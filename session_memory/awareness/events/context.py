@@ -21,13 +21,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import stat_result
-    from typing import Any
 
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
     from ...sessions.transcripts.projects import FoldersByRuntime, Places, SubAgents
 
-    Event = dict[str, Any]  # the JSON object that the runtime gives to a hook
+    Event = dict[str, object]  # the JSON object that the runtime gives to a hook
 
 
 MISSED = "/missed.json"  # in the state directory, if hooks missed their deadlines

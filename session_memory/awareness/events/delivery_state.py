@@ -142,7 +142,7 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
         named = group.runtime.named_sessions(home.sessions_dir, group.config_dir, group.root)
         name = next((one.name for one in named if os.path.basename(one.path) == file), "")
         path = f"{home.project_dir}/{file}"
-        event = {"session_id": session_id, "transcript_path": path}
+        event: dict[str, object] = {"session_id": session_id, "transcript_path": path}
         context = Context(event, home, name, path, group.runtime, session_id=session_id)
         return _state_of(context) if name else None
 

@@ -13,7 +13,6 @@ from ..activity.call_log import CallLog
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
 
     from ...sessions.runtimes import Runtime
     from .context import Context, Event
@@ -28,7 +27,7 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
     return event.get("hook_event_name") == runtime.FAILED_EVENT and bool(runtime.missed_file(event))
 
 
-def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Print the path that is meant, once. Raises SessionMemoryError, OSError."""
     runtime, event = context.runtime, context.event
     cwd = real_path(str(event.get("cwd", "")))

@@ -18,7 +18,6 @@ from .context import MISSED, context_of, home_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from .context import Context, Event
 
@@ -125,7 +124,7 @@ def status_line() -> None:
 def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 
-    def answer_any(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    def answer_any(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
         if context.runtime.sub_agent(context.event):
             from ._sub_agent import answer as answer_start
 
@@ -272,11 +271,11 @@ def _start_upkeep(context: Context) -> None:
     start_upkeep(context.home, context.settings.upkeep)
 
 
-def _printer(context: Context) -> Callable[[dict[str, Any]], None]:
+def _printer(context: Context) -> Callable[[dict[str, object]], None]:
     """Return the function that prints a hook's answer. It ends the deadline: what is printed is
     also committed."""
 
-    def print_answer(answer: dict[str, Any]) -> None:
+    def print_answer(answer: dict[str, object]) -> None:
         context.deadline.end()
         sys.stdout.buffer.write(encode(answer).encode() + b"\n")
         sys.stdout.buffer.flush()

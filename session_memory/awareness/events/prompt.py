@@ -13,7 +13,6 @@ from ..activity.changes import Observation, OwnSession, is_standstill
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from ...sessions.runtimes import Runtime
     from ..activity.delivery import Delivery
@@ -27,7 +26,7 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
     return runtime.is_from_a_person(str(event.get("prompt", "")))
 
 
-def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError:
     none moved."""
     handed = _handed_over(context)

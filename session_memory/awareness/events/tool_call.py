@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import stat_result
-    from typing import Any
 
     from ...sessions.runtimes import Runtime
     from ..activity._approval import Objection
@@ -40,13 +39,13 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
     )
 
 
-def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Print what the agent gets with the result of the call, or what the user is asked before it,
     if anything. Raises SessionMemoryError, OSError: then nothing counts as reported. At the
     deadline the user is asked about a call that is not judged yet."""
     printed: list[bool] = []
 
-    def print_once(output: dict[str, Any]) -> None:
+    def print_once(output: dict[str, object]) -> None:
         print_answer(output)
         printed.append(True)
 
@@ -60,7 +59,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
         raise
 
 
-def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Ask about a git command, or about an edit of a file that may have changed since this session
     last saw it."""
     from ..activity._approval import reason_of, unjudged
@@ -105,7 +104,7 @@ def unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection
     )
 
 
-def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+def _answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     runtime = context.runtime
 
     def tell(delivery: CallDelivery) -> None:
