@@ -28,9 +28,11 @@ class DeadlineError(BaseException):
 
 
 class Deadline:
-    """The time by which a hook must be done, and the parts that failed or were late. `notes` are
-    lines for the log, `failed` names each part that raised or was late, `late` those that took too
-    long. Without `start` there is no deadline, as in a thread, a command or a test."""
+    """The time by which a hook must be done, and the parts that failed or were late.
+
+    `notes` are lines for the log, `failed` names each part that raised or was late, `late` the
+    parts that took too long. There is no deadline
+    without `start`, as in a thread, a command or a test."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

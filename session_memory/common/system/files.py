@@ -1,7 +1,7 @@
 """The file system: the calls of `os` without its import time, and private files that nobody else
 can replace.
 
-`import os` takes a tenth of an interpreter start. Its calls are those of `posix` (`nt` on Windows),
+`import os` takes a tenth of an interpreter start. Its calls come from `posix` (`nt` on Windows),
 which is built in; the hot path takes them from here."""
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ DATABASE_SUFFIXES = ("-journal", "-wal", "-shm", "")
 
 
 class NotAFileError(OSError):
-    """A directory, FIFO, device or symlink is in the place of a regular file."""
+    """A directory, FIFO, device or symlink is at the path instead of a regular file."""
 
 
 def is_regular(status: stat_result) -> bool:
-    """Check if a status is that of a regular file, as `stat.S_ISREG` does."""
+    """Check if a status belongs to a regular file, as `stat.S_ISREG` does."""
     return status.st_mode & 0o170000 == 0o100000
 
 
@@ -338,7 +338,8 @@ def move_away(path: str) -> None:
 
 
 def open_own(path: str, flags: int) -> int:
-    """Open a file as `open_private` does, but move away what is no file or another user's."""
+    """Open a file as `open_private` does, but first move away anything that is not a file or
+    belongs to another user."""
     try:
         return open_private(path, flags)
     except OSError as error:

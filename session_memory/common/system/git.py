@@ -1,8 +1,9 @@
-"""Git's files, read without starting git: the worktree of a directory, what is checked out there,
-and how HEAD moved.
+"""Git's files, read without starting git: the worktree of a directory, its branch or commit, and
+how HEAD moved.
 
-`GIT_DIR` and the like are ignored: only the files of the repository count. They are read only where
-the person's own git would read them: of another user's repository git itself is asked."""
+`GIT_DIR` and similar variables are ignored: only the files of the repository count. They are read
+only where the person's own git would read them; for another user's repository, git itself is
+asked."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _BRANCH = "refs/heads/"
 
 class Worktree:
     """A worktree: its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that
-    it shares with the repository's other worktrees, and the `name` that git gave it (the main one:
-    that of its directory)."""
+    it shares with the repository's other worktrees, and the `name` that git gave it (for the main
+    worktree, its directory's name)."""
 
     def __init__(self, root: str, git_dir: str, common_dir: str) -> None:
         self.root = root
@@ -56,10 +57,11 @@ class HeadMove:
 def find_worktree(
     directory: str, user_dir: str = "", known: dict[str, Worktree | None] | None = None
 ) -> Worktree | None:
-    """Return the worktree that a directory (an absolute path) is in; None if there is none, or git
-    refuses to work in it, or if the repository is at the person's home directory `user_dir` or
-    above: that is not about the projects below it. For many directories, `known` keeps what was
-    found at each on the way up."""
+    """Return the worktree that contains a directory (an absolute path).
+
+    Return None if there is none, if git refuses to work in it, or if the repository is at the
+    person's home directory `user_dir` or above, because such a repository is not about the projects
+    below it. For many directories, `known` keeps the results for each directory on the way up."""
     worktree = locate_worktree(directory, user_dir, known)
     return None if worktree is None or refusal(worktree) else worktree
 
@@ -129,8 +131,8 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
 
 
 def copied_to(path: str, others: list[str], user_dir: str = "") -> list[str]:
-    """Return those of `others` that are the file at `path` in another worktree of its repository.
-    All are absolute."""
+    """Return the paths of `others` that are the file at `path` in another worktree of its
+    repository. All paths are absolute."""
     own = find_worktree(path.rpartition("/")[0], user_dir)
     inside = path[len(own.root) :] if own else ""
     found = []

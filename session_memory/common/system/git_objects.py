@@ -65,7 +65,8 @@ class GitObjects:
             return None
 
     def _named(self, object: str, length: int) -> str:
-        """Return the name of what is called `object`; '' if it is missing. Raises OSError."""
+        """Return the name of the object that `object` refers to; '' if it is missing. Raises
+        OSError."""
         os.write(self._questions, object.encode("utf-8", "surrogateescape") + b"\n")
         answer = b""
         while not answer.endswith(b"\n"):
@@ -193,7 +194,7 @@ def _find(index: bytes, name: bytes, id_bytes: int) -> bytes:
 
 
 def _entries(git_dir: str, index: bytes, id_bytes: int) -> Iterator[IndexEntry]:
-    """Yield the entries of an index, with those of the shared one if it is split."""
+    """Yield the entries of an index, including the shared index if it is split."""
     own, end = _parsed(index, id_bytes)
     shared, deleted, replaced = _link(git_dir, index, end, id_bytes)
     without_path = iter([entry for name, entry in own if not name])

@@ -134,8 +134,8 @@ class RepositoryPlace(GitPlace):
 
 
 def command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
-    """Return the command line of git, for all that start it. Raises GitUnavailableError if there is
-    no git, or if it could not be given an argument."""
+    """Return the command line of git, for every caller that starts it. Raises GitUnavailableError
+    if git is missing, or if an argument cannot be passed to it."""
     if any(["\0" in argument for argument in arguments]):
         raise GitUnavailableError("git: there is a NUL in what it is asked for")
     return [_program(), *_SWITCHES, *place.switches, *arguments]

@@ -83,8 +83,8 @@ def _name_of(option: str) -> str:
 
 
 def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
-    """Put an address's password into the file, in place of an earlier one; return its path. Raises
-    OSError."""
+    """Put an address's password into the file, replacing an earlier one; return the file's path.
+    Raises OSError."""
     # what a link leads to is replaced, not the link
     path = os.path.realpath(password_file(environ))
     known = (

@@ -52,7 +52,7 @@ class CorruptDatabaseError(DatabaseError):
 
 
 class OutdatedDatabaseError(CorruptDatabaseError):
-    """The database has tables from before the first migration, so that it cannot be migrated."""
+    """The database cannot be migrated: its tables are from before the first migration."""
 
     WHY = "outdated"
 
@@ -242,8 +242,8 @@ def _check_regular(path: str) -> None:
 
 @contextmanager
 def writing(connection: Connection) -> Iterator[None]:
-    """Run a transaction that holds the write lock from its beginning, so that nobody changes what
-    it has read."""
+    """Run a transaction that holds the write lock from its beginning: nobody can change the rows
+    that it has read."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -294,8 +294,8 @@ def give_back(connection: Connection) -> None:
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turn apsw's errors within the block into a DatabaseError that says what is wrong and what to
-    do."""
+    """Turn apsw's errors within the block into a DatabaseError that explains the problem and its
+    remedy."""
     import apsw
 
     try:
@@ -353,9 +353,11 @@ def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[
 
 
 def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:
-    """Move a corrupt database away, with its write-ahead log, to `<path>.<why>-<time>`; return the
-    new path. If something else is in the place of its log, only that is moved: the database may be
-    healthy. Raises OSError."""
+    """Move a corrupt database and its write-ahead log to `<path>.<why>-<time>`; return the new
+    path.
+
+    If something other than a file has the log's name, only that is moved, because the database may
+    be healthy. Raises OSError."""
     ending = f".{why}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 2
     while any(os.path.lexists(path + suffix + ending) for suffix in DATABASE_SUFFIXES):

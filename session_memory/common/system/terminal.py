@@ -270,8 +270,8 @@ class Terminal:
             print(text, file=self._out, flush=True)
 
     def table(self, rows: Sequence[Sequence[str]], numbers: Collection[int]) -> None:
-        """Print rows in columns, the first as headings; those of `numbers` are aligned on the
-        right."""
+        """Print rows in columns, the first row as headings; the columns in `numbers` are aligned on
+        the right."""
         rows = [[plain_text(cell).replace("\n", " ") for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows)]
         for index, row in enumerate(rows):
@@ -324,7 +324,8 @@ class Terminal:
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Print to stderr what is being done; on a terminal, remove the line when it is done."""
+        """Print the current work to stderr; on a terminal, remove the line when the work is
+        done."""
         if self.shows_status():
             self.status(f"  {text} ...")
         else:
@@ -351,8 +352,8 @@ class Terminal:
     def result(
         self, value: dict[str, Any], *, verbatim: Collection[str] = (), indent: int | None = 2
     ) -> None:
-        """Print the result as JSON, if JSON was requested: texts as a model may read them, but for
-        those under the keys in `verbatim`."""
+        """Print the result as JSON, if JSON was requested. Texts are as a model may read them,
+        except under the keys in `verbatim`."""
         if self.is_json:
             import json
 
@@ -379,8 +380,8 @@ class Terminal:
 
 
 def _for_models(value: Any) -> Any:
-    """Return a value of JSON with each text and key in it as `for_prompt` has it: whatever it holds
-    is data. What is not UTF-8 in a name stays, so that the name can be given back."""
+    """Return a value of JSON, with each text and key in it as `for_prompt` has it: all of it is
+    data. Bytes of a name that are not UTF-8 stay, so a caller can pass the name back."""
     import re
 
     from ..text.sanitize import for_prompt

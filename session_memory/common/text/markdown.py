@@ -152,11 +152,12 @@ def _parts(text: str) -> list[tuple[str, bool]]:
 
 
 def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """Return the index behind the last line of the fenced code that `opened` begins; None if it may
-    not be code. A fence without an end would hide the rest of the text. An indented fence may be in
-    a list: the list, and the code, end at the first line with less indentation. `unclosed` holds
-    the lengths of fences, by character, that are known to have no end, so that each is searched
-    only once."""
+    """Return the index after the last line of the fenced code that `opened` begins; None if it may
+    not be code.
+
+    A fence without an end would hide the rest of the text. An indented fence may be in a list: the
+    list, and the code, end at the first line with less indentation. `unclosed` has the lengths of
+    fences, by character, that are known to have no end: each is searched only once."""
     indent, marks = opened.groups()
     if len(marks) >= unclosed.get(marks[0], len(marks) + 1):
         return None
@@ -222,7 +223,7 @@ def _labels(speakers: tuple[str, ...]) -> _Labels:
 
 
 def _folded(text: str) -> str:
-    """Return `text` with letters of ASCII in place of those that look the same."""
+    """Return `text` with ASCII letters instead of letters that look the same."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", text)

@@ -67,14 +67,14 @@ def beginning(text: str, characters: int) -> str:
 
 
 def for_prompt(text: str) -> str:
-    """Return `text` for a model: as `for_people`, with angle brackets as ‹ ›, so that it opens and
-    closes no tag."""
+    """Return `text` for a model: as `for_people`, and with angle brackets as ‹ ›, which open and
+    close no tag."""
     return for_people(text).translate(_ANGLES)
 
 
 def quotable(texts: list[str]) -> list[str]:
-    """Return the beginning of each of `texts` for a model, on one line, with single quotation marks
-    in place of double ones, so that it ends no quotation."""
+    """Return the beginning of each of `texts` for a model, on one line. Single quotation marks
+    replace double ones, so no text ends its quotation."""
     beginnings = [for_prompt(beginning(text, 2 * QUOTABLE_CHARACTERS)) for text in texts]
     return [" ".join(text[:QUOTABLE_CHARACTERS].split()).replace('"', "'") for text in beginnings]
 

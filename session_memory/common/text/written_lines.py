@@ -25,8 +25,8 @@ def normalised(line: str) -> str:
 
 
 def added_lines(before: str, after: str) -> list[str]:
-    """Return the normalised lines of `after` that `before` lacks, those of LEAST_CHARACTERS or
-    more, each once."""
+    """Return the normalised lines of `after` that `before` lacks and that have at least
+    LEAST_CHARACTERS, each once."""
     gone = set(map(str.strip, before.split("\n"))) if before else set()
     new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
     found = [
@@ -87,7 +87,7 @@ def commit_subject(subject: str) -> str:
 
 
 def line_in(name: str, line: str) -> str:
-    """Return what is hashed for a line in a file of that name, if no call names the file."""
+    """Return the text to hash for a line in a file of that name, if no call names the file."""
     return f"{name}\0{line}"
 
 

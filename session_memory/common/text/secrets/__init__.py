@@ -1,8 +1,8 @@
-"""Finds secrets in text and redacts them: `find_secrets`, `redact`. rules.tsv says what is one.
+"""Find secrets in text and redact them: `find_secrets`, `redact`. rules.tsv has the rules.
 
 The first look is here, with plain string methods: it finds the keywords of rules, and the signs of
-assignments to names like PASSWORD. Few texts have one. Only for these, scan.py loads `re`, the
-regexes and the judge: prompts wait for this."""
+assignments to names like PASSWORD. Few texts have one. Only for these does scan.py load `re`, the
+regexes and the judge, because prompts wait for it."""
 
 from __future__ import annotations
 
@@ -93,8 +93,9 @@ class Spots:
 
 
 def redact(text: str) -> str:
-    """Return `text` with `[redacted: kind]` in place of every secret. Never raise for a string.
-    Search until nothing is found: a secret next to another one may be found only when that is
+    """Return `text` with `[redacted: kind]` instead of every secret. Never raise for a string.
+
+    Search until nothing is found: a secret next to another one may be found only when that one is
     gone."""
     while secrets := find_secrets(text):
         parts = []
@@ -139,13 +140,13 @@ def spots(text: str) -> Spots:
 
 
 def begins_number(shape: bytes, at: int) -> bool:
-    """Check that the digits that begin at `at` are no part of more than a card has."""
+    """Check that the digits that begin at `at` do not belong to a longer number than a card has."""
     return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
 
 
 def _find_in_runs(found: Spots, shadow: bytes, shape: bytes) -> None:
-    """Add what stands in long runs without blanks and brackets: in those with a digit, as tokens
-    have, or very long."""
+    """Add the finds in long runs without spaces and brackets: in runs with a digit, as tokens have,
+    or very long ones."""
     inside = shadow.translate(IN_RUNS) + b"\0"
     find = inside.find
     runs = []
@@ -216,8 +217,8 @@ def _find_tokens(found: Spots, shadow: bytes, runs: list[bytes]) -> None:
 
 
 def begins_word(shadow: bytes, at: int) -> bool:
-    """Check that no letter or digit stands before `at`, except the end of an escape of JSON, a URL
-    or a terminal."""
+    """Check that no letter or digit precedes `at`, except the end of an escape of JSON, a URL or a
+    terminal."""
     before = shadow[max(0, at - 3) : at]
     return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
 
@@ -252,7 +253,7 @@ def is_of_rule(name: bytes) -> bool:
 
 
 def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
-    """Add the keywords of rules for places. Return the signs behind what may be names, see
+    """Add the keywords of rules for places. Return the signs after possible names, see
     `_look_behind_name`."""
     signs: dict[int, bool] = {}
     roots = TABLES.roots
@@ -330,7 +331,7 @@ def stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
 
 
 def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue]:
-    """Yield what is given to names that end in a word like password, in order."""
+    """Yield the values of names that end in a word like password, in order."""
     from .assignments import assigned_value, flag_value
 
     end = 0
@@ -344,7 +345,7 @@ def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue
 
 
 def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) -> None:
-    """Add the sign of an assignment (False), or the end of an option (True), behind what may be the
+    """Add the sign of an assignment (False), or the end of an option (True), after the possible
     name at `at`."""
     rest = small[at : at + LONGEST_REST].lstrip(REST_OF_NAME)
     end = at + min(LONGEST_REST, len(small) - at) - len(rest)
@@ -356,8 +357,8 @@ def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) 
 
 
 def may_be_secret(text: str, value: AssignedValue) -> bool:
-    """Check, before `re` is loaded, that a value is no mere word where a secret, token or key is
-    none."""
+    """Check, before `re` is loaded, that a value is more than a plain word, where plain words are
+    not secrets, tokens or keys."""
     is_sure = value.word == "password" or value.form == "env"
     return is_sure or not text[value.start : value.end].isalpha()
 

@@ -182,8 +182,8 @@ def _is_word(letters: str) -> bool:
 
 
 def is_assigned_secret(text: str, value: AssignedValue) -> bool:
-    """Check that what a name is given is a secret: a password nearly always, what else is called a
-    secret, token or key where it is no number, no name and no words."""
+    """Check that the value of a name is a secret: a password nearly always; a secret, token or key
+    unless it is a number, a name or words."""
     content = text[value.start : value.end]
     if value.word == "seed":
         return SEED.fullmatch(content) is not None
@@ -204,8 +204,8 @@ def is_assigned_secret(text: str, value: AssignedValue) -> bool:
 
 
 def _is_password(content: str, value: AssignedValue) -> bool:
-    """Check that what something called a password is given is one: anything in an env file, nearly
-    anything in quotation marks or on a line of its own, and elsewhere what is no code."""
+    """Check that the value of a name for passwords is a password: anything in an env file, nearly
+    anything in quotation marks or on a line by itself, and elsewhere anything that is not code."""
     if value.form == "env":
         return True
     if value.qualifier in NO_PASS or (
@@ -255,8 +255,8 @@ def is_call(content: str) -> bool:
 
 
 def _is_key(content: str, value: AssignedValue) -> bool:
-    """Check that what something called a secret, token or key is given is one: nearly anything in
-    an env file, elsewhere what has no words in it, and looks random where it is called just a
+    """Check that the value of a name for secrets, tokens or keys is one: nearly anything in an env
+    file; elsewhere a value without words in it, which must look random if the name is just a
     key."""
     is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
     is_just_key = value.word == "key" and not value.qualifier
@@ -286,8 +286,8 @@ def _is_key(content: str, value: AssignedValue) -> bool:
 
 
 def is_told(text: str, quoted: bool) -> bool:
-    """Check that what a sentence calls a password is one: letters with digits or signs, which are
-    no words or terms."""
+    """Check that a word that a sentence calls a password is a password: letters with digits or
+    signs that are not words or terms."""
     if is_pair_of_words(text.rstrip("!?")):
         return True
     if (

@@ -67,13 +67,12 @@ _ENDS = ".,:;"
 
 
 class AssignedValue:
-    """`text[start:end]` is what the name is given. `word` is the word that the name ends in
-    (password, pass, secret, seed, token or key) and `qualifier` the one before it, both in lower
-    case.
+    """The value `text[start:end]` of a name.
 
-    `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for
-    name=value, `flag` for --name value, else ''. `quote` is the quotation mark that the value
-    stands in, else ''."""
+    `word` is the word that the name ends in (password, pass, secret, seed, token or key) and
+    `qualifier` the word before it, both in lower case. `form`: `env` for NAME=value, `line` if the
+    value is the rest of its line, `tight` for name=value, `flag` for --name value, else ''. `quote`
+    is the quotation mark around the value, else ''."""
 
     def __init__(
         self, word: str, qualifier: str, form: str, quote: str, start: int, end: int
@@ -202,8 +201,8 @@ def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int,
 
 
 def _name_before(text: str, sign: int) -> tuple[int, int]:
-    """Return where the name before a sign begins and ends; -1 where there is none, or the sign is
-    no assignment."""
+    """Return where the name before a sign begins and ends; -1 if there is no name, or the sign does
+    not assign."""
     # a::b, a != b; `:=` is at its `:`
     if text[sign + 1 : sign + 2] == ":" or (sign and text[sign - 1] in "!<>=:~"):
         return -1, -1

@@ -1,9 +1,8 @@
-"""The rules by which secrets are found, read from rules.tsv, and the tables by which a text is
-searched for them.
+"""The rules for secrets, read from rules.tsv, and the tables for searching a text.
 
-Every prompt with news pays for this: a row is read whole only if its keyword is found, and PREBUILT
-is computed by an install (see awareness/events/bundle.py), which makes such a prompt .05 x of a bare start
-shorter."""
+Every prompt with news waits for this: a row is read whole only if its keyword is found. An install
+computes PREBUILT (see awareness/events/bundle.py), which makes such a prompt shorter by .05 of a
+bare start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The second look: at each place that the first one found, the regex of its rule, and what judge.py
-says of the find.
+"""The second look: at each place that the first look found, apply the regex of its rule and the
+judge.
 
-Import `re`: so this is loaded only where there is such a place (see __init__.py)."""
+This imports `re`, so it is loaded only if there is such a place (see __init__.py)."""
 
 from __future__ import annotations
 
