@@ -10,7 +10,7 @@ from ...awareness.activity.delivery import kind_of_delivery
 from ...awareness.events.log import notices
 from ...common.errors import WrongCallError
 from ...common.system.terminal import Terminal, called_as
-from ...common.text.format import enumerated, one_line
+from ...common.text.format import enumerated
 from ...common.text.sanitize import for_people, name_for_people
 from ...history.store.location import find_location
 from ...sessions.runtimes import all_runtimes
@@ -21,7 +21,7 @@ from ...sessions.settings.keys import parsed, set_key, unset_key, written
 from ...sessions.settings.replaced_keys import current
 from ...sessions.settings.rules import SHARES
 from ...sessions.settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
-from ...sessions.settings.sections import KEYS, ProofSettings
+from ...sessions.settings.sections import KEYS
 from ...sessions.settings.sections import SECTIONS as SECTION_CLASSES
 from ..install._status_line import switch_status_line
 from .arguments import add_common
@@ -64,8 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.unset:
             set_key(home.config_file, at, value)
             terminal.line(f"{'.'.join(at)}: {written(value)}, in {file}, from the next prompt on")
-            if at == ("proof", "withhold") and value:  # who switches it on should know for how long
-                terminal.note(one_line(ProofSettings.withhold.about))  # type: ignore[attr-defined]
         elif unset_key(home.config_file, at):
             terminal.line(
                 f"{'.'.join(at)}: taken out of {file}; from the next prompt on: {_default(value)}"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ...awareness.events.delivery_state import DeliveryState, Drawn, delivery_state, drawn_for
+from ...awareness.events.delivery_state import DeliveryState, delivery_state
 from ...common.system.files import is_file
 from ...common.system.terminal import Terminal
 from ...common.text.sanitize import for_people
@@ -50,12 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
             one for one in found if is_file(one.home.cursor_file(one.session.key) + ".lock")
         ]
         chosen = prompted[: arguments.limit]
-    states = [(one, delivery_state(one, os.environ), drawn_for(one, found)) for one in chosen]
+    states = [(one, delivery_state(one, os.environ)) for one in chosen]
     names = {one.session.key: one.name for one in found}
-    for one, state, drawn in states:
+    for one, state in states:
         _show(one, state, names, terminal)
-        for line in [line for line in drawn if line.is_held]:
-            terminal.line(f"Coin (proof.withhold): {line.words}.")
     if not states:
         terminal.line(
             "No session here has had a prompt since the hooks were installed: type "
@@ -95,9 +93,7 @@ def _left_out(state: DeliveryState, names: Mapping[str, str]) -> list[str]:
     return [names[key] for key in state.left_out if key in names]
 
 
-def _as_json(
-    one: FoundSession, state: DeliveryState, drawn: list[Drawn], names: Mapping[str, str]
-) -> dict[str, Any]:
+def _as_json(one: FoundSession, state: DeliveryState, names: Mapping[str, str]) -> dict[str, Any]:
     last = state.delivered
     delivered = (
         {"at": iso_time(last.at), "text": last.text, "acknowledged": last.acknowledged}
@@ -110,14 +106,4 @@ def _as_json(
         "delivered": delivered,
         "waiting": state.waiting or None,
         "left_out": _left_out(state, names),
-        "held_back": [
-            {
-                "path": line.path,
-                "session": line.other.id,
-                "at": iso_time(line.at),
-                "told_since": line.is_released,
-            }
-            for line in drawn
-            if line.is_held
-        ],
     }

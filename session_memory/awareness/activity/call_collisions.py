@@ -197,12 +197,6 @@ class CallSearch:
                 self._oldest,
             )
             found = find(known, others, paths)
-            if known.state.draws:
-                from .collisions._coin import is_held
-
-                found.facts = [
-                    one for one in found.facts if not is_held(one, known.state, found.evidence)
-                ]
             facts += found.facts
             for session in answered - found.failed:
                 for path in paths:

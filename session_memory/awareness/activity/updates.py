@@ -486,7 +486,6 @@ def compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCol
         from .collisions import Known
 
         known = Known(own, state, work.worktree, None, context.now, context.oldest)
-        known.withhold = context.observed.settings.withhold
         known.heads = work.heads
         _add_lines(known, found, found.room(context.limit))
         for _, unseen in others:
@@ -514,10 +513,6 @@ def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
         from .collisions.facts import lines_of, newest_edit, reports_by_key
 
         facts = findings.facts
-        if known.withhold or state.draws:
-            from .collisions._coin import told_now
-
-            facts = told_now(known, facts, findings.evidence)
         worktree, reports = known.worktree, reports_by_key(others)
         directory = worktree.root if worktree and worktree.root else known.own.directory
         found.lines, reported = lines_of(facts, reports, directory, known.now, room)

@@ -8,26 +8,19 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ...common.system.files import is_file, names_in, read_whole, status_at
-from ...common.text.paths import relative
-from ...common.text.sanitize import for_people
-from ...common.text.timestamps import age
+from ...common.system.files import status_at
 from ...sessions.settings.homes import Home
 from ...sessions.settings.host_layout import Group, held_home
 from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.entries import INTRODUCTION
 from ...sessions.transcripts.gate import describe
-from ...sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
+from ...sessions.transcripts.sessions import FoundSession
 from ..activity.changes import Observation
-from ..activity.collisions._coin import RELEASED, TOLD
-from ..activity.collisions._working_set import CollisionState
 from ..activity.delivery import Delivered, delivered
 from ..activity.session_state import KnownState
 from ..activity.updates import waiting_text
 from .context import Context
 from .prompt import observation
-
-_MARK = b'\\"draws\\":'  # in a state within a state
 
 
 class DeliveryState(NamedTuple):
@@ -39,67 +32,6 @@ class DeliveryState(NamedTuple):
     waiting: str
     is_withheld: bool = False
     left_out: tuple[str, ...] = ()
-
-
-class Drawn(NamedTuple):
-    """A line that the coin decided on, in the session with the key `own`, about an edit of the file
-    at `path` by `other`: when, in seconds since the epoch; if it was held back, and if it was told
-    since."""
-
-    own: FoundSession
-    other: FoundSession
-    path: str
-    at: float
-    is_held: bool
-    is_released: bool
-
-    @property
-    def words(self) -> str:
-        """Return what was held back, for people."""
-        rest = "told with the prompt after" if self.is_released else "not told yet"
-        name = relative(self.path, self.own.start)
-        return for_people(
-            f"{name}, edited by {self.other.name}: held back {age(time.time() - self.at)}, {rest}"
-        )
-
-
-def drawn_for(one: FoundSession, found: Iterable[FoundSession]) -> list[Drawn]:
-    """Return what the coin decided for the session `one`, as far as the sessions that may be shown,
-    `found`, did it. Raises OSError."""
-    key = one.session.key
-    state = KnownState(one.home.cursor_file(key)).of(key).as_reported()
-    shown = {other.session.key: other for other in found}
-    return [
-        Drawn(
-            one,
-            shown[draw.session],
-            draw.path,
-            draw.at,
-            draw.outcome != TOLD,
-            draw.outcome == RELEASED,
-        )
-        for draw in CollisionState.load(state.collisions or "", 0.0).draws
-        if draw.session in shown and not _is_forgotten(shown[draw.session], draw.at)
-    ]
-
-
-def every_draw(home: Home, path: str | None, environ: Mapping[str, str]) -> list[Drawn]:
-    """Return what the coin decided in all sessions that may be shown, of the home `path` as
-    commands take it. Without a draw in the state of `home`, no transcript is read. Raises
-    OSError."""
-    folder = f"{home.state_dir}/cursors"
-    files = [f"{folder}/{name}" for name in names_in(folder) if name.endswith(".json")]
-    if not any(_MARK in read_whole(file) for file in files if is_file(file)):
-        return []
-    try:
-        found = find_sessions(path, True, environ)
-    except UnknownSessionError:
-        return []
-    return [drawn for one in found for drawn in drawn_for(one, found)]
-
-
-def _is_forgotten(one: FoundSession, at: float) -> bool:
-    return one.gate is not None and one.gate.until is not None and at * 1000 <= one.gate.until
 
 
 def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliveryState:

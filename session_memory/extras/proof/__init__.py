@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ...awareness.events.delivery_state import Drawn
 from ...common.system.files import user_dir
 from ...common.system.git import find_worktree
 from ...common.text.timestamps import local_time
@@ -35,19 +34,15 @@ from ._moments import (
     WorkedOnFiles,
     is_used,
     moments_of,
-    next_action,
     steps_of,
 )
 
-TOLD, BEFORE, SILENT, DRAWN, WITHHELD = "told", "before", "silent", "drawn", "withheld"
+TOLD, BEFORE, SILENT = "told", "before", "silent"
 ARMS = {
     TOLD: "told",
     BEFORE: "before the first update",
     SILENT: "in sessions that got no update",
-    DRAWN: "told, as the coin fell",
-    WITHHELD: "held back by the coin",
 }
-AS_TOLD = (TOLD, DRAWN)  # to which the others are compared
 _LEFT_OUT = "left out"
 _AT_ONCE = 60_000  # milliseconds: what the first update's own prompt may stand before it
 Cases = dict[str, list[tuple[Hashable, bool]]]  # by arm: the cluster, and if it looked first
@@ -112,26 +107,24 @@ class Proof:
     left_alone: Counter[str] = field(default_factory=Counter)
     left_out: int = 0
     hooks_a_day: float = 0.0
-    withheld: list[Drawn] = field(default_factory=list)
     sums: Sums = field(default_factory=Sums)
 
     def difference(self, arm: str) -> Difference | None:
         """Return how much more often a told session looked first than those of another arm; None
         for too few."""
-        if arm in AS_TOLD:
+        if arm == TOLD:
             return None
-        return difference(self.arms[DRAWN if arm == WITHHELD else TOLD], self.arms[arm])
+        return difference(self.arms[TOLD], self.arms[arm])
 
 
 def prove(
     location: StoreLocation,
     store: SqliteStore,
     wanted: Filter,
-    drawn: Iterable[Drawn],
     advance: Callable[[str, int], None],
 ) -> Proof:
-    """Return the proof of the sessions that fit; the coin has `drawn` for them, and others. Calls
-    `advance` with each transcript and its size. Raises DatabaseError."""
+    """Return the proof of the sessions that fit. Calls `advance` with each
+    transcript and its size. Raises DatabaseError."""
     talks: dict[Session, Conversation] = {}
     items: dict[Session, list[StoredEntry]] = {}
     for talk, steps in conversation_steps(store, wanted._replace(limit=EVERY)):
@@ -149,7 +142,6 @@ def prove(
     _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
     _add_paths(found.told, notes, every)
     cases = _cases(found, every, notes, edits)
-    _add_drawn(found, cases, drawn, {talks[key].session_id: steps for key, steps in every.items()})
     found.arms = {arm: tally_of(one) for arm, one in cases.items()}
     found.hooks_a_day = _hooks_a_day(every.values(), found.installed_at)
     told = [
@@ -286,22 +278,6 @@ def _cases(
             else:
                 cases[arm].append((moment.session, moment.has_looked))
     return cases
-
-
-def _add_drawn(
-    found: Proof, cases: Cases, drawn: Iterable[Drawn], every: Mapping[str, list[Step]]
-) -> None:
-    """Add what followed on each draw in a session of `every`, by its id: a case of its own, as the
-    coin fell for it."""
-    shown = sorted([one for one in drawn if one.own.id in every], key=lambda one: -one.at)
-    for number, one in enumerate(shown):
-        arm = WITHHELD if one.is_held else DRAWN
-        has_looked = next_action(every[one.own.id], one.path, round(one.at * 1000))
-        found.withheld += [one] if one.is_held else []
-        if has_looked is None:
-            found.left_alone[arm] += 1
-        else:
-            cases[arm].append((number, has_looked))
 
 
 def _arm_of(moment: Moment, told: list[ToldText], installed_at: int | None) -> str:

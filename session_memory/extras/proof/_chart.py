@@ -2,7 +2,7 @@
 
 from html import escape
 
-from . import AS_TOLD, Proof
+from . import TOLD, Proof
 from .words import HEEDED, rows_of
 
 _LEFT, _WIDE, _ROW, _TOP = 232, 320, 44, 60
@@ -38,7 +38,7 @@ def svg_of(proof: Proof) -> str:
         if row.tally.cases:
             low, high = (_LEFT + _WIDE * share for share in row.tally.interval)
             kind, wide, middle = (
-                "bar" if row.arm in AS_TOLD else "without",
+                "bar" if row.arm == TOLD else "without",
                 _WIDE * row.tally.share,
                 y + 10,
             )

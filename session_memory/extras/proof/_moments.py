@@ -194,15 +194,3 @@ def moments_of(session: Session, steps: Iterable[Step], edits: Edits) -> Iterato
                     begin(step.path, step)
                 known[step.path] = step.at
     yield from open_ones.values()
-
-
-def next_action(steps: Sequence[Step], path: str, since: int) -> bool | None:
-    """Return if a session looked at a file before it edited it again, after a time; None if it did
-    neither."""
-    for step in steps:
-        if step.at > since:
-            if step.kind in (EDIT, READ) and step.path == path:
-                return step.kind == READ
-            if step.kind == COMMAND and step.is_done and prints(step.path, path):
-                return True
-    return None

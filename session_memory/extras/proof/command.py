@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
 from ...app.commands.arguments import NO_LIMIT, add_common, add_project, filter_of
 from ...app.commands.opened_store import OpenStore, check_names, on_store, refresh
 from ...app.commands.progress import shown
-from ...awareness.events.delivery_state import every_draw
 from ...common.text.format import counted
 from ...history.costs import SessionFiles
 from . import Proof, prove
@@ -38,8 +36,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     with shown(
         opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))
     ) as advance:
-        drawn = every_draw(opened.location.home, arguments.home, os.environ)
-        proof = prove(opened.location, opened.store, wanted, drawn, advance)
+        proof = prove(opened.location, opened.store, wanted, advance)
     if not proof.sessions:
         check_names(opened, wanted)
     if arguments.svg == "-" and not arguments.json:
@@ -68,10 +65,6 @@ def _show(opened: OpenStore, proof: Proof) -> None:
             terminal.paragraph(row.verdict, indent=" " * (width + 4))
     for line in compared_lines(proof):
         terminal.paragraph(line, indent="  ")
-    if proof.withheld:
-        _section(
-            opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.withheld]
-        )
     if sums := sum_lines(proof):
         _section(opened, "Sums", sums)
 

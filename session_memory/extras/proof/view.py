@@ -1,13 +1,10 @@
-"""Proof: what was told, what came of it, and the same moments without a report; what the coin held
-back."""
+"""Proof: updates that agents got, their effect, and the same moments without a report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from ...awareness.events.delivery_state import every_draw
-from ...common.text.sanitize import for_people
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import Filter
@@ -24,9 +21,6 @@ class StoreRequest(Protocol):
     @property
     def location(self) -> StoreLocation: ...
 
-    @property
-    def environ(self) -> Mapping[str, str]: ...
-
     def while_wanted(self, found: Iterable[str]) -> Iterator[str]: ...
 
 
@@ -36,22 +30,18 @@ def frame(request: StoreRequest) -> dict[str, Any]:
 
 
 def counted(request: StoreRequest) -> dict[str, Any]:
-    """Return the sections as the command prints them, `rows` for the comparison, and what was held
-    back."""
+    """Return the sections as the command prints them, and `rows` for the comparison."""
     location = request.location
-    home = location.home.root if location.home.sessions_dir else None
 
     def while_wanted(path: str, size: int) -> None:
         next(request.while_wanted([path]))
 
-    drawn = every_draw(location.home, home, request.environ)
-    proof = prove(location, request.store, Filter(), drawn, while_wanted)
+    proof = prove(location, request.store, Filter(), while_wanted)
     return {
         "sections": [("Updates that proved right", told_lines(proof)), ("Sums", sum_lines(proof))],
         "heeded": HEEDED,
         "rows": rows_of(proof),
         "about": compared_lines(proof),
-        "withheld": [(one.own.id, for_people(one.own.name), one.words) for one in proof.withheld],
         "sessions": proof.sessions,
         "missing": proof.missing,
     }

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ...common.text.format import counted, enumerated, share_of
 from ...common.text.timestamps import iso_time, local_time
-from . import ARMS, AS_TOLD, Proof
+from . import ARMS, TOLD, Proof
 from ._comparison import FEW, Tally
 from ._lines import CONFLICT, FILE, KINDS
 
@@ -99,7 +99,7 @@ def compared_lines(proof: Proof) -> list[str]:
         )
     if len(rows) > 1:
         lines.append(
-            "The sessions were not chosen at random, unless the coin held lines back: their time "
+            "The sessions were not chosen at random: their time "
             "and work differ too. Claude Code refuses to edit a file that changed since it was "
             "read; that attempt counts as an edit."
         )
@@ -158,13 +158,12 @@ def as_json(proof: Proof) -> dict[str, Any]:
             for row in rows_of(proof)
         ],
         "not_compared": proof.left_out,
-        "held_back": len(proof.withheld),
         "sums": {**vars(proof.sums), "hooks_a_day": proof.hooks_a_day},
     }
 
 
 def _verdict(proof: Proof, arm: str) -> str:
-    if arm in AS_TOLD:
+    if arm == TOLD:
         return TOO_FEW if 0 < proof.arms[arm].cases < FEW else ""
     found = proof.difference(arm)
     if found is None:

@@ -125,7 +125,7 @@ class Section:
 
 class Settings(Section):
     """The keys without a section; `store`, `memories`, `team` and `host` are those sections as far
-    as they are set, for sections.py; `withhold` is that of the section `proof`. `rules` are
+    as they are set, for sections.py. `rules` are
     patterns of sessions with a rule each, `projects` those of directories. `faults` describe what
     in the files is invalid, a line each."""
 
@@ -241,7 +241,6 @@ class Settings(Section):
         self.memories: dict[str, Any] = values.get("memories", {})
         self.team: dict[str, Any] = values.get("team", {})
         self.host: dict[str, Any] = values.get("host", {})
-        self.withhold: float = values.get("proof", {}).get("withhold", 0.0)
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]
         self._names: NameRules | None = None

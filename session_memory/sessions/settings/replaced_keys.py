@@ -24,6 +24,7 @@ _REPLACED = {
     "memories.watch": "`upkeep: watch` lets `session-memory watch` make memories, and do all "
     "other upkeep",
     "store.config": "its keys are now in `store` itself, such as store.watch_path",
+    "proof": "a warning is never withheld now: delete the section",
     "session_tracking": f"its chunking and filtering are now in `memories`; {_INDEXING}",
     "session_tracking_enabled": "a rule in `projects` excludes a directory: {~/private: "
     "{ignore: true}}",

@@ -234,23 +234,6 @@ class HostSettings(Section):
     )
 
 
-class ProofSettings(Section):
-    SECTION = "proof"
-    ABOUT = "Comparisons for `session-memory proof`."
-
-    withhold: float = key(
-        Kind.NUMBER,
-        0,
-        "The share of lines about edits to hold back at random until the next prompt, to "
-        "compare; never one about an\nuncommitted file in the same worktree. At 17 such lines in "
-        "414 prompts, a tenth needs\nsome 7,300 prompts.",
-        0,
-        0.5,
-        if_wrong=0,
-        sample="0.1",
-    )
-
-
 _SECTIONS: tuple[type[Section], ...] = (
     Settings,
     StoreSettings,
@@ -261,7 +244,6 @@ _SECTIONS: tuple[type[Section], ...] = (
     GraphitiSettings,
     TeamSettings,
     HostSettings,
-    ProofSettings,
 )
 SECTIONS = {section.SECTION: section for section in _SECTIONS}
 KEYS: tuple[Key, ...] = tuple([one for section in _SECTIONS for one in section.table()])

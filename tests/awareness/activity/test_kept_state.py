@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session_memory.awareness.activity.actions import EDIT, READ, FileAction
-from session_memory.awareness.activity.collisions._working_set import CollisionState, Draw
+from session_memory.awareness.activity.collisions._working_set import CollisionState
 from session_memory.awareness.activity.session_state import (
     InjectedMemories,
     LastDelivery,
@@ -109,7 +109,6 @@ def test_a_working_set_survives_a_round_trip() -> None:
     state.reported = {"edited a /srv/app.py": 7.5}
     state.open_actions = {"a": [edit]}
     state.sub_agents = {"/srv/a.jsonl": 12}
-    state.draws = [Draw("a", "/srv/app.py", 7.5, 8.5, 1)]
     loaded = CollisionState.load(state.dump(), 5.0)
     assert loaded.dump() == state.dump()
     (_, loaded_edit), (_, kept_edit) = (

@@ -16,10 +16,7 @@ from records import append, assistant, record, stamp, user
 from store_scene import MONDAY, StoreUser
 
 from bench.clones import Clone
-from session_memory.awareness.activity.collisions._coin import HELD, TOLD
-from session_memory.awareness.activity.collisions._working_set import CollisionState, Draw
 from session_memory.awareness.activity.conflicts import line_of as conflict_line
-from session_memory.awareness.activity.session_state import COLLISIONS
 from session_memory.extras.proof._comparison import FEW, Tally, interval, permuted, tally_of
 from session_memory.extras.proof._lines import BRANCH, CONFLICT, FILE, is_named, line_of
 from session_memory.sessions.transcripts.entries import INTRODUCTION
@@ -364,61 +361,6 @@ def test_a_machine_without_an_update_says_so(machine: StoreUser) -> None:
     said = machine.run("proof").stdout
     assert "No transcript here shows an update" in said
     assert "No moment yet" in said
-
-
-def tossed(machine: StoreUser, count: int) -> list[tuple[str, str]]:
-    """So many sessions for which the coin held a line back, and as many for which it did not, in
-    their state."""
-    scene = Scene(machine, heeds)
-    found = []
-    for number in range(2 * count):
-        begin = INSTALLED + number * HOUR
-        own, other = scene.pair(begin, is_told=number % 2 == 0)
-        [path] = {
-            step["message"]["content"][0]["input"]["file_path"] for step in reads_of(machine, own)
-        }
-        state = CollisionState(begin)
-        state.draws = [Draw(other, path, begin + 10, begin + 400, HELD if number % 2 else TOLD)]
-        cursors = machine.home / ".session-memory" / "state" / "cursors" / f"{own}.json"
-        cursors.parent.mkdir(parents=True, exist_ok=True)
-        cursors.write_text(json.dumps({own: {other: {"offset": 0}, COLLISIONS: state.dump()}}))
-        (cursors.with_name(cursors.name + ".lock")).touch()
-        found.append((own, other))
-    return found
-
-
-def reads_of(machine: StoreUser, session: str) -> list[dict[str, Any]]:
-    lines = (machine.projects / "-srv-agent" / f"{session}.jsonl").read_text().splitlines()
-    return [one for one in map(json.loads, lines) if '"Read"' in json.dumps(one)]
-
-
-def test_what_the_coin_held_back_is_compared_and_shown_in_deliveries_and_proof(
-    machine: StoreUser,
-) -> None:
-    pairs = tossed(machine, FEW)
-    proof = machine.result("proof")
-    found = {one["arm"]: one for one in proof["heeded"]}
-    assert (found["drawn"]["heeded"], found["drawn"]["moments"]) == (FEW, FEW)
-    assert (found["withheld"]["heeded"], found["withheld"]["moments"]) == (0, FEW)
-    assert found["withheld"]["difference"]["value"] == 1.0
-    assert proof["held_back"] == FEW
-    own, other = pairs[1]
-    path = reads_of(machine, own)[0]["message"]["content"][0]["input"]["file_path"].removeprefix(
-        f"{CWD}/"
-    )
-    said = f"{path}, edited by Bake the bread: held back"
-    assert said in " ".join(machine.run("proof").stdout.split())
-    assert said in machine.run("deliveries", own).stdout
-    [state] = machine.result("deliveries", own)["sessions"]
-    assert [(one["session"], one["told_since"]) for one in state["held_back"]] == [(other, False)]
-    machine.config(f"sessions: {{{other}: {{ignore: true}}}}")
-    assert said not in machine.run("deliveries", own).stdout
-    assert machine.result("proof")["held_back"] == FEW - 1
-    with ServedPage(machine) as page:
-        text = page.view("/proof/counted").text
-    assert "Held back by the coin" in text
-    assert said not in text
-    assert text.count(": held back") == FEW - 1
 
 
 def test_the_page_says_what_the_command_says(heeding: StoreUser) -> None:

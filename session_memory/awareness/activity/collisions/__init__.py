@@ -35,8 +35,7 @@ class Known:
     its `worktree`, and `settled`: by the key of a fact, up to when the result of a tool call
     reported it; None to read it if needed. `heads` are the branch or commit at the last update and
     now, None if HEAD has not moved. `oldest` is how far back sub-agents are read at first sight;
-    both times are in seconds since the epoch. `withhold` is the share of lines that a coin holds
-    back."""
+    both times are in seconds since the epoch."""
 
     def __init__(
         self,
@@ -54,7 +53,6 @@ class Known:
         self.now = now
         self.oldest = oldest
         self.heads: tuple[str, str] | None = None
-        self.withhold = 0.0
 
 
 class Findings:

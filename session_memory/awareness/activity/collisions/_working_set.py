@@ -21,7 +21,6 @@ MOST_PATHS = 400
 MOST_OPEN = 100
 MOST_REPORTED = 400
 MOST_SUB_AGENTS = 400
-MOST_DRAWS = 400
 
 
 class WorkingSet:
@@ -98,37 +97,12 @@ class WorkingSet:
         return bool(self.reached_by(action))
 
 
-class Draw:
-    """Decision of the coin about the edit of the file at `path` by another `session`: when, the
-    time of the own action, and the `outcome`."""
-
-    __slots__ = ("at", "outcome", "own_time", "path", "session")
-
-    def __init__(self, session: str, path: str, own_time: float, at: float, outcome: int) -> None:
-        self.session = session
-        self.path = path
-        self.own_time = own_time
-        self.at = at
-        self.outcome = outcome
-
-    @classmethod
-    def load(cls, fields: list[Any]) -> Draw:
-        """Return the draw from a dump. Raises ValueError, TypeError."""
-        session, path, own_time, at, outcome = fields
-        return cls(str(session), str(path), float(own_time), float(at), int(outcome))
-
-    def dump(self) -> list[object]:
-        """Return the kept form."""
-        return [self.session, self.path, self.own_time, self.at, self.outcome]
-
-
 class CollisionState:
     """State of one session between its prompts: its `working_set`, the `reported` facts (each with
     the time of its own action then), the `open_actions` of each other session that had no result
-    yet, and the `sub_agents`' transcripts with the offsets up to which they were read; `draws` are
-    those of the coin."""
+    yet, and the `sub_agents`' transcripts with the offsets up to which they were read."""
 
-    __slots__ = ("draws", "open_actions", "reported", "sub_agents", "working_set")
+    __slots__ = ("open_actions", "reported", "sub_agents", "working_set")
     VERSION = 1  # 0.4.2 wrote none: the form is the same
 
     def __init__(self, updated: float = 0.0) -> None:
@@ -137,7 +111,6 @@ class CollisionState:
         self.reported: dict[str, float] = {}
         self.open_actions: dict[str, list[FileAction]] = {}
         self.sub_agents: dict[str, int] = {}
-        self.draws: list[Draw] = []
 
     @classmethod
     def load(cls, content: str, updated: float) -> CollisionState:
@@ -166,8 +139,6 @@ class CollisionState:
             "open": open_actions,
             "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
         }
-        if self.draws:
-            content["draws"] = [draw.dump() for draw in self.draws[-MOST_DRAWS:]]
         return sealed(content).decode()
 
     def _load(self, kept: dict[str, Any]) -> None:
@@ -178,7 +149,6 @@ class CollisionState:
             for key, actions in kept["open"].items()
         }
         self.sub_agents = {str(path): int(offset) for path, offset in kept["sub_agents"].items()}
-        self.draws = [Draw.load(fields) for fields in kept.get("draws", ()) if len(fields) == 5]
 
 
 class KnownFiles:
