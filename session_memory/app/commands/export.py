@@ -178,9 +178,8 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
         (one.title, one.session_id) for one in opened.store.conversations(Filter(limit=NO_LIMIT))
     ]
     rules = location.rules()
-    for home in location.groups:
-        for state in opened.store.file_states(home).values():
-            called += [(one, state.session_id) for one in rules.names(state.subject)]
+    for file in location.known_files(opened.store):
+        called += [(known, file.session_id) for known in rules.names(file.subject)]
     found = list(dict.fromkeys(id for known, id in called if known == name))
     begun = {id for known, id in called if known.casefold().startswith(name.casefold())}
     return found or (list(begun) if len(begun) == 1 else [])

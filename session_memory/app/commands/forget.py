@@ -212,11 +212,7 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
 def _chosen(opened: OpenStore, session: str, project: str, before: int | None, now: int) -> Chosen:
     """Return the selection that fits all given conditions."""
     location = opened.location
-    files = {
-        (home, state.file_path): state
-        for home in location.groups
-        for state in opened.store.file_states(home).values()
-    }
+    files = {(state.home, state.file_path): state for state in location.known_files(opened.store)}
     rules = location.rules()
     every = opened.store.all_conversations()
     named = _named(opened, every, files, rules, session) if session else None

@@ -38,18 +38,12 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         raise CorruptDatabaseError(
             f"{location.database}: {fault}", "session-memory ingest rebuilds it"
         )
-    groups = sorted({watched.home for watched in location.watched})
     compressed = (
         file for one in location.watched for file in Path(one.path).rglob(f"*{COMPRESSED}")
     )
     excluded = store.excluded_files()  # they count, and are not named
-    states = [
-        state
-        for home in groups
-        for state in store.file_states(home).values()
-        if state.id not in excluded
-    ]
-    unread = _unread(opened, groups)
+    states = [state for state in location.known_files(store) if state.id not in excluded]
+    unread = _unread(opened)
     missing = [one.root for one in location.watched if one.is_named and not os.path.isdir(one.root)]
     queue = damage(location.database)
     damaged = damaged_sessions(location)
@@ -87,7 +81,7 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
     return found
 
 
-def _unread(opened: OpenStore, groups: list[str]) -> dict[str, str]:
+def _unread(opened: OpenStore) -> dict[str, str]:
     """Return why files failed to ingest, by path; transcripts come first."""
     found: dict[str, str] = {}
     for directory in opened.location.watched:
@@ -101,7 +95,7 @@ def _unread(opened: OpenStore, groups: list[str]) -> dict[str, str]:
             found[f"{directory.root}/{folder}".rstrip("/")] = getattr(why, "strerror", None) or str(
                 why
             )
-    for home in groups:
+    for home in sorted({watched.home for watched in opened.location.watched}):
         found.update(
             {
                 f"{one.root}/{key}": one.problem

@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.errors import SessionMemoryError
 from ...common.system.files import path_text
@@ -21,6 +21,10 @@ from ...sessions.settings.sections import StoreSettings, is_inside, store_settin
 from .ingest.sources import SourceDirectory, SourceFile
 from .rules import ReadRules
 from .values import Conversation, Visible
+
+if TYPE_CHECKING:
+    from .ingest.values import FileState
+    from .sqlite.engine import SqliteStore
 
 # Directories below an agent home in which its runtime may be started, and so have its own
 # directory.
@@ -82,6 +86,11 @@ class StoreLocation(NamedTuple):
                 if file is not None:
                     return file
         return None
+
+    def known_files(self, store: SqliteStore) -> Iterator[FileState]:
+        """Yield the files that the store knows and the caller may see. Raises DatabaseError."""
+        for home in self.groups:
+            yield from store.file_states(home).values()
 
     @property
     def own_sessions(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from ....common.system.sqlite import Patience
 from ....common.text.format import one_line, shorten
 from ....common.text.sanitize import for_people
 from ....memory.doubts import with_doubts
-from ....memory.folders import folder_of
+from ....memory.folders import folder_of, folders_of
 from ....memory.forgotten import read_undo
 from ....memory.format import EPISODE, KINDS
 from ....memory.library import forget_memories, open_index, take_back
@@ -115,11 +115,7 @@ def _project(memory: IndexedMemory) -> str:
 
 def _forgotten(request: PageRequest) -> list[tuple[str, str]]:
     """Return ids and titles of the memories that can be restored, the latest first."""
-    found = [
-        one
-        for group in request.location.groups
-        for one in read_undo(folder_of(request.location, group))
-    ]
+    found = [one for folder in folders_of(request.location) for one in read_undo(folder)]
     return [(one.id, _title(one.part)) for one in sorted(found, key=lambda one: -one.time)]
 
 
