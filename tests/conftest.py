@@ -12,7 +12,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -152,6 +152,19 @@ def beyond_samples(items: list[pytest.Item]) -> set[pytest.Item]:
     return gone
 
 
+def open_files() -> set[str]:
+    """Return the paths of the files and directories that this process has open; none on macOS,
+    which does not list them."""
+    paths = set()
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        with suppress(OSError):  # the listing's own
+            path = os.readlink(f"/proc/self/fd/{name}")
+            # Kuzu leaves a graph open that it could not open, because another process has it locked.
+            if path.startswith("/") and not path.startswith("/dev/") and ".kuzu" not in path:
+                paths.add(path)
+    return paths
+
+
 @pytest.fixture(autouse=True)
 def same_chances(request: pytest.FixtureRequest) -> None:
     """Give a test the same random numbers in every run, but with `--fuzz`."""
@@ -174,6 +187,18 @@ def only_sqlite_opens_databases() -> Iterator[None]:
     opened_databases.clear()
     yield
     assert opened_databases == []
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test that leaves a file or directory open: after a thousand of them, a process of
+    tests can no longer wait for a pipe."""
+    before = open_files()
+    yield
+    request.node.funcargs.clear()  # as pytest does after this
+    if open_files() - before:
+        gc.collect()
+    assert open_files() - before == set()
 
 
 @pytest.fixture(scope="session")
@@ -319,6 +344,8 @@ def served(bundled_cli: None) -> Iterator[HostMachine]:
     with Echo() as api, closing(HostMachine(api)) as machine:
         machine.init("main", *GROUPS, config="idle_seconds: 1\nattempts: 2\ngroups_at_once: 3\n")
         machine.start()
+        for opened in (machine.ledger, machine.sessions):  # for all tests
+            assert opened
         yield machine
 
 

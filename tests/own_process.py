@@ -26,6 +26,8 @@ from session_memory.sessions.settings import program
 
 # To look for modules that are all loaded takes as long as a command.
 program.load_all_modules = functools.cache(program.load_all_modules)
+# It keeps a directory open until the process ends.
+program.stay_with_version = lambda: None
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -103,6 +103,8 @@ class Machine:
         return self.work.accounts.of_day(self.stored.now)
 
     def close(self) -> None:
+        with self.keeper:
+            pass
         self.work.close()
         self.stored.close()
 

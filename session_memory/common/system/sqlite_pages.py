@@ -32,8 +32,8 @@ class DamagedRowError(Exception):
 class DatabasePages:
     """The pages of the database at `path`, as its write-ahead log has them. Raises OSError.
 
-    Its files stay open until the process ends: closing them would drop the locks of the process's
-    connections."""
+    `close` drops the locks that connections of this process have on the database: only for one that
+    was moved away, or that no connection of this process has open."""
 
     def __init__(self, path: str) -> None:
         self._file = open_regular(path)
@@ -51,6 +51,13 @@ class DatabasePages:
         self._places = self._in_log()
         in_file = os.fstat(self._file).st_size // self.page_bytes
         self.count = max(in_file, *self._places, 0) if self._places else in_file
+
+    def close(self) -> None:
+        """Close the files."""
+        for descriptor in (self._file, self._log):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._file = self._log = -1
 
     def _in_log(self) -> dict[int, int]:
         """Return where the log has the last committed version of a page, by its number."""

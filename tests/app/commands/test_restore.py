@@ -8,6 +8,7 @@ import os
 import sqlite3
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 
@@ -197,7 +198,7 @@ def test_a_damaged_copy_is_reported_and_nothing_is_written(person: KeptUser) -> 
     path = person.talk("a", *exchange("one?", "Two."))
     person.keep()
     delete(path)
-    with sqlite3.connect(person.pack_file) as database:
+    with closing(sqlite3.connect(person.pack_file)) as database, database:
         database.execute("UPDATE kept_chunks SET content = x'00'")
     done = person.run("restore", "a")
     assert (done.returncode, path.exists()) == (1, False)

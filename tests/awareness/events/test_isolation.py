@@ -148,8 +148,9 @@ def test_a_file_system_without_locks_gives_them_to_everybody(
         raise OSError(number, "not here")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    assert files.lock(str(tmp_path / "lock"), 0) > 0
-    assert files.lock(str(tmp_path / "lock"), 0) > 0
+    path = str(tmp_path / "lock")
+    with files.Closing(files.lock(path, 0)) as one, files.Closing(files.lock(path, 0)) as other:
+        assert one != other
 
 
 def test_nothing_is_made_for_somebody_without_a_home_directory(

@@ -4,6 +4,7 @@ and with faults."""
 from __future__ import annotations
 
 import fcntl
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,11 @@ def test_what_is_not_answered_in_time_is_told_with_the_next_call(home: NamedHome
     lock = home.root / ".session-memory/state/cursors/discord.calls"
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        before = set(threading.enumerate())
         assert call(callback, event(home)) == [{}]
+        waiting = set(threading.enumerate()) - before
+    for thread in waiting:
+        thread.join(10)
     assert call(file_collisions_hook(home.root, "discord"), event(home)) != [{}]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_a_runtime_that_is_used_for_the_first_time_shows_up_by_itself(person: St
 def test_a_store_of_a_newer_version_is_said_and_shown_as_far_as_it_goes(person: StoreUser) -> None:
     person.session("s1", *exchange("Why is the cart empty?", "The cache."))
     assert person.run("ingest").returncode == 0
-    with sqlite3.connect(person.database) as database:
+    with closing(sqlite3.connect(person.database)) as database, database:
         database.execute("INSERT INTO migrations VALUES ('of_tomorrow', datetime('now'))")
     with ServedPage(person) as page:
         assert "newer" in page.until("newer").text

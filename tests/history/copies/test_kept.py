@@ -8,6 +8,7 @@ import os
 import random
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -263,7 +264,7 @@ def test_a_damaged_chunk_costs_only_the_sessions_that_have_it(person: KeptUser) 
     person.keep()
     delete(paths["c"])
     person.keep()
-    with sqlite3.connect(person.pack_file) as database:
+    with closing(sqlite3.connect(person.pack_file)) as database, database:
         parts = "SELECT chunk FROM kept_parts JOIN kept_files ON kept_files.id = file WHERE path LIKE '%/b.jsonl'"
         database.execute(f"UPDATE kept_chunks SET content = x'00' WHERE id IN ({parts})")
     pack = pack_module.Pack(str(person.pack_file))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+from contextlib import closing
 
 import pytest
 from records import assistant, exchange, user
@@ -27,7 +28,8 @@ def machine(tmp_path):
 class TestCorruption:
     def spoil(self, machine):
         """Overwrites the middle of the database; what its beginning tells is still whole."""
-        sqlite3.connect(machine.database).execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        with closing(sqlite3.connect(machine.database)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
         size = machine.database.stat().st_size
         with machine.database.open("r+b") as file:
             file.seek(size // 3)

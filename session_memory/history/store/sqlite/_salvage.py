@@ -147,6 +147,8 @@ class _DamagedStore:
     def close(self) -> None:
         if self._connection:
             self._connection.close()
+        if self._pages:
+            self._pages.close()
 
     def pragma(self, name: str) -> int:
         """Return a number of the database's header; 0 if it cannot be read."""
