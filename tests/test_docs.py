@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,20 @@ def test_every_row_of_the_threat_model_names_a_test() -> None:
     ]
     assert rows
     assert [row for row in rows if not NAMED_TEST.search(row)] == []
+
+
+def test_modules_that_pages_name_by_a_part_of_their_path_are_there() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    files = listed.stdout.split()
+    names = [f"/{path.removesuffix('.py')}/" for path in [*files, "hooks/pi/python"]]  # by install
+    inside = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]
+    unknown = [
+        (page.name, name)
+        for page in [*inside, *(ROOT / "docs" / "inside").glob("*.md")]
+        for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+)(?:\.py)?`", page.read_text())
+        if not any(f"/{name}/" in path for path in names)
+    ]
+    assert unknown == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -1,6 +1,6 @@
 """Ranking: BM25 for entries and conversations, and bonuses. Pure.
 
-The weights were measured (docs/use/search.md). A conversation's score counts its entries that have
+The weights were measured (docs/measured/parts.md). A conversation's score counts its entries that have
 a term; an entry's, how often it has the term."""
 
 from __future__ import annotations
