@@ -57,14 +57,14 @@ LONGEST_SENTENCE = 30  # words, in documents
 
 HIGHEST: dict[str, int] = {
     "a clause as subject": 139,
-    "what + verb": 690,
+    "what + verb": 689,
     "a pronoun for a class": 455,
     "of before": 16,
     "tell of": 84,
     "in the place of": 32,
     "but for": 24,
     "is no NOUN": 124,
-    "things that stand": 182,
+    "things that stand": 180,
     ", so that": 130,
     "of which": 46,
     "long sentences": 53,

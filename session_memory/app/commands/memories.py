@@ -282,7 +282,7 @@ def _withdraw(opened: OpenStore, memories: dict[str, list[str]]) -> None:
     try:
         shared_engine().withdraw(opened.location, memories)
     except SessionMemoryError as error:
-        opened.note(f"the team keeps what was shared of it until the next push: {error}")
+        opened.note(f"the team's copy stays until the next push: {error}")
 
 
 def _show_changed(opened: OpenStore, memories: Collection[IndexedMemory], change: str) -> None:
