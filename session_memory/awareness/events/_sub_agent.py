@@ -9,7 +9,6 @@ import time
 from ...common.system.files import is_file, read_end, without_links
 from ...common.text.paths import resolved
 from ...sessions.settings.compiled import OFF
-from ...sessions.settings.homes import environment
 from ...sessions.transcripts.entries import INTRODUCTION
 from ..activity.actions import is_of_agent
 from ..activity.call_collisions import CallDelivery, CallSearch
@@ -58,7 +57,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 def _was_told(context: Context, agent: str) -> bool:
     """Check if the sub-agent's own transcript shows that it was told something at an earlier
     start."""
-    own = own_session(context, environment())
+    own = own_session(context)
     context.other_sessions()  # the sub-agents are known with them
     paths = [path for path in (own.path, *own.sub_agents()) if is_of_agent(path, agent)]
     begins = INTRODUCTION.strip().encode()
@@ -80,7 +79,7 @@ def _collisions(context: Context, agent: str, paths: list[str]) -> CallDelivery 
         return None
     others = context.other_sessions()
     calls = [(path, "") for path in paths]
-    own = own_session(context, environment())
+    own = own_session(context)
     search = CallSearch(own, calls, agent, others, context.settings, time.time(), is_start=True)
     return search.delivery(INTRODUCTION, CHARACTERS)
 

@@ -62,7 +62,7 @@ def answering(
 def offer_update(context: Context, handover: Handover) -> None:
     """Offer an update, and the memories relevant to the prompt. Raises SessionMemoryError,
     OSError."""
-    with open_delivery(context, observation(context, {})) as delivery:
+    with open_delivery(context, observation(context)) as delivery:
         memories = memories_for(context, delivery)
         delivery.prepare(memories.ids if memories else ())
         handover.offer(joined(delivery.text, memories.text if memories else "") or None)

@@ -44,8 +44,9 @@ class Context:
     `config_dir` the runtime's directory ('' if not needed), `directory` the one that the session
     was started in. `named` are the named sessions of the home if they were read already.
     `sub_agents` are those in the project's index, once `other_sessions` has read it; `statuses` has
-    one for each file that a call is about to edit, once they were looked at. Parts that may be odd
-    or slow run under the `deadline`."""
+    one for each file that a call is about to edit, once they were looked at. `environ` is the
+    environment that the runtime gave to the hook, empty for a callback. Parts that may be odd or
+    slow run under the `deadline`."""
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Context:
         self.runtime = runtime
         self.config_dir = config_dir
         self.directory = directory
+        self.environ: Mapping[str, str] = {}
         self.named: list[Session] | None = None
         self.settings: Settings = home.settings()
         self.sub_agents: SubAgents = {}
@@ -204,7 +206,7 @@ def context_of(
         config_dir=config_dir,
         directory=directory,
     )
-    context.named = named
+    context.environ, context.named = environ, named
     context.deadline = deadline or context.deadline
     return context
 

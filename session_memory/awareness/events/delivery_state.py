@@ -43,7 +43,7 @@ def text_at(one: FoundSession, now: float, environ: Mapping[str, str]) -> str:
     """Return what a prompt of the session `one` would have been told at a time, in seconds since
     the epoch, if it was the first since the hooks were there; '' for nothing. Only sessions count
     that wrote nothing after it. Raises ConfigError, OSError."""
-    observed = observation(_context_of(one, environ), {})
+    observed = observation(_context_of(one, environ))
     observed.own.cursor_file += ".none"
     observed.statuses = [pair for pair in observed.statuses if pair[1].st_mtime <= now]
     observed.sessions = [session for session, _ in observed.statuses]
@@ -80,7 +80,7 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
 
 
 def _state_of(context: Context) -> DeliveryState:
-    observed = observation(context, {})
+    observed = observation(context)
     own = observed.own
     state = KnownState(own.cursor_file).of(own.key)
     last = delivered(state, own)

@@ -6,13 +6,13 @@ import time
 
 from ...common.system.files import is_file
 from ...sessions.settings.compiled import OFF, PROMPT_CHARACTERS, Settings
-from ...sessions.settings.homes import PROMPT_INDEX, environment
+from ...sessions.settings.homes import PROMPT_INDEX
 from ...sessions.transcripts.entries import INTRODUCTION
 from ..activity.changes import Observation, OwnSession, is_standstill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from ...sessions.runtimes import Runtime
     from ..activity.delivery import Delivery
@@ -31,7 +31,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     none moved."""
     handed = _handed_over(context)
     notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
-    observed = observation(context, environment())
+    observed = observation(context)
     is_quiet = not notice and not may_have_memories(context)
     if is_quiet and is_standstill(observed):
         note_status(context, observed, None, is_new=False)
@@ -67,11 +67,10 @@ def joined(*parts: str | None) -> str:
     return "\n\n".join([part for part in parts if part])
 
 
-def observation(context: Context, environ: Mapping[str, str]) -> Observation:
-    """Return what the session of an event sees of the others. `environ` is the environment that the
-    runtime gave to the hook, empty for a callback. Raises EventError."""
+def observation(context: Context) -> Observation:
+    """Return what the session of an event sees of the others. Raises EventError."""
     others = context.other_sessions()  # first: its own sub-agents are known with them
-    return Observation(own_session(context, environ), others, context.settings)
+    return Observation(own_session(context), others, context.settings)
 
 
 def open_delivery(context: Context, observed: Observation, taken: int = 0) -> Delivery:
@@ -99,10 +98,10 @@ def memories_for(context: Context, delivery: Delivery, notice: str = "") -> Prom
     return context.deadline.attempt("memories", relevant, *asked)
 
 
-def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
+def own_session(context: Context) -> OwnSession:
     """Return the session of an event; its sub-agents are known once the others were listed. Raises
     EventError."""
-    event, runtime = context.event, context.runtime
+    event, runtime, environ = context.event, context.runtime, context.environ
     directory = context.directory if context.settings.collisions != OFF else ""
     file, home = context.cursor_file, context.home
     own = OwnSession(

@@ -9,7 +9,6 @@ from ...common.system.deadline import DeadlineError
 from ...common.system.files import status_at, without_links
 from ...common.text.paths import resolved
 from ...sessions.settings.compiled import ASK, OFF
-from ...sessions.settings.homes import environment
 from ...sessions.transcripts.entries import INTRODUCTION, ToolUse
 from ..activity.call_collisions import CallDelivery, CallSearch
 from ..activity.call_log import MEMORY, CallLog
@@ -66,14 +65,14 @@ def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]
 
     runtime, event = context.runtime, context.event
     command = next((call.argument for call in runtime.tool_calls(event) if call.kind != _EDIT), "")
-    session = own_session(context, environment())
+    session = own_session(context)
     objection = unjudged(command) if command else None
     for path in () if command else statuses_of(context):
         objection = objection or unjudged_edit(context, session, path)
     if objection is None:
         return
     reason = reason_of(objection, session.directory, time.time())
-    if runtime.can_ask(event, environment()):
+    if runtime.can_ask(event, context.environ):
         print_answer(runtime.held_output(f"{ASKER}: {reason}", ""))
     else:
         print_answer(runtime.context_output(f"{INTRODUCTION}! {reason}", runtime.TOOL_EVENT))
@@ -113,9 +112,9 @@ def _answer(context: Context, print_answer: Callable[[dict[str, object]], None])
         elif delivery.text:
             print_answer(runtime.context_output(delivery.text, runtime.TOOL_EVENT))
 
-    delivery = deliver(context, tell, can_ask=runtime.can_ask(context.event, environment()))
+    delivery = deliver(context, tell, can_ask=runtime.can_ask(context.event, context.environ))
     if delivery is not None and context.settings.statusline:
-        note_status(context, observation(context, environment()), delivery.edit)
+        note_status(context, observation(context), delivery.edit)
 
 
 def deliver(
@@ -153,9 +152,7 @@ def delivery_for(context: Context) -> CallDelivery | None:
     if not calls:
         return CallDelivery(CallLog(context.cursor_file, agent))
     others = context.other_sessions()
-    search = CallSearch(
-        own_session(context, environment()), calls, agent, others, settings, time.time()
-    )
+    search = CallSearch(own_session(context), calls, agent, others, settings, time.time())
     return search.delivery(INTRODUCTION, settings.max_characters)
 
 
@@ -213,7 +210,7 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
 
     cwd, deadline = _cwd(context.event), context.deadline
     others = context.other_sessions()
-    own = own_session(context, environment())
+    own = own_session(context)
     search = ObjectionSearch(own, others, settings, time.time())
     replaced = (
         context.runtime.replaced_texts(context.event) if can_ask and conflicts_stamp(own) else []
@@ -254,7 +251,7 @@ def object_to(
     from ..activity._approval import reason_of, was_allowed
 
     own, has_text, room = (
-        own_session(context, environment()),
+        own_session(context),
         bool(delivery.text),
         context.settings.max_characters,
     )

@@ -316,7 +316,6 @@ def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time
     context = context_of(
         event, environ, runtime("agent-sdk"), home_of(event, environ, runtime("agent-sdk"))
     )
-    monkeypatch.setattr(tool_call, "environment", lambda: environ)
     monkeypatch.setattr(type(context), "other_sessions", Mock(side_effect=DeadlineError))
     printed = []
     with pytest.raises(DeadlineError):
