@@ -300,7 +300,7 @@ def test_a_callback_whose_cursors_are_locked_says_so_in_the_log(home: NamedHome)
 def test_a_callback_for_an_impossible_name_answers_nothing(home: NamedHome) -> None:
     for name in ("../main", "", "a/b"):
         assert call(session_updates_hook(home.root, name), prompt(home)) == {}
-        assert "no name of a session" in log(home)[-1]
+        assert "not the name of a session" in log(home)[-1]
 
 
 def test_a_callback_in_a_directory_without_named_sessions_answers_nothing(home: NamedHome) -> None:
