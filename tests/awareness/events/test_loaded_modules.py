@@ -130,3 +130,47 @@ def test_a_search(app: Path, plain: PlainUser, snapshot: SnapshotAssertion) -> N
     assert "hello" in done.stdout, done.stdout + done.stderr
     names = [name for name in done.stderr.split() if name.startswith("session_memory.")]
     assert [name.removeprefix("session_memory.") for name in names] == snapshot
+
+
+def above(names: list[str], *layers: str) -> list[str]:
+    """Return the modules that belong to one of these layers."""
+    return [name for name in names if name.partition(".")[0] in layers]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "session_start",
+        "user_prompt_submit",
+        "pre_tool_use",
+        "post_tool_use_failure",
+        "subagent_start",
+        "status_line",
+        "pre_compact",
+        "session_end",
+    ],
+)
+def test_no_hook_loads_memories_commands_or_extras(
+    app: Path, plain: PlainUser, script: str
+) -> None:
+    append(at_rest(plain), *exchange("how is it going?", "Fine."))
+    _, names, _ = loaded(app, plain, f"hooks/{script}.py", prompt="Hi", trigger="manual")
+    assert "awareness.events" in names
+    assert above(names, "memory", "app", "extras") == []
+
+
+@pytest.mark.parametrize("words", [["search", "hello"], ["ingest"]], ids=["search", "ingest"])
+def test_neither_a_search_nor_an_ingest_loads_an_extra(
+    app: Path, plain: PlainUser, words: list[str]
+) -> None:
+    at_rest(plain)
+    environ = {"HOME": str(plain.root), "CLAUDE_CONFIG_DIR": str(plain.project_dir.parents[1])}
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from session_memory.cli import main; "
+    code += "main(sys.argv[1:]); print(*sorted(sys.modules), file=sys.stderr)"
+    command = [sys.executable, "-I", "-c", code, str(app), *words]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environ, cwd=plain.root, check=True
+    )
+    names = [name.removeprefix("session_memory.") for name in done.stderr.split()]
+    assert "history.store.sqlite.engine" in names
+    assert above(names, "extras") == []
