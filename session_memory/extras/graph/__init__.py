@@ -1,8 +1,8 @@
-"""The strategy that fills a Graphiti knowledge graph."""
+"""Memories in a Graphiti knowledge graph.
 
-
-def missing_packages() -> list[str]:
-    """Return graphiti's required packages that are not installed."""
-    from importlib.util import find_spec
-
-    return [name for name in ("graphiti_core", "httpx", "openai") if find_spec(name) is None]
+command: `session-memory graph`
+engine: the graph, as the tools of an agent search it
+graphs: the open graphs of a home's groups
+strategy: the strategy that fills the graph
+upkeep: forgets sessions in the graph
+"""

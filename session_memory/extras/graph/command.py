@@ -13,7 +13,7 @@ from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt
 from ...history.store.location import StoreLocation, find_location
 from ...sessions.settings.sections import memory_settings
-from . import missing_packages
+from ._packages import missing_packages
 from .graphs import is_there, search_graph
 
 SUMMARY = "search the knowledge graph that Graphiti built from conversations"

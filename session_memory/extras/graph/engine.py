@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...common.errors import SessionMemoryError
 from ...history.store.location import find_location
 from ...sessions.settings.sections import memory_settings
-from . import missing_packages
+from ._packages import missing_packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

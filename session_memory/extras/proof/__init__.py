@@ -2,7 +2,12 @@
 
 All of it is counted from the store and the transcripts of the sessions that the store shows, so
 rules apply. A session counts as told if its transcript shows the text; without a transcript, its
-moments are not compared."""
+moments are not compared.
+
+command: `session-memory proof`
+view: the page's view
+words: the proof as text and as JSON
+"""
 
 import os
 from collections import Counter
