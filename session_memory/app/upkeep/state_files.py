@@ -35,7 +35,7 @@ def remove_leftovers(run: "Run") -> None:
     home = run.location.home
     remove_git_directories()
     remove_old_files(home.state_dir)
-    for file in (home.cursor_file("x"), home.project_index("/")):
+    for file in (home.cursor_file("x"), home.project_index("/"), home.ref_notes("/")):
         for names in (_STATE, _LOCK):
             remove_old_files(os.path.dirname(file), names, CURSOR_SECONDS)
 

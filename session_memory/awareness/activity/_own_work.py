@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...common.system.files import is_file
 from ...common.system.git import find_worktree, head_of
-from .changes import head_stamp
+from .changes import HEAD_NUMBERS, head_stamp
 from .session_state import OwnState, SessionState
 
 TYPE_CHECKING = False
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from ...sessions.transcripts.read_cursor import ReadCursor
     from .changes import OwnSession
     from .collisions._working_set import CollisionState
+    from .collisions.ref_notes import RefNotes
 
 
 class OwnWork:
     """The `state` of the `session` after its transcript was read on; None if it has said nothing
     yet. `worktree` is the one that it works in. `heads` are the branch or commit at the last update
     and now, None if HEAD has not moved or no update is known. `own` is the kept state of the session,
-    with the branch or commit. `sub_agents` are the offsets in the transcripts of sub-agents at the last
-    update."""
+    with the branch or commit. `shared_git_dir` is git's directory of the worktree, or of the last one
+    if that is gone, and `notes` belong to its repository. `sub_agents` are the offsets in the
+    transcripts of sub-agents at the last update."""
 
     def __init__(self, session: OwnSession, kept: SessionState, now: float, oldest: float) -> None:
         """`kept` is its state; `oldest` says how far back its transcript is read at first. Raises
@@ -34,7 +36,10 @@ class OwnWork:
         stamp = head_stamp(git_dir) if git_dir else []
         head = head_of(git_dir) if git_dir else ""
         known_head = before.branch if before.git_dir == git_dir else ""
-        self.heads = (known_head, head) if known_head and before.stamp != stamp else None
+        has_moved = before.stamp[:HEAD_NUMBERS] != stamp[:HEAD_NUMBERS]
+        self.heads = (known_head, head) if known_head and has_moved else None
+        self.shared_git_dir = git_dir or before.git_dir
+        self.notes = session.deadline.attempt("git's refs", self._noted, session, now)
         self.own = before.copy()
         self.own.directory, self.own.git_dir = session.directory, git_dir
         self.own.stamp, self.own.branch, self.own.updated = stamp, head, now
@@ -70,6 +75,24 @@ class OwnWork:
         if new.is_read:
             self.own.cursor = new.cursor
         return state
+
+    def _noted(self, session: OwnSession, now: float) -> RefNotes | None:
+        """Note what the worktrees share, and return the notes. Raises OSError."""
+        if not self.shared_git_dir or session.home is None:
+            return None
+        from .collisions.ref_notes import note
+
+        return note(session.home, self.shared_git_dir, now)
+
+    @property
+    def may_share(self) -> bool:
+        """Check if something that worktrees share is gone, or this session may have made some."""
+        if self.notes is None or self.state is None:
+            return False
+        from .actions import GIT
+
+        commands = self.state.working_set.commands
+        return bool(self.notes.losses) or any([action.kind == GIT for action in commands])
 
     @property
     def paths(self) -> Container[str]:

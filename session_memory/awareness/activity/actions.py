@@ -31,7 +31,9 @@ READ_ONLY = (
     "status",
 )
 # with these `git branch` is more than a list
-_SETS_BRANCHES = frozenset(("-m", "-M", "--move", "-f", "--force", "-C"))
+_SETS_BRANCHES = frozenset(
+    ("-m", "-M", "--move", "-f", "--force", "-C", "-d", "-D", "--delete", "-df", "-fd")
+)
 # How a program begins and goes on that rewrites files which globs, variables, `find` or settings
 # name.
 REWRITERS = {
@@ -166,6 +168,8 @@ def is_read_only(words: tuple[str, ...]) -> bool:
     """Check if a git command changes nothing in the worktree that it is run in."""
     if words[0] == "branch":
         return not _SETS_BRANCHES.intersection(words)
+    if words[0] == "push":  # to its own repository it sets a branch
+        return "." not in words
     if words[0] == "fetch":  # with `main:main` it sets a branch
         return not any([":" in word and "//" not in word for word in words])
     return words[0] in READ_ONLY

@@ -79,9 +79,12 @@ def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
 
 def forget_calls(cursor_file: str, names: set[str]) -> None:
     """Delete the log of a session with one of these names. From another log, delete the index,
-    whose cursors have titles, and the lines about these sessions, which have paths. Raises
-    LockedError, OSError."""
+    whose cursors have titles, and the lines about these sessions, which have paths; and delete them
+    from the notes of git's refs. Raises LockedError, OSError."""
+    from .collisions.ref_notes import NOTES, forget_owners
+
     path = _path(cursor_file)
+    forget_owners(path.rpartition("/cursors/")[0] + NOTES, names)
     content = _read(path)
     if content and path.rpartition("/")[2].removesuffix(SUFFIX) in names:
         os.unlink(path)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 STANDSTILL = " standstill"
 OLD_SECONDS = 6 * 3600  # what is older is reported at first, and after a pause as long
+HEAD_NUMBERS = 9  # of a stamp of HEAD; the later ones are about shared refs
 RUNNING_SECONDS = 3600  # a session that waits for its sub-agents writes nothing itself
 MOST_RUNNING = 20  # sessions whose sub-agents are looked at
 _STANDSTILL_BYTES = 8 * 1024
@@ -124,12 +125,30 @@ def _changed(
 
 def head_stamp(git_dir: str) -> list[int]:
     """Return a stamp that stays the same until HEAD of a worktree, or the branch that it names, is
-    moved."""
+    moved; and, from HEAD_NUMBERS on, until something changes that the worktrees share."""
     return [
         *path_stamp(git_dir + "/HEAD"),
         *path_stamp(git_dir + "/logs/HEAD"),
         *path_stamp(_branch_file(git_dir)),
+        *shared_stamp(shared_dir(git_dir)),
     ]
+
+
+def shared_stamp(common_dir: str) -> list[int]:
+    """Return a stamp that stays the same until a stash, a branch or a worktree comes or goes. An
+    update of a branch with a slash in its name may not show."""
+    return [
+        *path_stamp(common_dir + "/logs/refs/stash"),
+        *path_stamp(common_dir + "/refs/heads"),
+        *path_stamp(common_dir + "/packed-refs"),
+        *path_stamp(common_dir + "/worktrees"),
+    ]
+
+
+def shared_dir(git_dir: str) -> str:
+    """Return the directory that a worktree's `git_dir` shares with other worktrees, by its name."""
+    common_dir, _, worktree = git_dir.rpartition("/worktrees/")
+    return common_dir if common_dir and "/" not in worktree else git_dir
 
 
 def _branch_file(git_dir: str) -> str:
@@ -141,10 +160,7 @@ def _branch_file(git_dir: str) -> str:
         return ""
     if not head.startswith(_REFERENCE):
         return ""
-    # where linked worktrees have their own part
-    common_dir, _, worktree = git_dir.rpartition("/worktrees/")
-    shared = common_dir if common_dir and "/" not in worktree else git_dir
-    return f"{shared}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
+    return f"{shared_dir(git_dir)}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
 
 
 def conflicts_stamp(own: OwnSession) -> list[int]:

@@ -482,11 +482,11 @@ def compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCol
     """Return the collisions of the `work` with the sessions `others`, in lines that have room."""
     own, state = context.reader, work.state
     found = PromptCollisions(others)
-    if state is not None and (others or work.heads or state.open_actions):
+    if state is not None and (others or work.heads or state.open_actions or work.may_share):
         from .collisions import Known
 
         known = Known(own, state, work.worktree, None, context.now, context.oldest)
-        known.heads = work.heads
+        known.heads, known.work = work.heads, work
         _add_lines(known, found, found.room(context.limit))
         for _, unseen in others:
             if unseen.session.key in found.withheld:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .context import Context, Event
 
 _EDIT = "edit"
+# parts of git commands that may take a stash, a worktree or commits away
+LOSING = ("stash", "worktree", "branch", "reset", "push", "ref", "checkout", "switch", "rebase")
 _LONGEST_PATH = 4096  # no system has longer ones
 ASKER = "session-memory"  # the dialog names who asks
 
@@ -123,6 +125,7 @@ def deliver(
     """Return what is reported with the call, None for nothing. It counts as reported once it was
     told. Raises SessionMemoryError, OSError."""
     attempt = context.deadline.attempt
+    attempt("git's refs", note_refs, context)
     objections = find_objections(context, can_ask=can_ask)  # before anything is locked
     delivery = attempt("collisions", delivery_for, context)
     memories = attempt("memories", memories_about, context) or []
@@ -138,6 +141,21 @@ def deliver(
                 add_memories(context, delivery, memories)
             tell(delivery)
     return delivery
+
+
+def note_refs(context: Context) -> None:
+    """Note the refs of git before the call may take some of them away. Raises OSError."""
+    tools, cwd = context.runtime.tool_calls(context.event), _cwd(context.event)
+    commands = [tool.argument for tool in tools if tool.kind != _EDIT]
+    losing = [word for word in LOSING for command in commands if word in command]
+    if not losing or not cwd or context.settings.collisions == OFF:
+        return
+    from ...common.system.git import find_worktree
+    from ..activity.collisions.ref_notes import note
+
+    worktree = find_worktree(cwd, context.home.user_dir)
+    if worktree is not None:
+        note(context.home, worktree.git_dir, time.time(), is_forced=True)
 
 
 def delivery_for(context: Context) -> CallDelivery | None:

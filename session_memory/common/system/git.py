@@ -15,7 +15,7 @@ MOST_WORKTREES = 500
 # git's words, by place, device, inode and owner
 _refusals: dict[tuple[str, int, int, int], str] = {}
 _REF = "ref: "
-_BRANCH = "refs/heads/"
+BRANCH_REFS = "refs/heads/"
 
 
 class Worktree:
@@ -159,7 +159,7 @@ def head_of(git_dir: str) -> str:
     name = head[len(_REF) :].strip()
     # A repository with a table in place of files for its refs has this here, for programs that do
     # not know.
-    return "" if name.endswith("/.invalid") else name.removeprefix(_BRANCH)
+    return "" if name.endswith("/.invalid") else name.removeprefix(BRANCH_REFS)
 
 
 def is_commit(head: str) -> bool:
@@ -184,6 +184,11 @@ def branch_moves(worktree: Worktree, branch: str, since: float) -> list[HeadMove
     """Return how a branch moved since a time, from whichever worktree, in order; nothing without a
     log."""
     return _moves_in(f"{worktree.common_dir}/logs/refs/heads/{branch}", since)
+
+
+def ref_moves(common_dir: str, ref: str, since: float = 0.0) -> list[HeadMove]:
+    """Return how a ref (`refs/stash`) moved since a time, in order; nothing without a log."""
+    return _moves_in(f"{common_dir}/logs/{ref}", since)
 
 
 def _moves_in(log: str, since: float) -> list[HeadMove]:

@@ -96,6 +96,11 @@ class Home:
         """The index of the project of sessions that are started in the directory `start`."""
         return f"{self.state_dir}/projects/{_name_and_checksum(start, may_hold_token=True)}.json"
 
+    def ref_notes(self, common_dir: str) -> str:
+        """The file that notes the stashes, branches and worktrees of the repository at
+        `common_dir`."""
+        return f"{self.state_dir}/git/{_name_and_checksum(common_dir.removesuffix('/.git'))}.json"
+
     @property
     def repositories_file(self) -> str:
         """The file that says which repository was seen at which path."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ....common.system.git import Worktree
     from .._new_entries import NewEntries
+    from .._own_work import OwnWork
     from ..report import Report
 
     Others = list[tuple[Report, NewEntries]]
@@ -34,8 +35,9 @@ class Known:
     """Everything known of the session `own` before a search: its `state`, which the search updates,
     its `worktree`, and `settled`: by the key of a fact, up to when the result of a tool call
     reported it; None to read it if needed. `heads` are the branch or commit at the last update and
-    now, None if HEAD has not moved. `oldest` is how far back sub-agents are read at first sight;
-    both times are in seconds since the epoch."""
+    now, None if HEAD has not moved. `work` is this session's side at a prompt, None for a call.
+    `oldest` is how far back sub-agents are read at first sight; both times are in seconds since the
+    epoch."""
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class Known:
         self.now = now
         self.oldest = oldest
         self.heads: tuple[str, str] | None = None
+        self.work: OwnWork | None = None
 
 
 class Findings:
@@ -115,6 +118,7 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
         told = own.deadline.attempt("conflicts", of_copies, own, found.facts, ids, known.now) or ()
         found.facts = [fact for fact in found.facts if fact not in told]
     _add_git(known, found, entries, is_call=planned is not None)
+    own.deadline.attempt("git's refs", _add_losses, known, found)
     found.facts = _without_explained(found.facts)
     found.failed = {new.session.key for _, new in entries} - found.actions.keys()
     return found
@@ -219,3 +223,25 @@ def _add_git(known: Known, found: Findings, entries: Others, *, is_call: bool) -
         found.facts.append(moved)
     if is_shared:
         found.facts += branch_facts(entries, known.worktree, reported)
+
+
+def _add_losses(known: Known, findings: Findings) -> None:
+    """Add the stashes, branches and worktrees that were taken from this session, and note whose the
+    others are. Raises OSError."""
+    work, home = known.work, known.own.home
+    if work is None or home is None or work.notes is None:
+        return
+    if not (work.notes.losses or work.notes.refs):
+        return
+    from ._losses import LossSearch
+    from .ref_notes import note
+
+    if any([action.kind == GIT for actions in findings.actions.values() for action in actions]):
+        # a branch with a slash in its name may go without a sign in the four stats
+        work.notes = note(home, work.shared_git_dir, known.now, is_forced=True)
+    search = LossSearch(known, findings, work.notes, work.shared_git_dir)
+    claims = search.claims()
+    if claims:
+        work.notes = note(home, work.shared_git_dir, known.now, claims)
+        search = LossSearch(known, findings, work.notes, work.shared_git_dir)
+    findings.facts += search.facts()

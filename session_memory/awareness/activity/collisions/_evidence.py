@@ -77,6 +77,7 @@ class Evidence:
         self._index: GitIndex | None = None
         self._objects: GitObjects | None = None
         self._found: dict[tuple[str, str], str | None] = {}
+        self._printed: dict[tuple[str, str], object] = {}
 
     def end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
         """Return when the result of a call came, None if it has not, and if the call failed."""
@@ -104,6 +105,11 @@ class Evidence:
                 self._find_end(session, action) if action.call_id else (None, False, True)
             )
         return self._ends[key]
+
+    def printed(self, session: str, action: FileAction) -> str:
+        """Return what a call printed, as its transcript has it; '' if unknown."""
+        self._end(session, action)
+        return str(self._printed.get((session, action.call_id), ""))
 
     def began(self, session: str, action: FileAction) -> float:
         """Return when a call was made: its record may have been written only at its end."""
@@ -334,6 +340,7 @@ class Evidence:
                 for record in objects_in(line):
                     for event in records.events(record, 0, RESULTS | whose):
                         if isinstance(event, CallResult) and event.call_id == action.call_id:
+                            self._printed[session, action.call_id] = event.content
                             return (
                                 event.time or records.time(record),
                                 event.has_failed,

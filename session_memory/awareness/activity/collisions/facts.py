@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from ..status_line import Edit
     from ._evidence import Evidence
     from ._working_set import WorkingSet
+    from .ref_notes import Loss
 
-TAKEN, HEAD, MOVED, BRANCH = "taken", "head", "moved", "branch"
+TAKEN, HEAD, MOVED, BRANCH, LOST = "taken", "head", "moved", "branch", "lost"
 SHORT_COMMIT = 7  # characters
 ACTIVE_SECONDS = 3600  # a session that was active since then may still be working on its edit
 # edits of a session that has done nothing since then leave half of the room to others
@@ -34,13 +35,15 @@ PATH_CHARACTERS = 60
 COMMAND_CHARACTERS = 60
 NAME_CHARACTERS = 40
 LINE_CHARACTERS = 30  # of a path or a title in the status line
-_ORDER = (HEAD, MOVED, TAKEN, EDITED, BRANCH)
+_ORDER = (LOST, HEAD, MOVED, TAKEN, EDITED, BRANCH)
 
 
 class Fact:
     """One collision. `kind` is EDITED, TAKEN (git committed or overwrote this session's uncommitted
     work), HEAD (another branch or commit is checked out), MOVED (the branch is at another commit,
-    not by a plain commit) or BRANCH (another machine works on the branch `path` too).
+    not by a plain commit), BRANCH (another machine works on the branch `path` too) or LOST (a stash,
+    branch or worktree is gone: `loss`, with the key `path`, and with it uncommitted `files`; not
+    `is_after` if this session took it from the other).
 
     `session` is the key of the other session, '' if unknown; `time` when it happened; `own_time`
     the time of this session's own action, by which the fact is reported once. `is_after` says that
@@ -75,10 +78,14 @@ class Fact:
         self.is_elsewhere = False
         self.is_doubtful = False
         self.worktree = ""
+        self.loss: Loss | None = None
+        self.files: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """Identify the fact among those that were reported."""
+        if self.kind == LOST:
+            return f"{LOST} {self.path}"
         return f"{self.kind} {self.session} {self.path}" if self.path else self.kind
 
 
@@ -336,7 +343,7 @@ def _alike(fact: Fact) -> tuple[object, ...]:
         fact.is_elsewhere,
         fact.is_doubtful,
         fact.worktree,
-        (fact.words, fact.now),
+        (fact.words, fact.now, fact.path if fact.kind == LOST else ""),
     )
 
 
@@ -360,6 +367,11 @@ def shown_command(command: str) -> str:
 def _line(group: list[Fact], other: Report | None, directory: str, now: float) -> str:
     """Return the line about facts that differ only in their path and session, the newest first."""
     first = group[0]
+    if first.kind == LOST:
+        from ._loss_text import lost_line
+
+        when = age(now - first.time)
+        return lost_line(first, f"{when} by {called(other)}" if other else when)
     paths = [
         relative(path, directory) for path in dict.fromkeys([fact.path for fact in group]) if path
     ]
