@@ -19,6 +19,7 @@ from records import exchange
 from session_memory.awareness.activity import prompt_memories
 from session_memory.awareness.activity.actions import FileAction
 from session_memory.awareness.activity.collisions._working_set import CollisionState
+from session_memory.awareness.activity.session_state import SessionState
 from session_memory.history.search.query import STOP_WORDS
 from session_memory.memory.strategy import Memory
 from session_memory.sessions.settings import homes
@@ -100,7 +101,7 @@ class TestPrompt:
         memory_dir.keep(EXPIRY)  # in /srv/app
         prompt = "look at the expiry of the login cookie and the theme of the settings page"
         here, elsewhere = (
-            prompt_memories.PromptedSession({}, directory)
+            prompt_memories.PromptedSession(None, directory)
             for directory in ("/srv/app", "/srv/other")
         )
         assert "3600" in told_with_prompt(memory_dir.directory, prompt, session=here)
@@ -112,7 +113,7 @@ class TestPrompt:
     ) -> None:
         memory_dir.keep(EXPIRY, strategy="agent")  # in /srv/app
         here, elsewhere = (
-            prompt_memories.PromptedSession({}, directory)
+            prompt_memories.PromptedSession(None, directory)
             for directory in ("/srv/app", "/srv/other")
         )
         told = told_with_prompt(memory_dir.directory, ASKED, session=here)
@@ -123,9 +124,10 @@ class TestPrompt:
         self, memory_dir: MemoryDirectory
     ) -> None:
         memory_dir.keep(fact("Rounding of vouchers is done in shop/cart.py", ""))
-        state = CollisionState("", 0.0)
-        state.working_set.add([FileAction("edit", "/srv/app/shop/cart.py", (1.0, 0, ""))])
-        session = prompt_memories.PromptedSession({" collisions": state.content()}, "/srv/app")
+        collisions, state = CollisionState(), SessionState()
+        collisions.working_set.add([FileAction("edit", "/srv/app/shop/cart.py", (1.0, 0, ""))])
+        state.collisions = collisions.dump()
+        session = prompt_memories.PromptedSession(state, "/srv/app")
         prompt = "how are vouchers imported: cart, partners, release, mobile version, audit, bank, shipping, taxes, invoices, reports"
         assert told_with_prompt(memory_dir.directory, prompt, session=session) == ""
 
@@ -158,7 +160,7 @@ class TestPrompt:
         memory_dir.keep(fact("Vouchers are rounded down before taxes", ""), of=source)
 
         def told() -> str:
-            session = prompt_memories.PromptedSession({}, str(app))
+            session = prompt_memories.PromptedSession(None, str(app))
             return told_with_prompt(
                 memory_dir.directory, "are vouchers rounded before taxes?", session=session
             )

@@ -143,7 +143,7 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
         bob.run("config", "team.url", url)
         told = run_hook(event, bob.home)
         assert not is_asked()
-    assert 'by "fix login" (ann@laptop) too, on another machine' in told
+    assert 'by "fix login" (ann@laptop) on another machine' in told
     assert (
         '- "fix login" (ann@laptop, 20m ago, 2 messages): edited src/login.py; last: "The login is fixed."'
         in told
