@@ -40,33 +40,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise WrongCallError(
             "no session was named", "name one by its name, title or id, or use --all"
         )
-    is_all = arguments.all
-    found = find_sessions(
-        arguments.home, is_all and not arguments.home, os.environ, with_private=is_all
+    chosen = (
+        find_sessions(arguments.home, not arguments.home, os.environ, with_private=True)
+        if arguments.all
+        else [chosen_session(arguments.session, arguments, os.environ)]
     )
-    chosen = found if is_all else [chosen_session(arguments.session, arguments, os.environ)]
     if arguments.dry_run:
-        for one in chosen:
-            terminal.line(f"  {one.described()}")
-        terminal.line(
-            f"{counted(len(chosen), 'conversation')} would be written, those in which something "
-            f"was said."
-        )
-        would = [{"session": one.id, "name": one.name, "archive": None} for one in chosen]
-        terminal.result({"dry_run": True, "sessions": would})
-        return 0
-    rules = {one.home.config_file: Privacy(os.environ, one.home) for one in chosen}
-    for directory, config_file in {
-        (one.home.conversations_dir, one.home.config_file) for one in chosen
-    }:
-        settle(directory, rules[config_file])
-    known = KnownArchives()
-    results = [
-        _archive(one, rules[one.home.config_file], known, f"{number}/{len(chosen)}", terminal)
-        for number, one in enumerate(chosen, 1)
-    ]
-    results = [result for result in results if not is_private_path(result["archive"] or "")]
-    for path, why in unreadable_projects(arguments.home, os.environ) if is_all else ():
+        return _preview(chosen, terminal)
+    results = _archive_all(chosen, terminal)
+    unreadable = unreadable_projects(arguments.home, os.environ) if arguments.all else ()
+    for path, why in unreadable:
         terminal.note(f"{terminal.short(path)}: {why}")
         results.append({"session": "", "name": path, "archive": None, "problem": why})
     failed = [result for result in results if "problem" in result]
@@ -77,6 +60,36 @@ def run(arguments: argparse.Namespace) -> int:
     )
     terminal.result({"sessions": results})
     return 1 if failed else 0
+
+
+def _preview(chosen: list[FoundSession], terminal: Terminal) -> int:
+    """Show the sessions that would be archived, and write nothing."""
+    for session in chosen:
+        terminal.line(f"  {session.described()}")
+    terminal.line(
+        f"{counted(len(chosen), 'conversation')} would be written, those in which something "
+        f"was said."
+    )
+    would = [{"session": session.id, "name": session.name, "archive": None} for session in chosen]
+    terminal.result({"dry_run": True, "sessions": would})
+    return 0
+
+
+def _archive_all(chosen: list[FoundSession], terminal: Terminal) -> list[dict[str, Any]]:
+    """Archive the sessions; return the results, leaving out private sessions."""
+    rules = {session.home.config_file: Privacy(os.environ, session.home) for session in chosen}
+    for directory, config_file in {
+        (session.home.conversations_dir, session.home.config_file) for session in chosen
+    }:
+        settle(directory, rules[config_file])
+    known = KnownArchives()
+    results = [
+        _archive(
+            session, rules[session.home.config_file], known, f"{number}/{len(chosen)}", terminal
+        )
+        for number, session in enumerate(chosen, 1)
+    ]
+    return [result for result in results if not is_private_path(result["archive"] or "")]
 
 
 def _archive(

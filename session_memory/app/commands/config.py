@@ -56,31 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--unset goes with one key", "for example: session-memory config scope --unset"
         )
     if arguments.value is not None or arguments.unset:
-        at, value = _meant(name, arguments.value)
-        changed, refusals = (
-            switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
-        )
-        file = terminal.short(home.config_file)
-        if not arguments.unset:
-            set_key(home.config_file, at, value)
-            terminal.line(f"{'.'.join(at)}: {written(value)}, in {file}, from the next prompt on")
-        elif unset_key(home.config_file, at):
-            terminal.line(
-                f"{'.'.join(at)}: taken out of {file}; from the next prompt on: {_default(value)}"
-            )
-        else:
-            terminal.line(f"{'.'.join(at)} is not set in {file}: {_default(value)}")
-        for path in changed:
-            terminal.line(f"  in {terminal.short(str(path))}, for sessions that start from now on")
-        for text in [*refused(home, ".".join(at)), *refusals]:
-            terminal.note(for_people(text))
-        terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
-        if at[0] in SECTIONS:
-            # only here: values are shown without the store
-            from ..upkeep.rules import follow_rules
-
-            follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
-        return 0
+        return _change(home, name, arguments, terminal)
     confined = (home.root, home.rules_files[0]) if home.is_confined else ()
     own = FileCheck(home.config_file, *confined) if os.path.lexists(home.config_file) else None
     rules = _rules(home, own)
@@ -90,7 +66,44 @@ def run(arguments: argparse.Namespace) -> int:
         for text in wrong:
             terminal.note(for_people(text))
         return _show_one(name, values, rules, terminal) or bool(wrong)
-    found = notices(home)
+    return _show_home(home, values, rules, terminal)
+
+
+def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Set a key of the home's file, or take it out with --unset."""
+    at, value = _meant(name, arguments.value)
+    key, file = ".".join(at), terminal.short(home.config_file)
+    changed, refusals = (
+        switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
+    )
+    if not arguments.unset:
+        set_key(home.config_file, at, value)
+        terminal.line(f"{key}: {written(value)}, in {file}, from the next prompt on")
+    elif unset_key(home.config_file, at):
+        terminal.line(f"{key}: taken out of {file}; from the next prompt on: {_default(value)}")
+    else:
+        terminal.line(f"{key} is not set in {file}: {_default(value)}")
+    for path in changed:
+        terminal.line(f"  in {terminal.short(str(path))}, for sessions that start from now on")
+    for text in [*refused(home, key), *refusals]:
+        terminal.note(for_people(text))
+    terminal.result({"key": key, "value": value, "source": home.config_file})
+    if at[0] in SECTIONS:
+        # only here: values are shown without the store
+        from ..upkeep.rules import follow_rules
+
+        follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
+    return 0
+
+
+def _show_home(
+    home: Home,
+    values: dict[str, tuple[Any, str]],
+    rules: list[dict[str, Any]],
+    terminal: Terminal,
+) -> int:
+    """Show all settings of a home; return 1 if one is invalid."""
+    invalid = notices(home)
     ways = {
         runtime.name: kind_of_delivery(runtime)
         for runtime in all_runtimes()
@@ -101,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         for kind in dict.fromkeys(ways.values()):
             names = enumerated(name for name, its_kind in ways.items() if its_kind == kind)
             terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
-        for notice in found:
+        for notice in invalid:
             terminal.note(for_people(notice))
     shown = {
         name: {"value": value, "source": source or None} for name, (value, source) in values.items()
@@ -112,10 +125,10 @@ def run(arguments: argparse.Namespace) -> int:
             "values": shown,
             "rules": rules,
             "delivery": ways,
-            "notices": found,
+            "notices": invalid,
         }
     )
-    return 1 if found else 0
+    return 1 if invalid else 0
 
 
 def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:

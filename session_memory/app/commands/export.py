@@ -72,28 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)
-    ids: Sequence[int] = opened.store.conversation_ids(wanted)
-    if not ids and wanted.session:
-        sessions = _sessions_called(opened, wanted.session)
-        ids = [
-            id
-            for one in sessions
-            for id in opened.store.conversation_ids(wanted._replace(session=one))
-        ]
-    if not ids and wanted.session:
-        ids = opened.store.conversation_ids(wanted_of(opened, arguments))
+    ids = _ids(opened, wanted, arguments)
     if not ids and not arguments.all:
         check_names(opened, wanted)
         raise SessionMemoryError(
             "no conversation matches", "session-memory conversations lists them"
         )
     if arguments.dry_run:
-        found = [one for id in ids if (one := opened.store.conversation(id))]
-        for one in found:
-            opened.terminal.line(line_of(one))
-        where = opened.terminal.short(arguments.out) if arguments.out else "stdout"
-        opened.terminal.line(f"{counted(len(found), 'conversation')} would be written to {where}.")
-        return 0
+        return _preview(opened, arguments.out, ids)
     if arguments.format == ATIF:
         return _export_trajectories(opened, arguments, ids)
     exported: list[int] = []
@@ -101,9 +87,9 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     def conversations() -> Iterator[Conversation]:
         for id in ids:
             # else forgotten or excluded meanwhile
-            if found := opened.store.conversation(id):
+            if conversation := opened.store.conversation(id):
                 exported.append(id)
-                yield found
+                yield conversation
 
     form = load(EXPORT_FORMATS[arguments.format])
     first = opened.store.conversation(ids[0]) if wanted.session and ids else None
@@ -124,6 +110,32 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.line(
         f"{counted(len(exported), 'conversation')} in {opened.terminal.short(arguments.out)}"
     )
+    return 0
+
+
+def _ids(opened: OpenStore, wanted: Filter, arguments: argparse.Namespace) -> Sequence[int]:
+    """Return the ids of the conversations: of the session with the id, else of those so called."""
+    ids: Sequence[int] = opened.store.conversation_ids(wanted)
+    if not ids and wanted.session:
+        ids = [
+            id
+            for session in _sessions_called(opened, wanted.session)
+            for id in opened.store.conversation_ids(wanted._replace(session=session))
+        ]
+    if not ids and wanted.session:
+        ids = opened.store.conversation_ids(wanted_of(opened, arguments))
+    return ids
+
+
+def _preview(opened: OpenStore, out: str, ids: Sequence[int]) -> int:
+    """Show the conversations that would be written, and write nothing."""
+    count = 0
+    for id in ids:
+        if conversation := opened.store.conversation(id):
+            opened.terminal.line(line_of(conversation))
+            count += 1
+    where = opened.terminal.short(out) if out else "stdout"
+    opened.terminal.line(f"{counted(count, 'conversation')} would be written to {where}.")
     return 0
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.files import Opened, expanded
@@ -18,7 +18,7 @@ from ...history.archives.list import list_archives, private_path
 from ...history.copies.keep import kept_of
 from ...history.copies.pack import KeptSession
 from ...history.store.ingest.values import FileState
-from ...history.store.location import Archives
+from ...history.store.location import Archives, StoreLocation
 from ...history.store.rules import ReadRules
 from ...history.store.values import Conversation, Filter
 from ...memory.library import open_index
@@ -107,23 +107,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     project = os.path.abspath(expanded(arguments.project, os.environ)) if arguments.project else ""
     now = now_milliseconds()
-    if forgotten.is_unfinished(opened.location.database) and not arguments.dry_run:
-        opened.note("an earlier forget was not finished: finishing it")
-        for problem in forget_journal.finish(
-            opened.location, opened.store, os.environ, opened.note
-        ):
-            opened.note(problem)
+    if not arguments.dry_run:
+        _finish_earlier(opened)
     refresh(opened)
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
-        titled = sessions_called(opened, arguments.session) if arguments.session else []
-        if titled:
-            hint = f"did you mean this session?\n  {line_of(titled[0])}"
-            raise SessionMemoryError(
-                f"forget needs a session id, and {arguments.session!r} is not one", hint
-            )
-        check_names(opened, Filter(session=arguments.session))
-        raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
+        _refuse(opened, arguments.session)
     if arguments.dry_run:
         _preview(opened, chosen)
         opened.terminal.result(_as_json(_visible(opened, chosen), []))
@@ -136,26 +125,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
         tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
-    conversations = [(each.id, each.home, each.session_id) for each in chosen.conversations]
-    forget_journal.begin(
-        opened.location,
-        {
-            "messages": {"conversations": conversations, "transcripts": _with_times(chosen)},
-            "tombstones": tombstones,
-            "memories": {group: chosen.memories.get(group, []) for group in groups},
-            "archives": chosen.archives,
-            "rewritten": [*chosen.rewritten, *chosen.forks.archives],
-            "conversations": conversations,
-            "kept": [(one.home, one.session_id) for one in chosen.kept],
-            "copies": [*chosen.copies, *chosen.forks.mirrors],
-            "cursors": {group: sorted(names) for group, names in chosen.names.items()},
-            "titles": {group: sorted(names) for group, names in chosen.forks.names.items()},
-            "graph": [(*who, until) for who, until in chosen.until.items()],
-            "team": {"sessions": list(chosen.until), "memories": chosen.memories},
-            "set_aside": True,
-            "free_pages": True,
-        },
-    )
+    forget_journal.begin(opened.location, _journal(chosen, groups, tombstones))
     unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
     deleted = (
         _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts)
@@ -165,6 +135,46 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     left = [path for path in chosen.transcripts if path not in deleted]
     _report(opened, chosen._replace(transcripts=left), unfinished)
     return int(bool(unfinished))
+
+
+def _finish_earlier(opened: OpenStore) -> None:
+    if not forgotten.is_unfinished(opened.location.database):
+        return
+    opened.note("an earlier forget was not finished: finishing it")
+    for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
+        opened.note(problem)
+
+
+def _refuse(opened: OpenStore, session: str) -> NoReturn:
+    """Raise SessionMemoryError that says what to name instead of `session`."""
+    if titled := sessions_called(opened, session) if session else []:
+        hint = f"did you mean this session?\n  {line_of(titled[0])}"
+        raise SessionMemoryError(f"forget needs a session id, and {session!r} is not one", hint)
+    check_names(opened, Filter(session=session))
+    raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
+
+
+def _journal(
+    chosen: Chosen, groups: Sequence[str], tombstones: list[forgotten.Tombstone]
+) -> dict[str, Any]:
+    """Return the steps of forgetting the selection, for the journal."""
+    conversations = [(each.id, each.home, each.session_id) for each in chosen.conversations]
+    return {
+        "messages": {"conversations": conversations, "transcripts": _with_times(chosen)},
+        "tombstones": tombstones,
+        "memories": {group: chosen.memories.get(group, []) for group in groups},
+        "archives": chosen.archives,
+        "rewritten": [*chosen.rewritten, *chosen.forks.archives],
+        "conversations": conversations,
+        "kept": [(copy.home, copy.session_id) for copy in chosen.kept],
+        "copies": [*chosen.copies, *chosen.forks.mirrors],
+        "cursors": {group: sorted(names) for group, names in chosen.names.items()},
+        "titles": {group: sorted(names) for group, names in chosen.forks.names.items()},
+        "graph": [(*who, until) for who, until in chosen.until.items()],
+        "team": {"sessions": list(chosen.until), "memories": chosen.memories},
+        "set_aside": True,
+        "free_pages": True,
+    }
 
 
 def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
@@ -217,22 +227,69 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     every = opened.store.all_conversations()
     named = _named(opened, every, files, rules, session) if session else None
     wanted = [
-        one
-        for one in every
-        if (named is None or one.session_id == named)
-        and (before is None or (one.last_message_at or 0) < before)
-        and (not project or covers(project, one.cwd))
+        conversation
+        for conversation in every
+        if (named is None or conversation.session_id == named)
+        and (before is None or (conversation.last_message_at or 0) < before)
+        and (not project or covers(project, conversation.cwd))
     ]
+    until = _until(wanted, now if before is None else 0)
+    transcript_of = {
+        (each.home, each.session_id): (
+            f"{files[each.home, each.source_file].root}/{each.source_file}"
+        )
+        for each in wanted
+    }
+    archives, rewritten = _chosen_archives(location, until, transcript_of)
+    keys = dict.fromkeys((each.home, each.source_file) for each in wanted)
+    names: dict[str, set[str]] = {home: set() for home, _ in until}
+    for key in keys:
+        names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
+    all_of = project if before is None and not session else ""
+    packed = kept_of(
+        location,
+        lambda copy: (
+            (copy.home, copy.session_id) in until or (all_of != "" and covers(all_of, copy.cwd))
+        ),
+    )
+    ids = {conversation.id for conversation in wanted}
+    shared = {(each.home, each.source_file) for each in every if each.id not in ids}
+    # each transcript, and whether all of it goes
+    paths = {f"{files[key].root}/{key[1]}": key not in shared for key in keys}
+    present = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
+    copies = [path for path in present if mirror.is_mirror(path)]
+    transcripts = [path for path in present if path not in copies]
+    chosen = Chosen(
+        conversations=wanted,
+        until=until,
+        memories=_memories(opened, until),
+        archives=archives,
+        rewritten=rewritten,
+        transcripts=transcripts,
+        whole=[path for path in transcripts if paths[path]],
+        copies=copies,
+        names=names,
+        kept=packed,
+        forks=Forks([], [], {}),
+    )
+    return _with_forks(opened, chosen, files)
+
+
+def _until(conversations: Iterable[Conversation], least: int) -> dict[tuple[str, str], int]:
+    """Return until when each session of the conversations is forgotten, at least until `least`."""
     until: dict[tuple[str, str], int] = {}
-    transcript_of = {}
-    for one in wanted:
-        who = one.home, one.session_id
-        until[who] = max(until.get(who, now if before is None else 0), one.last_message_at or 0)
-        transcript_of[who] = f"{files[one.home, one.source_file].root}/{one.source_file}"
-    ids = {one.id for one in wanted}
-    kept = {(one.home, one.source_file) for one in every if one.id not in ids}
-    keys = dict.fromkeys((one.home, one.source_file) for one in wanted)
-    paths = {f"{files[key].root}/{key[1]}": key not in kept for key in keys}
+    for each in conversations:
+        who = each.home, each.session_id
+        until[who] = max(until.get(who, least), each.last_message_at or 0)
+    return until
+
+
+def _chosen_archives(
+    location: StoreLocation,
+    until: Mapping[tuple[str, str], int],
+    transcript_of: Mapping[tuple[str, str], str],
+) -> tuple[list[str], list[tuple[str, str, str, str]]]:
+    """Return the archives to delete, and those to write again from the session's transcript."""
     archives: list[str] = []
     rewritten: list[tuple[str, str, str, str]] = []
     for archived in location.archives:
@@ -241,40 +298,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
                 archives.append(path)
             elif (archived.home, id) in transcript_of:
                 rewritten.append((path, id, transcript_of[archived.home, id], archived.home))
-    is_copy = {
-        path: mirror.is_mirror(path)
-        for path in paths
-        if path.endswith(".jsonl") and os.path.exists(path)
-    }
-    transcripts = [path for path in is_copy if not is_copy[path]]
-    whole = [path for path in transcripts if paths[path]]
-    names: dict[str, set[str]] = {home: set() for home, _ in until}
-    for key in keys:
-        names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
-    all_of = project if before is None and not session else ""
-    packed = kept_of(
-        location,
-        lambda one: (
-            (one.home, one.session_id) in until or (all_of != "" and covers(all_of, one.cwd))
-        ),
-    )
-    copies = [path for path in is_copy if is_copy[path]]
-    memories = _memories(opened, until)
-    no_forks = Forks([], [], {})
-    chosen = Chosen(
-        wanted,
-        until,
-        memories,
-        archives,
-        rewritten,
-        transcripts,
-        whole,
-        copies,
-        names,
-        packed,
-        no_forks,
-    )
-    return _with_forks(opened, chosen, files)
+    return archives, rewritten
 
 
 def _with_forks(
@@ -368,7 +392,7 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
 
 
 def _archives(
-    archives: Archives, until: dict[tuple[str, str], int]
+    archives: Archives, until: Mapping[tuple[str, str], int]
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield the archives of the selection, including private ones and those in subfolders: path,
     session, and whether all of it is forgotten."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.errors import WrongCallError
 from ...common.system.terminal import called_as, print_note
@@ -16,7 +17,7 @@ from .opened_store import OpenStore, check_names, options_of, refresh, wanted_of
 from .output import brief, fields, moment
 
 if TYPE_CHECKING:
-    from ...history.git.commits import Commit
+    from ...history.git.commits import Commit, Repository
     from ...history.patterns.why import Reasons
     from ...memory.memory_index import IndexedMemory
 
@@ -65,95 +66,116 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
     may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.team
     of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
-    if not opened.team and asks_for_last_work(query):
-        import os
-
-        from ...memory.last_work import last_work  # imported late, with the strategies
-        from ...sessions.runtimes.detection import running_session
-
-        last = last_work(opened.store, wanted, running_session(os.environ, os.getppid())[1])
-        if last:
-            return _show_last(opened, last, options_of(arguments))
+    if last := _last_work(opened, query, wanted):
+        return _show_last(opened, last, options_of(arguments))
     query, hits = of_commit or (query, opened.store.search(query, wanted))
     if not hits:
         check_names(opened, wanted)
-    program, options = called_as(), options_of(arguments)
-    commands = [
-        f"{program} show {hit.conversation.id} --around {hit.entry.number}{options}" for hit in hits
-    ]
-    # A memory belongs to no single session, time or role.
+    options = options_of(arguments)
+    result = SearchOutput(
+        query,
+        hits,
+        [_command(hit, options) for hit in hits],
+        [] if _is_limited(arguments) else _memories(opened, query),
+        _absent_words(opened, query, wanted, hits),
+    )
+    _show(opened, result, options)
+    return 0 if hits or result.memories else 1
+
+
+class SearchOutput(NamedTuple):
+    """The hits of a search, the command that shows each, the memories that fit, and the words of
+    the query that no entry has."""
+
+    query: str
+    hits: Hits
+    commands: list[str]
+    memories: list[IndexedMemory]
+    absent: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as values for JSON."""
+        return {
+            "memories": [_memory_as_json(memory) for memory in self.memories],
+            "hits": [_as_json(hit, command) for hit, command in zip(self.hits, self.commands)],
+            "unchecked": self.hits.unchecked,
+            "words_not_found": self.absent,
+        }
+
+
+def _command(hit: Hit, options: str) -> str:
+    return f"{called_as()} show {hit.conversation.id} --around {hit.entry.number}{options}"
+
+
+def _is_limited(arguments: argparse.Namespace) -> bool:
+    """Check for a limit that leaves memories out, which belong to no single session, time or
+    role."""
     limits = ("role", "kind", "runtime", "project", "session", "since", "until")
-    is_limited = any(getattr(arguments, limit) for limit in limits)
-    remembered = [] if is_limited else _memories(opened, query)
-    episodes = [memory for memory in remembered if memory.kind == _EPISODE]
-    if noted := [memory for memory in remembered if memory.kind != _EPISODE]:
+    return any(getattr(arguments, limit) for limit in limits)
+
+
+def _last_work(
+    opened: OpenStore, query: str, wanted: Filter
+) -> list[tuple[Conversation, str]] | None:
+    """Return the last conversations if the query asks for the last work; None if it does not."""
+    if opened.team or not asks_for_last_work(query):
+        return None
+    from ...memory.last_work import last_work  # imported late, with the strategies
+    from ...sessions.runtimes.detection import running_session
+
+    return last_work(opened.store, wanted, running_session(os.environ, os.getppid())[1])
+
+
+def _show(opened: OpenStore, result: SearchOutput, options: str) -> None:
+    """Show the result of a search: noted memories, hits by conversation, episodes."""
+    terminal, hits = opened.terminal, result.hits
+    if noted := [memory for memory in result.memories if memory.kind != _EPISODE]:
         _show_memories(opened, noted, options)
-        opened.terminal.line()
-    as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
-    absent = _absent_words(opened, query, wanted, hits)
-    found = {
-        "memories": [_memory_as_json(memory) for memory in remembered],
-        "hits": as_json,
-        "unchecked": hits.unchecked,
-        "words_not_found": absent,
-    }
-    opened.terminal.result(found)
-    if not hits and not remembered:
-        opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
+        terminal.line()
+    terminal.result(result.as_json())
+    if not hits and not result.memories:
+        terminal.line(f"Nothing found for {brief(result.query, TITLE_CHARACTERS)}. {_HINT}")
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
             print_note(fault)
-    by_conversation: dict[int, list[tuple[Hit, str]]] = {}
-    for hit, command in zip(hits, commands):
-        by_conversation.setdefault(hit.conversation.id, []).append((hit, command))
-    for position, some in enumerate(by_conversation.values()):
-        if position:
-            opened.terminal.line()
-        _print_title(opened, some[0][0].conversation)
-        for hit, command in some:
-            _print(opened, hit, command, _missing_words(query, hit))
-    if episodes:
+    _show_hits(opened, result)
+    if episodes := [memory for memory in result.memories if memory.kind == _EPISODE]:
         if hits:
-            opened.terminal.line()
+            terminal.line()
         _show_memories(opened, episodes, options)
-    if absent and hits:
-        there = brief(
-            ", ".join([word for word in _words_of(query) if word not in absent]), TITLE_CHARACTERS
-        )
-        opened.terminal.line(
-            f"\nFound: {there}. Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}."
+    if result.absent and hits:
+        present = ", ".join([word for word in _words_of(result.query) if word not in result.absent])
+        terminal.line(
+            f"\nFound: {brief(present, TITLE_CHARACTERS)}. "
+            f"Not found: {brief(', '.join(result.absent), TITLE_CHARACTERS)}."
         )
     if hits.notice:
-        opened.terminal.line(("\n" if hits else "") + hits.notice)
-    return 0 if hits or remembered else 1
+        terminal.line(("\n" if hits else "") + hits.notice)
+
+
+def _show_hits(opened: OpenStore, result: SearchOutput) -> None:
+    by_conversation: dict[int, list[tuple[Hit, str]]] = {}
+    for hit, command in zip(result.hits, result.commands):
+        by_conversation.setdefault(hit.conversation.id, []).append((hit, command))
+    for position, hits in enumerate(by_conversation.values()):
+        if position:
+            opened.terminal.line()
+        _print_title(opened, hits[0][0].conversation)
+        for hit, command in hits:
+            _print(opened, hit, command, _missing_words(result.query, hit))
 
 
 def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, Hits] | None:
     """Search for the commit with this hash in the current repository by its subject, branch and
     files; its sessions first, by its lines and its date. Return the words that were searched for,
     and the hits; None for no commit."""
-    import os
-
-    from ...common.system.git import find_worktree, refusal_at
-    from ...common.system.git_process import GitUnavailableError
-    from ...history.git.commits import Repository
     from ...history.patterns.why import Reasons  # imported late, with all that starts git
     from ...history.store.sqlite.written_lines import known_key
-    from ...sessions.settings.homes import user_dir
 
-    worktree, store = find_worktree(os.getcwd(), user_dir(os.environ)), opened.store
-    if refused := refusal_at(os.getcwd(), user_dir(os.environ)):
-        opened.note(f"git cannot tell about commits here: {refused}")
-    if worktree is None or not worktree.root:
+    repository = _repository_here(opened)
+    commit = _commit(opened, repository, hash) if repository else None
+    if repository is None or commit is None:
         return None
-    repository = Repository(worktree.git_dir, worktree.root)
-    try:
-        id = repository.resolved(hash)
-        commit = repository.commit(id) if id else None
-    except GitUnavailableError as error:
-        opened.note(f"git cannot tell about this commit: {error}")
-        return None
-    if commit is None:
-        return None
+    store = opened.store
     reasons = Reasons(store, repository, known_key(store.path))
     hits = store.search(commit.words, wanted._replace(limit=MOST_CANDIDATES))
     order = _sessions_of_commit(
@@ -162,22 +184,53 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
     if repository.lacks:
         opened.note(repository.lacks)
     place = {session: at for at, session in enumerate(order)}
-    several = [
-        store.search(commit.words, wanted._replace(session=one, limit=1))
-        for one in order[: wanted.limit]
+    by_session = [
+        store.search(commit.words, wanted._replace(session=session, limit=1))
+        for session in order[: wanted.limit]
     ]
-    known = {hit.entry.id: hit for some in [*several, hits] for hit in some}.values()
+    known = {hit.entry.id: hit for batch in [*by_session, hits] for hit in batch}.values()
     best = sorted(known, key=lambda hit: place.get(hit.conversation.session_id, len(place)))
+    _show_commit(opened, commit, reasons.not_compared(commit))
+    hits[:] = best[: wanted.limit]
+    return commit.words, hits
+
+
+def _repository_here(opened: OpenStore) -> Repository | None:
+    """Return the repository of the current directory; None, with a note why, if git cannot be
+    asked."""
+    from ...common.system.git import find_worktree, refusal_at
+    from ...history.git.commits import Repository
+    from ...sessions.settings.homes import user_dir
+
+    worktree = find_worktree(os.getcwd(), user_dir(os.environ))
+    if refused := refusal_at(os.getcwd(), user_dir(os.environ)):
+        opened.note(f"git cannot tell about commits here: {refused}")
+    if worktree is None or not worktree.root:
+        return None
+    return Repository(worktree.git_dir, worktree.root)
+
+
+def _commit(opened: OpenStore, repository: Repository, hash: str) -> Commit | None:
+    from ...common.system.git_process import GitUnavailableError
+
+    try:
+        id = repository.resolved(hash)
+        return repository.commit(id) if id else None
+    except GitUnavailableError as error:
+        opened.note(f"git cannot tell about this commit: {error}")
+        return None
+
+
+def _show_commit(opened: OpenStore, commit: Commit, not_compared: int) -> None:
     opened.terminal.line(
         f"Commit {commit.id[:8]}, {moment(commit.at)}: {brief(commit.subject, TITLE_CHARACTERS)}"
     )
-    if left := reasons.not_compared(commit):
+    if not_compared:
         opened.terminal.line(
-            f"  {left:,} of its added lines were not compared with what sessions wrote: too many."
+            f"  {not_compared:,} of its added lines were not compared with what sessions wrote: "
+            f"too many."
         )
     opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
-    hits[:] = best[: wanted.limit]
-    return commit.words, hits
 
 
 def _sessions_of_commit(

@@ -64,65 +64,90 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
     SessionMemoryError."""
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
-    found, obstacles = _store_state(arguments, location)
+    contents, obstacles = _store_state(arguments, location)
     usage, limit = disk_usage(location), location.home.settings().disk_bytes
     problems = [
-        *_problems(runs, found),
+        *_problems(runs, contents),
         *obstacles,
         *notices(location.home),
         *_disk_problems(usage, limit),
     ]
+    status = Status(runs, contents, problems, usage, limit, _places(location))
+    _show(status, location, terminal)
+    return not (runs.runs and runs.runs[-1].problem), status.as_json()
+
+
+class Status(NamedTuple):
+    """The state of upkeep and the store; `contents` is None if the store cannot be read, `places`
+    has the path, the files and the bytes of each."""
+
+    runs: UpkeepRuns
+    contents: StoreState | None
+    problems: list[str]
+    usage: dict[str, int]
+    limit: int
+    places: dict[str, tuple[str, int, int]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the state as values for JSON."""
+        runs, contents = self.runs, self.contents
+        return {
+            "version": __version__,
+            "upkeep": runs.mode,
+            "watcher": runs.watcher or None,
+            "not_before": iso_time(runs.not_before) if runs.not_before else None,
+            "runs": [
+                {
+                    **vars(run),
+                    "began": iso_time(run.began),
+                    "ended": iso_time(run.ended) if run.ended else None,
+                }
+                for run in runs.runs
+            ],
+            "waiting": contents.waits._asdict() if contents else None,
+            "problems": self.problems,
+            "spent": contents.spent._asdict() if contents and contents.spent else None,
+            "holds": contents.counts._asdict() if contents else None,
+            "deletions": [each._asdict() for each in contents.deletions] if contents else [],
+            "kept": contents.kept._asdict() if contents else None,
+            "disk": {"bytes": self.usage, "limit": self.limit},
+            "places": {
+                label: dict(zip(("path", "files", "bytes"), place))
+                for label, place in self.places.items()
+            },
+        }
+
+
+def _show(status: Status, location: StoreLocation, terminal: Terminal) -> None:
+    contents, problems = status.contents, status.problems
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
     terminal.line()
-    _show_upkeep(runs, terminal, is_host=bool(host_of(location.home.root)))
-    terminal.item("waits", _waits(found.waits) if found else _all_of(location))
+    _show_upkeep(status.runs, terminal, is_host=bool(host_of(location.home.root)))
+    terminal.item("waits", _waits(contents.waits) if contents else _all_of(location))
     for problem in problems[:SHOWN] or ["nothing"]:
         terminal.item("went wrong", terminal.short(problem))
     if len(problems) > SHOWN:
         terminal.item("", f"and {len(problems) - SHOWN} more: see --json")
-    if found and found.spent:
-        terminal.item("spent", _cost(found.spent))
-    places = _places(location)
-    for label, (path, files, total) in places.items():
+    if contents and contents.spent:
+        terminal.item("spent", _cost(contents.spent))
+    for label, (path, files, total) in status.places.items():
         what = f"{counted(files, 'file')}, {byte_size(total)}" if files else "nothing yet"
         terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{path}: {what}"))
-    if found:
-        talks = counted(sum(found.counts.conversations.values()), "conversation")
-        size = byte_size(found.counts.text_bytes)
-        terminal.item(
-            "holds", f"{counted(found.counts.files, 'transcript')}, {talks}, {size} of text"
-        )
-        from ...history.copies.deletions import deletion_lines, kept_line
+    if contents:
+        _show_contents(contents, terminal)
+    terminal.item("disk", size_line(status.usage, status.limit))
 
-        for number, line in enumerate(deletion_lines(found.deletions)):
-            terminal.item("" if number else "deleted by", terminal.short(line))
-        terminal.item("keeps", kept_line(found.kept))
-    terminal.item("disk", size_line(usage, limit))
-    result = {
-        "version": __version__,
-        "upkeep": runs.mode,
-        "watcher": runs.watcher or None,
-        "not_before": iso_time(runs.not_before) if runs.not_before else None,
-        "runs": [
-            {
-                **vars(run),
-                "began": iso_time(run.began),
-                "ended": iso_time(run.ended) if run.ended else None,
-            }
-            for run in runs.runs
-        ],
-        "waiting": found.waits._asdict() if found else None,
-        "problems": problems,
-        "spent": found.spent._asdict() if found and found.spent else None,
-        "holds": found.counts._asdict() if found else None,
-        "deletions": [one._asdict() for one in found.deletions] if found else [],
-        "kept": found.kept._asdict() if found else None,
-        "disk": {"bytes": usage, "limit": limit},
-        "places": {
-            label: dict(zip(("path", "files", "bytes"), place)) for label, place in places.items()
-        },
-    }
-    return not (runs.runs and runs.runs[-1].problem), result
+
+def _show_contents(contents: StoreState, terminal: Terminal) -> None:
+    from ...history.copies.deletions import deletion_lines, kept_line
+
+    talks = counted(sum(contents.counts.conversations.values()), "conversation")
+    size = byte_size(contents.counts.text_bytes)
+    files = counted(contents.counts.files, "transcript")
+    terminal.item("holds", f"{files}, {talks}, {size} of text")
+    for number, line in enumerate(deletion_lines(contents.deletions)):
+        terminal.item("" if number else "deleted by", terminal.short(line))
+    terminal.item("keeps", kept_line(contents.kept))
 
 
 def show_overview() -> int:

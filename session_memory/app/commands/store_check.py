@@ -15,6 +15,7 @@ from ...common.text.format import counted
 from ...history.archives.due import only_in_store
 from ...history.copies.deletions import damaged_sessions
 from ...history.store.ingest.sources import FOREIGN, told_roots
+from ...history.store.location import StoreLocation
 from ...history.store.sqlite.corruption import aside_lines, fault_of
 from ...history.store.sqlite.queue_database import damage
 from ...sessions.confined_files import OutsideGroupError
@@ -38,20 +39,34 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         raise CorruptDatabaseError(
             f"{location.database}: {fault}", "session-memory ingest rebuilds it"
         )
-    compressed = (
-        file for one in location.watched for file in Path(one.path).rglob(f"*{COMPRESSED}")
-    )
+    queue = damage(location.database)
+    state = _state(opened, str(queue) if queue else None)
+    _show_contents(state, terminal)
+    if store.obstacle and not store.is_newer:
+        terminal.note(f"nothing new can be ingested: {terminal.short(str(store.obstacle))}")
+    _show_problems(state, terminal)
+    if queue:
+        terminal.note(f"{queue} ({queue.hint})")
+    for line in (*state["damaged"], *state["set_aside"]):
+        terminal.note(terminal.short(line))
+    return state
+
+
+def _state(opened: OpenStore, queue: str | None) -> dict[str, Any]:
+    """Return the state of a sound store, for JSON; `queue` is the fault of its queue, if any."""
+    store, location = opened.store, opened.location
     excluded = store.excluded_files()  # they count, and are not named
     states = [state for state in location.known_files(store) if state.id not in excluded]
     unread = _unread(opened)
-    missing = [one.root for one in location.watched if one.is_named and not os.path.isdir(one.root)]
-    queue = damage(location.database)
+    missing = [
+        watched.root
+        for watched in location.watched
+        if watched.is_named and not os.path.isdir(watched.root)
+    ]
     damaged = damaged_sessions(location)
-    found = {
-        "ok": not missing
-        and not queue
-        and not damaged
-        and all(problem == FOREIGN for problem in unread.values()),
+    is_read = all(problem == FOREIGN for problem in unread.values())
+    return {
+        "ok": not (missing or queue or damaged) and is_read,
         "store": location.database,
         "is_newer": store.is_newer,
         "obstacle": str(store.obstacle) if store.obstacle else None,
@@ -60,25 +75,22 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         "unfinished": sorted(state.file_path for state in states if state.status == "ingesting"),
         "unreadable": {state.file_path: state.unreadable for state in states if state.unreadable},
         "unread": unread,
-        "compressed": 0 if can_decompress() else len(list(compressed)),
+        "compressed": 0 if can_decompress() else _compressed_files(location),
         "watched": told_roots(location.watched),
         "redacted": round(store.redacted_share(), 3),
         "missing": missing,
         "watcher": watcher_of(location.database) or None,
-        "queue": str(queue) if queue else None,
+        "queue": queue,
         "damaged": damaged,
         "only_in_store": only_in_store(store, location),
         "set_aside": aside_lines(store),
     }
-    _show_contents(found, terminal)
-    if store.obstacle and not store.is_newer:
-        terminal.note(f"nothing new can be ingested: {terminal.short(str(store.obstacle))}")
-    _show_problems(found, terminal)
-    if queue:
-        terminal.note(f"{queue} ({queue.hint})")
-    for line in (*found["damaged"], *found["set_aside"]):
-        terminal.note(terminal.short(line))
-    return found
+
+
+def _compressed_files(location: StoreLocation) -> int:
+    return sum(
+        1 for watched in location.watched for _ in Path(watched.path).rglob(f"*{COMPRESSED}")
+    )
 
 
 def _unread(opened: OpenStore) -> dict[str, str]:

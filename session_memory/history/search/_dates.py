@@ -1,8 +1,7 @@
 """Dates and times in a question. Pure.
 
-English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`,
-`yesterday`, `two weeks ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year
-matches each of the last years. Days are those of local time."""
+`on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`, `yesterday`, `two weeks
+ago`. A date without a year matches each of the last years. Days are those of local time."""
 
 from __future__ import annotations
 
@@ -66,13 +65,10 @@ def _days_in(text: str, today: date) -> list[Days]:
 
 
 def _written_as_number(word: str) -> list[Days]:
-    """Return `2026-03-04`, `4.3.2026`."""
-    if word.count("-") == 2 and len(word) == 10:
-        parts = word.split("-")
-    elif word.count(".") == 2:
-        parts = word.split(".")[::-1]
-    else:
+    """Return `2026-03-04`."""
+    if word.count("-") != 2 or len(word) != 10:
         return []
+    parts = word.split("-")
     if not all(part.isdecimal() and part.isascii() for part in parts) or len(parts[0]) != 4:
         return []
     return _day(int(parts[0]), int(parts[1]), int(parts[2]))
@@ -123,11 +119,7 @@ def _relative(words: list[str], at: int, today: date) -> list[Days]:
     if word in DAYS_BACK:
         return [_ago(today, DAYS_BACK[word], 1)]
     before = words[at - 1] if at else ""
-    if word in UNITS and (
-        (at + 1 < len(words) and words[at + 1] == "ago")
-        or (at > 1 and words[at - 2] == "vor")
-        or before == "vor"
-    ):
+    if word in UNITS and words[at + 1 : at + 2] == ["ago"]:
         count = _count(before)
         length = UNITS[word]
         return [_ago(today, count * length + length // 2, max(1, length))] if count else []
@@ -135,7 +127,7 @@ def _relative(words: list[str], at: int, today: date) -> list[Days]:
         return [_ago(today, 2 * UNITS[word], 2 * UNITS[word])]
     if before in THIS and word in UNITS:
         return [_ago(today, UNITS[word], UNITS[word] + 1)]
-    if word in WEEKEND and before in (*LAST, *ON):
+    if word == WEEKEND and before in (*LAST, *ON):
         return [_ago(today, today.weekday() + 2, 2)]
     if word in WEEKDAYS and before in (*LAST, *ON):
         back = (today.weekday() - WEEKDAYS[word]) % 7 or 7
@@ -163,7 +155,7 @@ def _months(year: int, month: int, count: int) -> list[Days]:
 
 
 def _day_number(word: str) -> int:
-    """Return the day that `7`, `7th` or `7.` means; 0 for none."""
+    """Return the day that `7` or `7th` means; 0 for none."""
     digits = word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word
     return (
         int(digits)

@@ -1,5 +1,4 @@
-"""The words by which a question names a time, in English and German. Few do, and only they load
-`datetime`."""
+"""The English words by which a question names a time. Few do, and only they load `datetime`."""
 
 from __future__ import annotations
 
@@ -14,27 +13,15 @@ def _numbered(names: str) -> dict[str, int]:
 
 
 MONTHS = _numbered(
-    "january/jan/januar/jänner february/feb/februar march/mar/märz april/apr may/mai "
-    "june/jun/juni july/jul/juli "
-    "august/aug september/sep/sept october/oct/oktober/okt november/nov december/dec/dezember/dez"
+    "january/jan february/feb march/mar april/apr may june/jun july/jul august/aug "
+    "september/sep/sept october/oct november/nov december/dec"
 )
-SEASONS = {
-    "spring": 3,
-    "summer": 6,
-    "autumn": 9,
-    "winter": 12,
-    "frühling": 3,
-    "frühjahr": 3,
-    "sommer": 6,
-    "herbst": 9,
-}
-DAYS_BACK = {"today": 0, "tonight": 0, "yesterday": 1, "heute": 0, "gestern": 1, "vorgestern": 2}
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
+DAYS_BACK = {"today": 0, "tonight": 0, "yesterday": 1}
 WEEKDAYS = {
     name: number - 1
     for name, number in _numbered(
-        "monday/montag tuesday/dienstag wednesday/mittwoch thursday/donnerstag friday/freitag "
-        "saturday/samstag "
-        "sunday/sonntag"
+        "monday tuesday wednesday thursday friday saturday sunday"
     ).items()
 }
 UNITS = {
@@ -46,50 +33,21 @@ UNITS = {
     "months": 30,
     "year": 365,
     "years": 365,
-    "tag": 1,
-    "tagen": 1,
-    "tage": 1,
-    "woche": 7,
-    "wochen": 7,
-    "monat": 30,
-    "monaten": 30,
-    "monate": 30,
-    "jahr": 365,
-    "jahren": 365,
-    "jahre": 365,
 }
 NUMBERS = {
-    **_numbered(
-        "one/a/an/ein/eine/einem/einer/einen two/zwei three/drei four/vier five/fünf six/sechs "
-        "seven/sieben"
-    ),
+    **_numbered("one/a/an two three four five six seven"),
     "couple": 2,
     "few": 3,
     "several": 4,
-    "ein paar": 3,
-    "paar": 3,
-    "einigen": 3,
 }
-LAST = (
-    "last",
-    "past",
-    "previous",
-    "letzte",
-    "letzten",
-    "letzter",
-    "letztes",
-    "letzem",
-    "vorige",
-    "vorigen",
-)
-THIS = ("this", "diese", "dieser", "diesen", "diesem", "dieses")
-ON = ("on", "am", "at", "vom", "the")
-WEEKEND = ("weekend", "wochenende")
+LAST = ("last", "past", "previous")
+THIS = ("this",)
+ON = ("on", "at", "the")
+WEEKEND = "weekend"
 BEFORE_MONTH = (
     *LAST,
     *THIS,
     "in",
-    "im",
     "during",
     "since",
     "of",
@@ -98,11 +56,9 @@ BEFORE_MONTH = (
     "mid",
     "until",
     "by",
-    "seit",
-    "bis",
 )
-BEFORE_YEAR = ("in", "of", "during", "since", "year", "im", "jahr", "seit", "until", "by")
-_WORDS = frozenset((*MONTHS, *SEASONS, *DAYS_BACK, *WEEKDAYS, *UNITS, *WEEKEND))
+BEFORE_YEAR = ("in", "of", "during", "since", "year", "until", "by")
+_WORDS = frozenset((*MONTHS, *SEASONS, *DAYS_BACK, *WEEKDAYS, *UNITS, WEEKEND))
 
 
 def words_of_times(text: str) -> list[str]:

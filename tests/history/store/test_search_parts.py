@@ -156,13 +156,9 @@ def test_what_was_said_at_the_time_that_a_question_names_is_near():
         ("where was he in June 2023?", "2023-06-30", "2023-09-01"),
         ("the trip last summer", "2026-07-15", "2026-02-01"),
         ("decided on 2026-03-04", "2026-03-04", "2026-03-14"),
-        ("am 4.3.2026 beschlossen", "2026-03-04", "2026-03-14"),
-        ("was war am 7. Mai?", "2026-05-07", "2026-06-07"),
         ("what did we do yesterday", "2026-09-20", "2026-09-10"),
         ("what broke last week", "2026-09-14", "2026-08-14"),
         ("what broke two weeks ago", "2026-09-07", "2026-08-01"),
-        ("was war letzte Woche", "2026-09-14", "2026-08-14"),
-        ("vor drei Tagen", "2026-09-18", "2026-09-01"),
         ("what we said on Friday", "2026-09-18", "2026-09-09"),
         ("all that broke in 2023", "2023-11-11", "2024-11-11"),
     ):
@@ -184,6 +180,10 @@ def test_what_names_no_time_is_none():
         "ago",
         "last",
         "99999999 days ago",
+        "was war am 7. Mai?",
+        "letzte Woche",
+        "vor drei Tagen",
+        "am 4.3.2026",
         "on",
     )
     assert [text for text in texts if times_in(text, NOW)] == []
