@@ -35,7 +35,7 @@ def test_it_says_when_the_runtime_deletes_and_how_many_soon(person: KeptUser) ->
     assert "Claude Code after 30 days: 2 sessions of 3 in the next 7 days" in " ".join(
         done.stdout.split()
     )
-    assert "text only; keep transcripts" in " ".join(done.stdout.split())
+    assert "text only; to keep transcripts too" in " ".join(done.stdout.split())
     assert "config keep whole" in person.run().stdout
     settings(person.home / ".claude" / "settings.json", cleanupPeriodDays=90)
     result = person.result("doctor", "status")
@@ -76,7 +76,7 @@ def test_a_value_for_which_claude_code_ignores_the_file_is_a_trap(
     person.talk("a", *exchange("one?", "Two."))
     person.keep()
     (found,) = person.result("doctor", "status")["deletions"]
-    assert "ignores the whole file, its hooks too" in found["traps"][0]
+    assert "ignores the whole file, including its hooks" in found["traps"][0]
     assert found["days"] == 30
 
 
