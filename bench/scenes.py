@@ -18,8 +18,8 @@ from session_memory.app.install.program import ensure_app
 from session_memory.common.system.files import is_locked
 from session_memory.memory import prompt_index
 from session_memory.memory.memory_index import IndexedMemory, Origin
+from session_memory.memory.prompt_index_reader import PROMPT_INDEX
 from session_memory.sessions.runtimes.claude import encode_cwd
-from session_memory.sessions.settings.homes import PROMPT_INDEX
 from session_memory.sessions.settings.program import ProgramPaths
 
 from .corpus import Texts

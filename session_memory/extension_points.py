@@ -120,6 +120,37 @@ VIEWS = {
     "why": "extras.page.views.why:VIEWS",
 }
 
+# What else sessions hear at an event, from features: a function of the `Context` in
+# awareness/events/context.py and of what the event has; a file below a directory of `Home`, without
+# which a hook loads nothing; and the setting that is 0 if the person does not want it. An install
+# compiles these rows into the bundle.
+EVENTS = {
+    # The session's state and how many characters are left: the text, and keys to keep for it.
+    "prompt": {
+        "memories": (
+            "memory.prompt_memories:at_prompt",
+            "memories_dir/.prompt-index",
+            "memories.prompt_characters",
+        )
+    },
+    # Nothing else: a function that adds to the `CallDelivery`.
+    "call": {
+        "memories": (
+            "memory.call_memories:at_call",
+            "memories_dir/.prompt-index",
+            "memories.prompt_characters",
+        )
+    },
+    # The `CallDelivery` to add to, the files that the task names, the task, the most characters.
+    "sub-agent": {
+        "memories": (
+            "memory.call_memories:at_sub_agent",
+            "memories_dir/.prompt-index",
+            "memories.prompt_characters",
+        )
+    },
+}
+
 # The steps of upkeep, in their order: functions of the `Run` in app/upkeep/run.py. Those of
 # UPKEEP_IN_STORE are taken while the store is open, which the step `store` does.
 UPKEEP = {

@@ -11,10 +11,9 @@ from typing import Any
 
 from stored import Stored
 
-from session_memory.awareness.activity import prompt_memories
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Conversation, StoredEntry
-from session_memory.memory import library
+from session_memory.memory import library, prompt_memories
 from session_memory.memory.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.memory.queue import PartResult, Queue
 from session_memory.memory.strategy import KnownMemory, Memory, MemoryResult

@@ -7,14 +7,13 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from ..awareness.activity.delivery import ARRIVED, DeliverySearch
-from ..awareness.activity.memory_index import INTRODUCTION as REMEMBERED
 from ..common.system.files import Closing
 from ..common.text.tokens import CHARACTERS_PER_TOKEN
 from ..sessions.confined_files import OutsideGroupError
 from ..sessions.runtimes import Runtime
 from ..sessions.runtimes.detection import runtime_of
 from ..sessions.runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, Injected
-from ..sessions.transcripts.entries import INTRODUCTION, Entry
+from ..sessions.transcripts.entries import INTRODUCTION, REMEMBERED, Entry
 from ..sessions.transcripts.lines import first_line, holds_bytes, id_checksum, lines_forward
 from ..sessions.transcripts.reader import TranscriptReader
 from .store.ingest.extract import result_text

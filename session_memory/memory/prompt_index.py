@@ -1,6 +1,6 @@
 """Write the index that the hooks read: the terms of each memory and a text, for a prompt
-(awareness/activity/prompt_memories.py); the files, directories and git commands that it names and its
-quotation, for a tool call (awareness/activity/call_memories.py)."""
+(memory/prompt_memories.py); the files, directories and git commands that it names and its
+quotation, for a tool call (memory/call_memories.py)."""
 
 import json
 import math
@@ -12,17 +12,6 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ..awareness.activity.call_memories import COMMAND, ROOTED, key_of
-from ..awareness.activity.memory_index import (
-    BUCKETS,
-    MAGIC,
-    NUMBER_BYTES,
-    SILENT_AT,
-    TEXTS_AT,
-    WHOLE,
-    bucket_of,
-)
-from ..awareness.activity.prompt_memories import terms
 from ..common.system.files import read_whole, user_dir, write_atomically
 from ..common.system.git import Worktree, find_worktree
 from ..common.text.format import one_line, shorten
@@ -30,10 +19,21 @@ from ..common.text.sanitize import for_prompt
 from ..history.git.branches import Branches
 from ..history.search.query import STOP_WORDS
 from ..history.store.sqlite.exclusions import Stamp
-from ..sessions.settings.homes import PROMPT_INDEX
+from .call_memories import COMMAND, ROOTED, key_of
 from .doubts import files_named, settled_after, unmerged_branch
 from .format import BY_AGENT, BY_PERSON, EPISODE, REJECTED, is_by_agent, short_hash, time_text
 from .memory_index import IndexedMemory, MemoryFilter, MemoryIndex, PlacedMemory
+from .prompt_index_reader import (
+    BUCKETS,
+    MAGIC,
+    NUMBER_BYTES,
+    PROMPT_INDEX,
+    SILENT_AT,
+    TEXTS_AT,
+    WHOLE,
+    bucket_of,
+)
+from .prompt_memories import terms
 
 TEXT_CHARACTERS = 240
 FEWEST = 50  # memories needed for term weights; among fewer, every term would count as common

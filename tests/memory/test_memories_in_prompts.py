@@ -16,13 +16,13 @@ from hooks_scene import PlainUser
 from memories_scene import EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact, told_with_prompt
 from records import exchange
 
-from session_memory.awareness.activity import prompt_memories
 from session_memory.awareness.activity.actions import FileAction
 from session_memory.awareness.activity.collisions._working_set import CollisionState
 from session_memory.awareness.activity.session_state import SessionState
 from session_memory.history.search.query import STOP_WORDS
+from session_memory.memory import prompt_memories
+from session_memory.memory.prompt_index_reader import PROMPT_INDEX
 from session_memory.memory.strategy import Memory
-from session_memory.sessions.settings import homes
 
 ASKED = "Why does the login JWT have such a short expiry?"
 
@@ -219,21 +219,20 @@ class TestPrompt:
         memory_dir.keep(EXPIRY)
         program = (
             "import sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules)\n"
-            "from session_memory.awareness.activity import prompt_memories\n"
+            "from session_memory.memory import prompt_memories\n"
             "session = prompt_memories.PromptedSession()\n"
             "assert '3600' in prompt_memories.relevant(sys.argv[2], 'JWT expiry of the login', 500, session).text\n"
             "print(*sorted(set(sys.modules) - before - set(sys.builtin_module_names)))"
         )
-        root = Path(prompt_memories.__file__).parents[3]
+        root = Path(prompt_memories.__file__).parents[2]
         command = [sys.executable, "-I", "-S", "-c", program, str(root), str(memory_dir.directory)]
         loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         assert {name for name in loaded if name.startswith("session_memory.")} == {
-            "session_memory.awareness",
             "session_memory.common",
+            "session_memory.memory",
             "session_memory.sessions",
-            "session_memory.awareness.activity",
-            "session_memory.awareness.activity.memory_index",
-            "session_memory.awareness.activity.prompt_memories",
+            "session_memory.memory.prompt_index_reader",
+            "session_memory.memory.prompt_memories",
             "session_memory.sessions.settings",
             "session_memory.sessions.settings.compiled",
             "session_memory.sessions.settings.homes",
@@ -242,6 +241,8 @@ class TestPrompt:
             "session_memory.common.system.json",
             "session_memory.common.text",
             "session_memory.common.text.paths",
+            "session_memory.sessions.transcripts",
+            "session_memory.sessions.transcripts.entries",
         }
         assert not {"os", "json", "re", "typing"} & set(loaded)
 
@@ -249,7 +250,7 @@ class TestPrompt:
         assert told_with_prompt(tmp_path / "memories", "JWT expiry", 500) == ""
 
     def test_a_file_that_is_no_index_is_an_error_for_the_log(self, tmp_path: Path) -> None:
-        (tmp_path / homes.PROMPT_INDEX).write_bytes(b"nonsense")
+        (tmp_path / PROMPT_INDEX).write_bytes(b"nonsense")
         with pytest.raises(ValueError, match="not an index"):
             told_with_prompt(tmp_path, "JWT expiry", 500)
 
@@ -276,7 +277,7 @@ class TestChanges:
         )
         many.library().forget([id])
         assert "3600" not in told_with_prompt(many.directory, ASKED)
-        assert b"3600" not in (many.directory / homes.PROMPT_INDEX).read_bytes()
+        assert b"3600" not in (many.directory / PROMPT_INDEX).read_bytes()
 
     def test_what_a_person_edits_is_told_in_its_new_words_only(self, many: MemoryDirectory) -> None:
         many.edit("facts.md", "port 77 ", "harbour 77 ")
@@ -284,4 +285,4 @@ class TestChanges:
         assert "harbour 77" in told_with_prompt(
             many.directory, "which thing of the gardener owns a harbour, s77?"
         )
-        assert b"port 77 " not in (many.directory / homes.PROMPT_INDEX).read_bytes()
+        assert b"port 77 " not in (many.directory / PROMPT_INDEX).read_bytes()

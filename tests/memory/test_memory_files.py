@@ -28,8 +28,8 @@ from share import some
 from session_memory.history.store.values import Conversation
 from session_memory.memory import forgotten, format, pages
 from session_memory.memory.memory_index import IndexedMemory, Origin
+from session_memory.memory.prompt_index_reader import PROMPT_INDEX
 from session_memory.memory.strategy import Memory
-from session_memory.sessions.settings import homes
 
 
 class TestPages:
@@ -96,7 +96,7 @@ class TestPages:
         )
         assert secret not in "".join(memory_dir.content().values())
         assert secret not in str(memory_dir.all())
-        assert secret.encode() not in (memory_dir.directory / homes.PROMPT_INDEX).read_bytes()
+        assert secret.encode() not in (memory_dir.directory / PROMPT_INDEX).read_bytes()
 
     def test_text_that_looks_like_an_item_makes_none(self, memory_dir: MemoryDirectory) -> None:
         text = (
@@ -420,7 +420,7 @@ class TestPerson:
         memory_dir.refresh()
         assert memory_dir.found("token") == ["My token"]
         assert secret not in str(memory_dir.all())
-        assert secret.encode() not in (memory_dir.directory / homes.PROMPT_INDEX).read_bytes()
+        assert secret.encode() not in (memory_dir.directory / PROMPT_INDEX).read_bytes()
 
     def test_bytes_that_are_no_text_are_left_as_they_are(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(EXPIRY)
@@ -473,7 +473,7 @@ class TestPerson:
         memory_dir.library().refresh()
         assert memory_dir.all() == []
         (memory_dir.directory / ".lock").unlink()
-        (memory_dir.directory / homes.PROMPT_INDEX).unlink(missing_ok=True)
+        (memory_dir.directory / PROMPT_INDEX).unlink(missing_ok=True)
         memory_dir.directory.rmdir()
         (memory_dir.directory.parent / "elsewhere").rename(memory_dir.directory)
         memory_dir.refresh()

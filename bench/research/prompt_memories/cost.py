@@ -7,7 +7,7 @@ from random import Random
 
 from session_memory.memory.memory_index import IndexedMemory
 from session_memory.memory.prompt_index import content
-from session_memory.sessions.settings.homes import PROMPT_INDEX
+from session_memory.memory.prompt_index_reader import PROMPT_INDEX
 
 from ...corpus import Texts
 from ...scenes import SEED, Scene, install

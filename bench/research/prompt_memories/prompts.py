@@ -16,15 +16,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from session_memory.awareness.activity.prompt_memories import (
+from session_memory.memory.format import new_memory
+from session_memory.memory.memory_index import IndexedMemory, Origin
+from session_memory.memory.prompt_index import content
+from session_memory.memory.prompt_index_reader import PROMPT_INDEX
+from session_memory.memory.prompt_memories import (
     PromptedSession,
     PromptMemories,
     relevant,
 )
-from session_memory.memory.format import new_memory
-from session_memory.memory.memory_index import IndexedMemory, Origin
-from session_memory.memory.prompt_index import content
-from session_memory.sessions.settings.homes import PROMPT_INDEX
 
 from ...real import conversations_of
 

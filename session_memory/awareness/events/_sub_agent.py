@@ -1,5 +1,5 @@
 """Sub-agent: at its start it is told, once, what concerns its task: collisions over the files that
-the task names, and memories of these or of its words. Its session's own updates wait for the next
+the task names, and what features add. Its session's own updates wait for the next
 prompt as before."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from ...sessions.settings.compiled import OFF
 from ...sessions.transcripts.entries import INTRODUCTION
 from ..activity.actions import is_of_agent
 from ..activity.call_collisions import CallDelivery, CallSearch
-from ..activity.call_log import MEMORY, CallLog
-from .prompt import joined, may_have_memories, own_session
+from ..activity.call_log import CallLog
+from .prompt import own_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     delivery.is_start = True
     with delivery:
         delivery.text = delivery.text.replace(", before you edited it", "")  # it has not
-        context.deadline.attempt("memories", _add_memories, context, delivery, paths, task)
+        for feature in context.features("sub-agent"):
+            context.ask(feature, delivery, paths, task, CHARACTERS)
         if delivery.text:
             print_answer(runtime.context_output(delivery.text, runtime.SUB_AGENT_EVENT))
 
@@ -82,25 +83,3 @@ def _collisions(context: Context, agent: str, paths: list[str]) -> CallDelivery 
     own = own_session(context)
     search = CallSearch(own, calls, agent, others, context.settings, time.time(), is_start=True)
     return search.delivery(INTRODUCTION, CHARACTERS)
-
-
-def _add_memories(context: Context, delivery: CallDelivery, paths: list[str], task: str) -> None:
-    """Add to what is told the memories about the files, else those about the words of the task."""
-    if not may_have_memories(context):
-        return
-    from ..activity.call_memories import about_calls
-    from ..activity.memory_index import composed
-    from ..activity.prompt_memories import PromptedSession, relevant
-
-    home, room = context.home, CHARACTERS - len(joined(delivery.text, " "))
-    text, keys = composed(
-        about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir), room
-    )
-    if not keys:
-        found = relevant(
-            home.memories_dir, task, room, PromptedSession(None, context.directory, home.user_dir)
-        )
-        text, keys = found.text, list(found.ids)
-    for key in keys:
-        delivery.settle(MEMORY + key, time.time(), is_reported=True)
-    delivery.text = joined(delivery.text, text)

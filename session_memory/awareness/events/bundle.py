@@ -11,7 +11,8 @@ holds
     the codes of each group of modules, marshalled as one tuple, of which only the groups are read
     that are imported
 
-What a module computes as PREBUILT is computed by the install: the code has its value.
+The rows of `extension_points.EVENTS` are in it too, each with its module. What a module computes as
+PREBUILT is computed by the install: the code has its value.
 
 An interpreter with another magic number does not load it, nor if it is cut off. A module whose
 source has another size or mtime by now is loaded from its source, as all of them are in a plugin or
@@ -21,10 +22,12 @@ from __future__ import annotations
 
 import ast
 import marshal
+from collections import Counter
 from importlib import import_module
 from importlib.util import MAGIC_NUMBER, resolve_name
 
-from ...common.system.files import is_directory, os, read_whole, write_atomically
+from ...common.system.files import is_directory, is_file, os, read_whole, write_atomically
+from ...extension_points import EVENTS
 from . import _bundle_finder as bundle_finder
 
 TYPE_CHECKING = False
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from ._bundle_finder import BundledGroup, BundledModule
 
 FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
-HEAD_BYTES = 16 * 1024
+HEAD_BYTES = 20 * 1024
 _PACKAGE = "session_memory"
 # Modules that prompts load, each with its imports that no group before it has: in one group those
 # of every prompt, in another those of nearly each prompt with news. Before them, singly, stand
@@ -52,7 +55,6 @@ _GROUPS = (
     ("awareness.activity.actions",),
     ("awareness.activity.call_log",),
     ("awareness.events.tool_call",),
-    ("awareness.activity.call_memories",),
     ("sessions.transcripts.lines",),
     ("sessions.transcripts.mirror",),
     ("sessions.transcripts.edits",),
@@ -77,8 +79,6 @@ _GROUPS = (
     ("sessions.runtimes.opencode.mirrors",),
     ("sessions.runtimes.atif.mirrors",),
     ("sessions.transcripts.project_folders",),
-    ("awareness.activity.memory_index",),
-    ("awareness.activity.prompt_memories",),
     ("awareness.activity.collisions._git",),
     ("awareness.activity._commands",),
     ("common.text.secrets.scan",),
@@ -95,11 +95,13 @@ def write_bundle(root: str) -> None:
     begun = {""}
     groups: list[BundledGroup] = []
     codes = b""
-    for names in _GROUPS:
+    for names in (*_GROUPS, *_feature_groups(root)):
         before = len(known)
         for name in names:
             _add(root, f"{_PACKAGE}.{name}", known, begun)
         sources = list(known.values())[before:]
+        if not sources:  # a feature that was deleted
+            continue
         together = marshal.dumps(tuple([source.code() for source in sources]))
         groups.append(
             (HEAD_BYTES + len(codes), len(together), tuple([source.module for source in sources]))
@@ -129,6 +131,20 @@ def has_usable_bundle(root: str) -> bool:
             )
     except (OSError, ValueError, EOFError, TypeError):
         return False
+
+
+def _feature_groups(root: str) -> list[tuple[str, ...]]:
+    """Return the groups of what features do at events: what several of them import, then each. A
+    deleted feature has none."""
+    modules = {place.partition(":")[0] for rows in EVENTS.values() for place, *_ in rows.values()}
+    imported = Counter(
+        name.removeprefix(f"{_PACKAGE}.")
+        for module in modules
+        if is_file(f"{root}/{_PACKAGE}/{module.replace('.', '/')}.py")
+        for name in set(_Source(root, f"{_PACKAGE}.{module}").imports())
+    )
+    shared = sorted([name for name, count in imported.items() if count > 1])
+    return [("common.extensions",), *[(name,) for name in (*shared, *sorted(modules))]]
 
 
 class _Source:

@@ -14,7 +14,7 @@ from ...common.errors import SessionMemoryError
 from ...sessions.runtimes import runtime
 from .context import Context
 from .log import HookLog
-from .prompt import joined, memories_for, observation, open_delivery, write_notes
+from .prompt import additions, joined, observation, open_delivery, write_notes
 from .tool_call import deliver
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def offer_update(context: Context, handover: Handover) -> None:
     """Offer an update, and the memories relevant to the prompt. Raises SessionMemoryError,
     OSError."""
     with open_delivery(context, observation(context)) as delivery:
-        memories = memories_for(context, delivery)
-        delivery.prepare(memories.ids if memories else ())
-        handover.offer(joined(delivery.text, memories.text if memories else "") or None)
+        added, keys = additions(context, delivery)
+        delivery.prepare(keys)
+        handover.offer(joined(delivery.text, added) or None)
     write_notes(context, context.runtime.PROMPT_EVENT)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...common.errors import SessionMemoryError
 from ...common.system.deadline import Deadline
-from ...common.system.files import is_directory, user_dir
+from ...common.system.files import is_directory, is_file, user_dir
 from ...common.text.paths import is_name
 from ...sessions.runtimes import Runtime, runtimes_here
 from ...sessions.settings.homes import (
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     Event = dict[str, object]  # the JSON object that the runtime gives to a hook
 
 
+def _rows() -> dict[str, dict[str, tuple[str, str, str]]]:
+    from ...extension_points import EVENTS
+
+    return EVENTS
+
+
+PREBUILT = _rows()  # so that a bundle has the rows without the module
 MISSED = "/missed.json"  # in the state directory, if hooks missed their deadlines
 
 
@@ -114,6 +121,33 @@ class Context:
             asked_of_team = (self.home.team_dir, self.home.team_start(self.directory))
             found = [*found, *(attempt("team", team_sessions, *asked_of_team) or [])]
         return [session for session in found if session.key != self.session]
+
+    def features(self, event: str) -> list[tuple[str, str]]:
+        """Return what features do at an event: the rows of `extension_points.EVENTS` that the
+        settings want and whose file is there, each the name and the place. Nothing is loaded."""
+        return [
+            (name, place)
+            for name, (place, file, setting) in PREBUILT.get(event, {}).items()
+            if self._is_wanted(setting) and self._has(file)
+        ]
+
+    def ask(self, feature: tuple[str, str], *arguments: object) -> object:
+        """Return what a feature answers, which is loaded for that; None if it fails, is late or was
+        deleted."""
+        from ...common.extensions import load_present
+
+        def answer(place: str) -> object:
+            return next((act(self, *arguments) for act in load_present([place])), None)
+
+        return self.deadline.attempt(feature[0], answer, feature[1])
+
+    def _has(self, file: str) -> bool:
+        directory, _, name = file.partition("/")
+        return is_file(f"{getattr(self.home, directory)}/{name}")
+
+    def _is_wanted(self, setting: str) -> bool:
+        section, _, name = setting.rpartition(".")
+        return bool(getattr(self.settings, section).get(name, True))
 
     def _places(self) -> Places:
         """Return the runtime of the session, and the others that the same person uses; each with

@@ -1,12 +1,11 @@
-"""Prompt: what the other sessions did since the last one, and the memories relevant to it."""
+"""Prompt: what the other sessions did since the last one, and what features add to it."""
 
 from __future__ import annotations
 
 import time
 
 from ...common.system.files import is_file
-from ...sessions.settings.compiled import OFF, PROMPT_CHARACTERS, Settings
-from ...sessions.settings.homes import PROMPT_INDEX
+from ...sessions.settings.compiled import OFF
 from ...sessions.transcripts.entries import INTRODUCTION
 from ..activity.changes import Observation, OwnSession, is_standstill
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from ...sessions.runtimes import Runtime
     from ..activity.delivery import Delivery
-    from ..activity.prompt_memories import PromptMemories
     from ..activity.status_line import Edit
     from .context import Context, Event
 
@@ -32,15 +30,15 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     handed = _handed_over(context)
     notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
     observed = observation(context)
-    is_quiet = not notice and not may_have_memories(context)
+    is_quiet = not notice and not context.features("prompt")
     if is_quiet and is_standstill(observed):
         note_status(context, observed, None, is_new=False)
         return
     with open_delivery(context, observed, len(handed) + 2 if handed else 0) as delivery:
-        memories = memories_for(context, delivery, notice)
-        text = joined(notice, delivery.text, memories.text if memories else "")
+        added, keys = additions(context, delivery, notice)
+        text = joined(notice, delivery.text, added)
         if text and delivery.is_first_to_answer(_key(context)):
-            delivery.prepare(memories.ids if memories else ())
+            delivery.prepare(keys)
             delivery.commit_first()
             print_answer(context.runtime.context_output(text))
     note_status(context, observed, delivery.edit)
@@ -82,20 +80,19 @@ def open_delivery(context: Context, observed: Observation, taken: int = 0) -> De
     return open_update(observed, now=time.time(), limit=limit, introduction=INTRODUCTION)
 
 
-def memories_for(context: Context, delivery: Delivery, notice: str = "") -> PromptMemories | None:
-    """Return the memories relevant to the prompt, in the characters that the update and a `notice`
-    leave of `max_characters`; None if the settings do not want them."""
-    if not may_have_memories(context):
-        return None
-    from ..activity.prompt_memories import PromptedSession, relevant
-
-    home, settings = context.home, context.settings
-    before = joined(notice, delivery.text)
-    room = settings.max_characters - (len(before) + len("\n\n") if before else 0)
-    session = PromptedSession(delivery.state, context.directory, home.user_dir, context.cursor_file)
-    prompt, most = str(context.event.get("prompt", "")), min(_memory_characters(settings), room)
-    asked = (home.memories_dir, prompt, most, session)
-    return context.deadline.attempt("memories", relevant, *asked)
+def additions(context: Context, delivery: Delivery, notice: str = "") -> tuple[str, list[str]]:
+    """Return what features add to a prompt, as the memories relevant to it, in the characters that
+    the update and a `notice` leave of `max_characters`; and the keys to keep for it."""
+    text = ""
+    keys: list[str] = []
+    for feature in context.features("prompt"):
+        before = joined(notice, delivery.text, text)
+        room = context.settings.max_characters - (len(before) + len("\n\n") if before else 0)
+        added = context.ask(feature, delivery.state, room)
+        if isinstance(added, tuple):
+            text = joined(text, added[0])
+            keys += added[1]
+    return text, keys
 
 
 def own_session(context: Context) -> OwnSession:
@@ -132,17 +129,6 @@ def write_notes(context: Context, event_name: str) -> None:
 
         for note in context.deadline.notes[:MOST_LINES]:
             HookLog(context.home).write(event_name, note)
-
-
-def may_have_memories(context: Context) -> bool:
-    """Check if there are memories, and the settings want them injected."""
-    return bool(_memory_characters(context.settings)) and is_file(
-        f"{context.home.memories_dir}/{PROMPT_INDEX}"
-    )
-
-
-def _memory_characters(settings: Settings) -> int:
-    return int(settings.memories.get("prompt_characters", PROMPT_CHARACTERS))
 
 
 def _key(context: Context) -> str:

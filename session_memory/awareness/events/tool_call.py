@@ -1,5 +1,5 @@
-"""Tool call: collisions over the files that it is about to edit, memories that name them or its git
-command, and objections that the user is asked about."""
+"""Tool call: collisions over the files that it is about to edit, what features add, and objections
+that the user is asked about."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ...common.text.paths import resolved
 from ...sessions.settings.compiled import ASK, OFF
 from ...sessions.transcripts.entries import INTRODUCTION, ToolUse
 from ..activity.call_collisions import CallDelivery, CallSearch
-from ..activity.call_log import MEMORY, CallLog
+from ..activity.call_log import CallLog
 from ..activity.changes import conflicts_stamp
-from .prompt import joined, may_have_memories, note_status, observation, own_session
+from .prompt import note_status, observation, own_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,8 +128,9 @@ def deliver(
     attempt("git's refs", note_refs, context)
     objections = find_objections(context, can_ask=can_ask)  # before anything is locked
     delivery = attempt("collisions", delivery_for, context)
-    memories = attempt("memories", memories_about, context) or []
-    if delivery is None and (objections or memories):
+    asked = [context.ask(feature) for feature in context.features("call")]
+    additions = [add for add in asked if callable(add)]
+    if delivery is None and (objections or additions):
         delivery = CallDelivery(
             CallLog(context.cursor_file, context.runtime.sub_agent(context.event))
         )
@@ -137,8 +138,8 @@ def deliver(
         with delivery:
             if objections:
                 object_to(context, delivery, objections, can_ask=can_ask)
-            if memories:
-                add_memories(context, delivery, memories)
+            for add in additions:
+                add(delivery)
             tell(delivery)
     return delivery
 
@@ -172,49 +173,6 @@ def delivery_for(context: Context) -> CallDelivery | None:
     others = context.other_sessions()
     search = CallSearch(own_session(context), calls, agent, others, settings, time.time())
     return search.delivery(INTRODUCTION, settings.max_characters)
-
-
-def memories_about(context: Context) -> list[tuple[str, str]]:
-    """Return the keys and lines of memories about what the call edits or runs, without those of the
-    session itself. Raises OSError, ValueError."""
-    tools = context.runtime.tool_calls(context.event)
-    if not tools or not may_have_memories(context):
-        return []
-    from ..activity.call_memories import about_calls
-
-    cwd, home = _cwd(context.event), context.home
-    calls = [
-        (without_links(resolved(one.argument, cwd)), "")
-        if one.kind == _EDIT
-        else (without_links(cwd), one.argument)
-        for one in tools
-    ]
-    return about_calls(
-        home.memories_dir, calls, home.user_dir, (context.session, context.session_id)
-    )
-
-
-def add_memories(context: Context, delivery: CallDelivery, memories: list[tuple[str, str]]) -> None:
-    """Add to what is reported the memories that the agent was not told before. Raises LockedError,
-    OSError."""
-    from ..activity.call_memories import CHARACTERS
-    from ..activity.memory_index import composed
-    from ..activity.session_state import KnownState
-
-    told: set[str] = set()
-    if not context.runtime.sub_agent(context.event):
-        injected = KnownState(context.cursor_file).of(context.session).memories
-        told.update(injected.keys if injected else ())
-    told.update(delivery.settled(MEMORY, 0.0))
-    if told.issuperset([key for key, _ in memories]):
-        return
-    room = context.settings.max_characters - len(joined(delivery.text, " "))
-    delivery.acquire()
-    told.update(delivery.settled(MEMORY, 0.0))  # by now another call may have told the same
-    text, keys = composed([one for one in memories if one[0] not in told], min(CHARACTERS, room))
-    for key in keys:
-        delivery.settle(MEMORY + key, time.time(), is_reported=True)
-    delivery.text = joined(delivery.text, text)
 
 
 def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:

@@ -36,7 +36,6 @@ FORGOTTEN = ".forgotten.jsonl"  # behind the path of a store: the file of what w
 FORGOTTEN_MESSAGES = ".forgotten.messages"  # the same, of the hashes of its messages
 FORGETTING = ".forgetting.json"  # behind the path of a store: the steps of `forget` that are left
 STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
-PROMPT_INDEX = ".prompt-index"  # below the `memories_dir` of a home
 SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
 
 ENV_DIR = "SESSION_MEMORY_DIR"

@@ -15,13 +15,13 @@ from memories_scene import FEBRUARY, MemoryDirectory, conversation
 from records import new_id
 from tool_call_scene import Project
 
-from session_memory.awareness.activity.call_memories import CHARACTERS
-from session_memory.awareness.activity.memory_index import INTRODUCTION
 from session_memory.history.store.rules import ReadRules
+from session_memory.memory.call_memories import CHARACTERS
 from session_memory.memory.library import Library
 from session_memory.memory.memory_index import MemoryIndex
 from session_memory.memory.strategy import Memory
 from session_memory.sessions.settings.homes import person_home
+from session_memory.sessions.transcripts.entries import REMEMBERED
 
 
 class Remembering(Project):
@@ -64,7 +64,7 @@ def test_an_edit_is_told_once_a_session_what_was_decided_about_the_file_word_for
     project.keep("We never cache in app.py, because of the serverless limits")
     told = project.remembered()
     assert told == (
-        f'{INTRODUCTION}- the user\'s decision of 2026-02-21: "We never cache in app.py, because of the serverless limits"'
+        f'{REMEMBERED}- the user\'s decision of 2026-02-21: "We never cache in app.py, because of the serverless limits"'
     )
     assert project.remembered() == ""
     assert project.user.log() == []
@@ -133,11 +133,9 @@ def test_it_comes_behind_collisions_in_the_room_that_they_leave(project):
     project.edited("app.py")
     told = project.remembered()
     assert (
-        told.index("! app.py: edited just now")
-        < told.index(INTRODUCTION)
-        < told.index("never cache")
+        told.index("! app.py: edited just now") < told.index(REMEMBERED) < told.index("never cache")
     )
-    assert len(told.partition(INTRODUCTION)[2]) + len(INTRODUCTION) <= CHARACTERS
+    assert len(told.partition(REMEMBERED)[2]) + len(REMEMBERED) <= CHARACTERS
     assert told.endswith('…"')
 
 

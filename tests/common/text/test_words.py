@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from session_memory.awareness.activity.prompt_memories import terms
 from session_memory.common.text.format import has_words, words_of
+from session_memory.memory.prompt_memories import terms
 from session_memory.memory.strategies.extractive.sentences import has_words as says_something
 
 TEXTS = {

@@ -13,16 +13,86 @@ comes from: they know it."""
 
 from __future__ import annotations
 
-from .memory_index import found_in, listed_in, value_at
+import time
+
+from ..awareness.activity.actions import EDIT
+from ..awareness.activity.call_log import MEMORY
+from ..awareness.events.prompt import joined
+from ..common.system.files import without_links
+from ..common.text.paths import resolved
+from .prompt_index_reader import composed, found_in, listed_in, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from typing import Any
+
+    from ..awareness.activity.call_collisions import CallDelivery
+    from ..awareness.events.context import Context
 
 CHARACTERS = 300  # with a call, the introduction included
 COMMAND, ROOTED = "$", "^"
 _COLUMNS = 11  # of a memory that names something
+
+
+def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
+    """Return the function that adds to what is reported with a call the memories about what it
+    edits or runs, without those of the session itself; None if there are none. Raises as
+    `found_in`."""
+    cwd, home = str(context.event.get("cwd", "")), context.home
+    calls = [
+        (without_links(resolved(call.argument, cwd)), "")
+        if call.kind == EDIT
+        else (without_links(cwd), call.argument)
+        for call in context.runtime.tool_calls(context.event)
+    ]
+    own = (context.session, context.session_id)
+    memories = about_calls(home.memories_dir, calls, home.user_dir, own)
+    return (lambda delivery: _add(context, delivery, memories)) if memories else None
+
+
+def _add(context: Context, delivery: CallDelivery, memories: list[tuple[str, str]]) -> None:
+    """Add to what is reported the memories that the agent was not told before. Raises LockedError,
+    OSError."""
+    from ..awareness.activity.session_state import KnownState
+
+    told: set[str] = set()
+    if not context.runtime.sub_agent(context.event):
+        injected = KnownState(context.cursor_file).of(context.session).memories
+        told.update(injected.keys if injected else ())
+    told.update(delivery.settled(MEMORY, 0.0))
+    if told.issuperset([key for key, _ in memories]):
+        return
+    room = context.settings.max_characters - len(joined(delivery.text, " "))
+    delivery.acquire()
+    told.update(delivery.settled(MEMORY, 0.0))  # by now another call may have told the same
+    text, keys = composed(
+        [(key, line) for key, line in memories if key not in told], min(CHARACTERS, room)
+    )
+    _tell(delivery, text, keys)
+
+
+def at_sub_agent(
+    context: Context, delivery: CallDelivery, paths: list[str], task: str, most: int
+) -> None:
+    """Add to what a sub-agent is told, at most so many characters, the memories about the files
+    that its task names, else those about the words of the task. Raises as `found_in`."""
+    home, room = context.home, most - len(joined(delivery.text, " "))
+    about = about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir)
+    text, keys = composed(about, room)
+    if not keys:
+        from .prompt_memories import PromptedSession, relevant
+
+        session = PromptedSession(None, context.directory, home.user_dir)
+        found = relevant(home.memories_dir, task, room, session)
+        text, keys = found.text, list(found.ids)
+    _tell(delivery, text, keys)
+
+
+def _tell(delivery: CallDelivery, text: str, keys: list[str]) -> None:
+    for key in keys:
+        delivery.settle(MEMORY + key, time.time(), is_reported=True)
+    delivery.text = joined(delivery.text, text)
 
 
 def key_of(place: str) -> str:
@@ -74,7 +144,7 @@ def about_calls(
 def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int:
     """Return how closely a memory is about the calls: 1 for a file or command, more for a
     directory; 0 for not."""
-    from ...common.system.git import find_worktree, head_of
+    from ..common.system.git import find_worktree, head_of
 
     projects, branch, places = memory[4], memory[7], memory[8]
     ranks = []

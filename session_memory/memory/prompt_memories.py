@@ -1,19 +1,22 @@
-"""Memories relevant to a prompt, from their index (`memory_index`).
+"""Memories relevant to a prompt, from their index (`prompt_index_reader`).
 
 The session's state keeps the keys of the injected memories until the session is compacted or
 left."""
 
 from __future__ import annotations
 
-from ...sessions.settings.compiled import stamp
-from .memory_index import INTRODUCTION, SHORTEST, SILENT_AT, composed, found_in, listed_in, value_at
+from ..sessions.settings.compiled import PROMPT_CHARACTERS as USUAL_CHARACTERS
+from ..sessions.settings.compiled import stamp
+from ..sessions.transcripts.entries import REMEMBERED
+from .prompt_index_reader import SHORTEST, SILENT_AT, composed, found_in, listed_in, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from .session_state import SessionState
+    from ..awareness.activity.session_state import SessionState
+    from ..awareness.events.context import Context
 
 PROMPT_CHARACTERS, PROMPT_TERMS = 500, 24  # the rest of a longer prompt is ignored
 CANDIDATES = 12
@@ -69,7 +72,7 @@ class PromptedSession:
         """Return the repository that it works in, else the directory, and the branch checked out
         there."""
         if self._place is None:
-            from ...common.system.git import find_worktree, head_of
+            from ..common.system.git import find_worktree, head_of
 
             found = find_worktree(self.directory, self._user_dir)
             self._place = (
@@ -81,8 +84,8 @@ class PromptedSession:
         """Return the keys of the memories that were injected before, with prompts and calls."""
         found = {*self._injected}
         if self._cursor_file:
-            from ...common.system.json import LAST_SECOND
-            from .call_log import MEMORY, reported_with_calls
+            from ..awareness.activity.call_log import MEMORY, reported_with_calls
+            from ..common.system.json import LAST_SECOND
 
             told = [
                 key
@@ -101,12 +104,23 @@ class PromptMemories:
         self.ids = tuple(ids)
 
 
+def at_prompt(context: Context, state: SessionState | None, room: int) -> tuple[str, Sequence[str]]:
+    """Return the text of the memories relevant to a prompt, in `room` characters at most, and their
+    ids. Raises as `found_in`."""
+    home = context.home
+    most = int(context.settings.memories.get("prompt_characters", USUAL_CHARACTERS))
+    session = PromptedSession(state, context.directory, home.user_dir, context.cursor_file)
+    prompt = str(context.event.get("prompt", ""))
+    found = relevant(home.memories_dir, prompt, min(most, room), session)
+    return found.text, found.ids
+
+
 def relevant(
     directory: str, prompt: str, max_characters: int, session: PromptedSession
 ) -> PromptMemories:
     """Return the memories in `directory` that fit `prompt` well and were not injected before, best
     first, in at most `max_characters`, sanitized for a prompt. Raises as `found_in`."""
-    if max_characters < len(INTRODUCTION) + SHORTEST:
+    if max_characters < len(REMEMBERED) + SHORTEST:
         return PromptMemories()
     asked = prompt[:PROMPT_CHARACTERS]
     found = found_in(directory, lambda descriptor, head: _found(descriptor, head, asked, session))
@@ -132,7 +146,7 @@ def terms(text: str) -> Iterator[str]:
 def _split(text: str) -> list[str]:
     if text.isascii():
         return "".join([c if c.isalnum() else " " for c in text]).split()
-    from ...common.text.format import words_of  # imported late: most prompts need none
+    from ..common.text.format import words_of  # imported late: most prompts need none
 
     return words_of(text)
 
