@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from .app.tools.permissions import HOME_COMMAND, SERVERS, lookup_rules
 from .awareness.events import upkeep_start
-from .awareness.events.archive import archive_when_written
 from .awareness.events.callbacks import Handover, answering, offer_collisions, offer_update
 from .awareness.events.context import Context, EventError
 from .awareness.events.log import HookLog
 from .awareness.events.prompt import start_listening
+from .awareness.events.session_end import end
 from .awareness.events.tool_call import is_answered
 from .common.errors import SessionMemoryError
 from .common.text.paths import is_name
@@ -126,7 +126,7 @@ def conversation_archive_hook(
     root = os.path.abspath(home)
 
     def archive(event: Any, handover: Handover) -> None:
-        archive_when_written(_context(root, session, event))
+        end(_context(root, session, event))
 
     return answering(HookLog(home_at(root, os.environ)), "PreCompact", timeout_seconds, archive)
 

@@ -120,10 +120,10 @@ VIEWS = {
     "why": "extras.page.views.why:VIEWS",
 }
 
-# What else sessions hear at an event, from features: a function of the `Context` in
-# awareness/events/context.py and of what the event has; a file below a directory of `Home`, without
-# which a hook loads nothing; and the setting that is 0 if the person does not want it. An install
-# compiles these rows into the bundle.
+# Work of features at an event, and the text that sessions get from it: a function of the `Context`
+# in awareness/events/context.py and of values of the event; a file below a directory of `Home`, without
+# which a hook loads nothing ('' for none); and the setting that is 0 if the person does not want it
+# ('' for none). An install compiles these rows into the bundle.
 EVENTS = {
     # The session's state and how many characters are left: the text, and keys to keep for it.
     "prompt": {
@@ -141,6 +141,11 @@ EVENTS = {
             "memories.prompt_characters",
         )
     },
+    # Nothing else: a text, None for none.
+    "compacted": {"archives": ("history.archives.past:after_compaction", "", "")},
+    "new session": {"archives": ("history.archives.past:recent", "", "recent_conversations")},
+    # Nothing else: the conversation is about to be compacted, or was left. They tell nothing.
+    "end": {"archives": ("history.archives.at_end:archive", "", "")},
     # The `CallDelivery` to add to, the files that the task names, the task, the most characters.
     "sub-agent": {
         "memories": (

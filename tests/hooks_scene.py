@@ -20,7 +20,8 @@ from unittest.mock import patch
 from own_process import as_a_process
 from records import new_id, show_told, write
 
-from session_memory.awareness.events import archive, main
+from session_memory.awareness.events import main
+from session_memory.history.archives import at_end
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = (
@@ -91,7 +92,7 @@ def run_here(hook, arguments, environ, given):
             as_a_process(arguments, environ, ROOT),
             patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
             patch.object(main, "os") as system,
-            patch.object(archive, "QUIET_SECONDS", 0.02),
+            patch.object(at_end, "QUIET_SECONDS", 0.02),
         ):
             system._exit = end
             hook()

@@ -36,9 +36,8 @@ _COLUMNS = 11  # of a memory that names something
 
 
 def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
-    """Return the function that adds to what is reported with a call the memories about what it
-    edits or runs, without those of the session itself; None if there are none. Raises as
-    `found_in`."""
+    """Return the function that adds memories about the files or the command of a call, without
+    those of the session itself; None if there are none. Raises as `found_in`."""
     cwd, home = str(context.event.get("cwd", "")), context.home
     calls = [
         (without_links(resolved(call.argument, cwd)), "")
@@ -52,8 +51,7 @@ def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
 
 
 def _add(context: Context, delivery: CallDelivery, memories: list[tuple[str, str]]) -> None:
-    """Add to what is reported the memories that the agent was not told before. Raises LockedError,
-    OSError."""
+    """Add the memories that the agent does not know. Raises LockedError, OSError."""
     from ..awareness.activity.session_state import KnownState
 
     told: set[str] = set()

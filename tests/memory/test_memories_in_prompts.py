@@ -235,7 +235,6 @@ class TestPrompt:
             "session_memory.memory.prompt_memories",
             "session_memory.sessions.settings",
             "session_memory.sessions.settings.compiled",
-            "session_memory.sessions.settings.homes",
             "session_memory.common.system",
             "session_memory.common.system.files",
             "session_memory.common.system.json",

@@ -134,7 +134,7 @@ def has_usable_bundle(root: str) -> bool:
 
 
 def _feature_groups(root: str) -> list[tuple[str, ...]]:
-    """Return the groups of what features do at events: what several of them import, then each. A
+    """Return the groups of the features of events: what several of them import, then each. A
     deleted feature has none."""
     modules = {place.partition(":")[0] for rows in EVENTS.values() for place, *_ in rows.values()}
     imported = Counter(

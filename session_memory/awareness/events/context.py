@@ -123,12 +123,12 @@ class Context:
         return [session for session in found if session.key != self.session]
 
     def features(self, event: str) -> list[tuple[str, str]]:
-        """Return what features do at an event: the rows of `extension_points.EVENTS` that the
+        """Return the features of an event: the rows of `extension_points.EVENTS` that the
         settings want and whose file is there, each the name and the place. Nothing is loaded."""
         return [
             (name, place)
             for name, (place, file, setting) in PREBUILT.get(event, {}).items()
-            if self._is_wanted(setting) and self._has(file)
+            if self._is_wanted(setting) and (not file or self._has(file))
         ]
 
     def ask(self, feature: tuple[str, str], *arguments: object) -> object:
@@ -147,7 +147,9 @@ class Context:
 
     def _is_wanted(self, setting: str) -> bool:
         section, _, name = setting.rpartition(".")
-        return bool(getattr(self.settings, section).get(name, True))
+        if section:
+            return bool(getattr(self.settings, section).get(name, True))
+        return not name or bool(getattr(self.settings, name))
 
     def _places(self) -> Places:
         """Return the runtime of the session, and the others that the same person uses; each with

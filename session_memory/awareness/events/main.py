@@ -68,24 +68,24 @@ def session_start() -> None:
 def pre_compact() -> None:
     """Run the hook PreCompact: archive the conversation before it is compacted. It never prints:
     that would end up in the summariser's instructions."""
-    from .archive import archive_when_written
+    from .session_end import end
 
-    _run(lambda event, runtime: True, archive_when_written)
+    _run(lambda event, runtime: True, end)
 
 
 def session_end() -> None:
     """Run the hook SessionEnd, which has 1.5 s: archive in a process of its own."""
-    from .archive import archive_in_background, is_left
+    from .session_end import end_in_background, is_left
 
-    _run(is_left, archive_in_background, with_upkeep=True)
+    _run(is_left, end_in_background, with_upkeep=True)
 
 
 def pi_archive() -> None:
     """Run Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that
     takes long."""
-    from .archive import archive_in_background, is_left_or_compacted
+    from .session_end import end_in_background, is_left_or_compacted
 
-    _run(is_left_or_compacted, archive_in_background, "pi", with_upkeep=True)
+    _run(is_left_or_compacted, end_in_background, "pi", with_upkeep=True)
 
 
 def pi_session_start() -> None:

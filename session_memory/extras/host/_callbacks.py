@@ -14,11 +14,11 @@ from typing import Any
 
 from claude_agent_sdk import HookCallback
 
-from ...awareness.events.archive import wait_until_quiet
 from ...awareness.events.callbacks import Handover, answering, offer_update
 from ...awareness.events.context import Context
 from ...awareness.events.log import HookLog
 from ...common.text.shell_words import Word, simple_commands
+from ...history.archives.at_end import wait_until_quiet
 from ...history.archives.writer import archive_group_session
 from ...sessions.settings.homes import home_at
 from ...sessions.settings.host_layout import Group, Layout, held_home

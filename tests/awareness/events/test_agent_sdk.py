@@ -23,7 +23,7 @@ from records import NamedHome, append, exchange, new_id, show_told
 
 from session_memory.agent_sdk import conversation_archive_hook, session_updates_hook, start_upkeep
 from session_memory.awareness.activity import session_state as cursors
-from session_memory.awareness.events import archive
+from session_memory.history.archives import at_end
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
@@ -331,7 +331,7 @@ def test_a_callback_tells_nothing_to_a_task_notification(home: NamedHome) -> Non
 def test_a_callback_archives_the_conversation_before_a_compaction(
     home: NamedHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "QUIET_SECONDS", 0.02)
+    monkeypatch.setattr(at_end, "QUIET_SECONDS", 0.02)
     append(home.resolve("discord"), *exchange("plan the pond", "Deep."))
     event = {**prompt(home), "hook_event_name": "PreCompact"}
     assert call(conversation_archive_hook(home.root, "discord"), event) == {}

@@ -1,0 +1,173 @@
+"""The core part of the hook contract (docs/inside/hook-contract.md), on a copy without the rest:
+without `history`, `memory`, `app`, `extras` and their rows in `extension_points`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hooks_scene import ROOT, run
+from records import append, assistant, exchange
+from tool_call_scene import Project
+
+CORE = {"awareness", "common", "sessions"}
+
+
+class WithoutRows(ast.NodeTransformer):
+    """Deletes the rows of the packages that are not of the core."""
+
+    def visit_Dict(self, node: ast.Dict) -> ast.Dict:
+        pairs = [
+            (key, self.visit(value))
+            for key, value in zip(node.keys, node.values, strict=True)
+            if place_of(value).partition(".")[0] in {"", *CORE}
+        ]
+        return ast.Dict([key for key, _ in pairs], [value for _, value in pairs])
+
+
+def place_of(row: ast.expr) -> str:
+    """Return the place in a row; '' for a table of rows."""
+    first = row.elts[0] if isinstance(row, ast.Tuple) else row
+    return str(first.value) if isinstance(first, ast.Constant) else ""
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The copy."""
+    root = tmp_path_factory.mktemp("core") / "program"
+    for part in ("session_memory", "hooks"):
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    package = root / "session_memory"
+    for folder in package.iterdir():
+        if folder.is_dir() and folder.name not in CORE:
+            shutil.rmtree(folder)
+    table = package / "extension_points.py"
+    tree = WithoutRows().visit(ast.parse(table.read_text()))
+    table.write_text(ast.unparse(ast.fix_missing_locations(tree)))
+    rows = table.read_text()
+    assert "sessions.runtimes.claude:RUNTIME" in rows
+    assert not [name for name in ("history.", "memory.", "app.", "extras.") if f"'{name}" in rows]
+    return root
+
+
+class Bare:
+    """A project whose hooks run from the copy."""
+
+    def __init__(self, root: Path, core: Path) -> None:
+        self.project, self.core = Project(root), core
+        self.user = self.project.user
+
+    def hook(self, script: str, **fields: object) -> str:
+        """Return what a hook prints; it must end well and quietly."""
+        event = self.user.event(cwd=self.project.cwd, **fields)
+        environ = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
+        output: bytes = run(event, self.user.root, script, program=self.core, **environ)
+        return output.decode()
+
+    def call(self, tool: str, **given: object) -> str:
+        """Return what the hook prints before a tool call."""
+        return self.hook(
+            "pre_tool_use",
+            hook_event_name="PreToolUse",
+            tool_name=tool,
+            tool_use_id="toolu_9",
+            tool_input=given,
+        )
+
+
+@pytest.fixture
+def bare(tmp_path: Path, core: Path) -> Bare:
+    return Bare(tmp_path, core)
+
+
+def test_a_prompt_hears_once_what_another_session_did(bare: Bare) -> None:
+    append(bare.project.other, *exchange("is the export done?", "It is."))
+    assert "is the export done?" in bare.hook("user_prompt_submit")
+    assert bare.hook("user_prompt_submit") == ""
+    assert bare.user.log() == []
+
+
+def test_what_did_not_arrive_is_told_again(bare: Bare) -> None:
+    append(bare.project.other, *exchange("is the export done?", "It is."))
+    told = bare.hook("user_prompt_submit")
+    lines = bare.project.own.read_text().splitlines()
+    bare.project.own.write_text("".join(f"{line}\n" for line in lines if "hook_" not in line))
+    assert json.loads(bare.hook("user_prompt_submit")) == json.loads(told)
+
+
+def test_an_edit_of_a_file_that_another_session_edited_is_a_collision(bare: Bare) -> None:
+    bare.project.edited()
+    path = str(bare.project.directory / "app")
+    assert '! app: edited just now by \\"discord\\"' in bare.call("Edit", file_path=path)
+
+
+def test_the_user_is_asked_before_a_command_that_loses_work(bare: Bare) -> None:
+    bare.user.config("collisions: ask\n")
+    bare.project.edited()
+    answer = json.loads(bare.call("Bash", command="git reset --hard"))["hookSpecificOutput"]
+    assert answer["permissionDecision"] == "ask"
+    assert "discord" in answer["permissionDecisionReason"]
+
+
+def test_a_sub_agent_hears_of_a_collision_over_its_task(bare: Bare) -> None:
+    bare.project.edited()
+    task = f"tidy up {bare.project.directory / 'app'}"
+    call = {"prompt": task, "description": "x", "subagent_type": "general-purpose"}
+    append(bare.project.own, assistant(("Agent", call), cwd=bare.project.cwd))
+    told = bare.hook(
+        "subagent_start",
+        hook_event_name="SubagentStart",
+        agent_id="a1",
+        agent_type="general-purpose",
+        prompt_id="p1",
+    )
+    assert "! app: edited just now" in told
+
+
+def test_a_fault_prints_nothing_and_is_a_line_in_the_log(bare: Bare) -> None:
+    output = run(b"[", bare.user.root, program=bare.core)
+    assert output == b""
+    assert len(bare.user.log()) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "fields"),
+    [
+        ("pre_compact", {"hook_event_name": "PreCompact", "trigger": "auto"}),
+        ("session_end", {"hook_event_name": "SessionEnd", "reason": "clear"}),
+        ("session_start", {"hook_event_name": "SessionStart", "source": "compact"}),
+        ("session_start", {"hook_event_name": "SessionStart", "source": "startup"}),
+    ],
+)
+def test_the_end_and_the_start_of_a_conversation_print_nothing(
+    bare: Bare, script: str, fields: dict[str, object]
+) -> None:
+    bare.user.config("recent_conversations: 3\n")
+    assert bare.hook(script, **fields) == ""
+    assert bare.user.log() == []
+
+
+def test_an_index_of_memories_that_was_left_behind_does_no_harm(bare: Bare) -> None:
+    memories = bare.user.place / "memories"
+    memories.mkdir(parents=True)
+    (memories / ".prompt-index").write_bytes(b"left behind")
+    append(bare.project.other, *exchange("is the export done?", "It is."))
+    assert "is the export done?" in bare.hook("user_prompt_submit")
+    assert bare.user.log() == []
+
+
+def test_the_contract_states_the_size_of_the_core_at_88_columns(core: Path, tmp_path: Path) -> None:
+    package = shutil.copytree(core / "session_memory", tmp_path / "formatted")
+    options = ["format", "-q", "--isolated", "--line-length", "88"]
+    subprocess.run([sys.executable, "-m", "ruff", *options, str(package)], check=True)
+    paths = [path for part in CORE for path in (package / part).rglob("*.py")]
+    lines = sum(path.read_text().count("\n") for path in paths)
+    text = (ROOT / "docs" / "inside" / "hook-contract.md").read_text()
+    [stated] = re.findall(r"has about ([\d,]+) lines at 88 columns", text)
+    assert abs(int(stated.replace(",", "")) - lines) <= 1000, f"it has {lines} by now"
