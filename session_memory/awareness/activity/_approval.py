@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ...common.system.files import read_end, status_at, without_links
 from ...common.system.git import Worktree, find_worktree
+from ...common.system.git_refs import STASH
 from ...common.system.json import objects_in
 from ...common.text.format import shorten
 from ...common.text.paths import relative, resolved
@@ -18,6 +19,7 @@ from ...common.text.timestamps import age
 from ...sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ...sessions.transcripts.read_cursor import ReadCursors
 from ._new_entries import Budget, NewEntries, read_changed
+from ._shared_reach import effect_on, reached_refs, removed_worktree
 from .actions import EDIT, GIT, REMOVE, FileAction, actions_of, by_time, sub_agent_actions
 from .call_log import ActionIndex, CallLog, edited_key
 from .changes import changed_sessions
@@ -32,11 +34,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...common.system.git_refs import SharedRef
+    from ...common.text.shell_effects import ShellEffect
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
     from .changes import Changed, OwnSession
 
 ACTIVE_SECONDS = 15 * 60
+STASH_SECONDS = 5.0  # from a call to the stash that it makes
 DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, the user is asked
 READ_BYTES = 256 * 1024 * 1024
 RESULT_BYTES = 2 * 1024 * 1024  # at the end of a transcript, searched for the result of a call
@@ -52,7 +57,8 @@ class Objection:
     the session removed the file; if it `is_doubtful`, the file changed during one of its commands.
     `command` is the git command in question as it was typed. If it `is_possible`, not all entries
     of the session could be read. Without a report, nothing was read in time, unless it is about a
-    `conflict` with another branch, as upkeep keeps it."""
+    `conflict` with another branch, as upkeep keeps it. `ref` is a stash or branch of the session
+    that a command takes away."""
 
     def __init__(
         self,
@@ -71,6 +77,7 @@ class Objection:
         self.is_removed = False
         self.is_doubtful = False
         self.conflict: dict[str, Any] | None = None
+        self.ref: SharedRef | None = None
         self.is_possible = is_possible
 
 
@@ -115,12 +122,18 @@ class ObjectionSearch:
         from ...common.text.shell_effects import effects_of
 
         for effect in effects_of(command, directory):
+            objection = self._sharing(effect) if effect.kind == GIT else None
+            if objection is not None:
+                return objection
+            removed = removed_worktree(effect.words, effect.path)
             reach = (
-                reach_of(effect.words, effect.path, lambda path: status_at(path) is not None)
+                Reach(("",), moves=True)
+                if removed
+                else reach_of(effect.words, effect.path, lambda path: status_at(path) is not None)
                 if effect.kind == GIT
                 else Reach((effect.path,))
             )
-            worktree = self._worktree(effect.path) if reach else None
+            worktree = self._worktree(removed or effect.path) if reach else None
             if reach is None or worktree is None:
                 continue
             objection = self._uncommitted(reach, worktree, self._sessions) if reach.paths else None
@@ -129,6 +142,29 @@ class ObjectionSearch:
             if objection is not None:
                 objection.command = effect.typed
                 return objection
+        return None
+
+    def _sharing(self, effect: ShellEffect) -> Objection | None:
+        """Return the active session whose stash or branch a git command takes away. Raises
+        OSError."""
+        worktree, home = self._worktree(effect.path), self._own.home
+        if worktree is None or home is None:
+            return None
+        from .collisions.ref_notes import note
+
+        notes = note(home, worktree.git_dir, self._now)
+        for ref in reached_refs(effect.words, notes.refs):
+            owners = notes.owners.get(ref.key, [])
+            for changed in self._active if self._own.key not in owners else ():
+                is_owner = changed[0].key in owners
+                since = self._now - ACTIVE_SECONDS
+                if not is_owner and (owners or ref.kind != STASH or ref.time < since):
+                    continue
+                for report, new in self._read(changed, since):
+                    if is_owner or _has_stashed(report, ref.time):
+                        objection = Objection(new.session.key, report, report.last_active)
+                        objection.command, objection.ref = effect.typed, ref
+                        return objection
         return None
 
     def _worktree(self, directory: str) -> Worktree | None:
@@ -264,6 +300,18 @@ def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
     return any([evidence.has_changed(move, path) is not False for move in later])
 
 
+def _has_stashed(report: Report, time: float) -> bool:
+    """Check if a session began a `git stash` in the second in which a stash was made, or just
+    before."""
+    actions = [action for action in actions_of(report.entries) if action.kind == GIT]
+    times = [
+        action.time
+        for action in actions
+        if action.words[:1] == ("stash",) and overwrites(action.words)
+    ]
+    return any([time - STASH_SECONDS <= began < time + 1 for began in times])
+
+
 def unjudged(command: str, path: str = "", modified: float = 0.0) -> Objection:
     """Return the objection to a git command, or to an edit of the file at `path`, which was
     `modified` then, that could not be judged in time: the user knows better."""
@@ -292,6 +340,8 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
             f"what {reached} may be edited by {name}, active {when}, which wrote "
             f"too much to be read"
         )
+    if objection.ref is not None:
+        return f"{command} {effect_on(objection.ref)} of {name}, active {when}"
     if not objection.path:
         return f"{command} moves the worktree of {name}, active {when}"
     reached = f"{command} reaches " if command else ""

@@ -447,3 +447,58 @@ def test_an_ignored_file_and_files_outside_the_repository_are_not_held_back(
     project.edited("../outside")
     assert reason(project, "Edit", str(outside)) == ""
     assert reason(project, "Bash", "git add -A") == ""
+
+
+def in_worktree(project: Project) -> Path:
+    place = project.directory.parent / "wt"
+    git(project.directory, "worktree", "add", "-q", str(place), "-b", "wt")
+    return place
+
+
+@pytest.mark.parametrize("command", ["git stash pop", "git stash drop", "git stash clear"])
+def test_a_command_that_takes_the_stash_of_another_session_is_held_back(
+    project: Project, command: str
+) -> None:
+    place = in_worktree(project)
+    ran(project, "echo 2 > app; git stash -q")
+    why = reason(project, "Bash", f"cd {place} && {command}")
+    assert f"`{command}` takes the stash" in why
+    assert why.endswith('of "discord", active just now')
+    assert reason(project, "Bash", f"cd {place} && git stash list") == ""
+
+
+def test_a_pop_of_a_stash_that_no_session_made_is_not_held_back(project: Project) -> None:
+    project.edited()
+    git(project.directory, "stash", "-q")
+    quiet_since(project, 60)
+    assert reason(project, "Bash", "git stash pop") == ""
+
+
+def test_the_removal_of_a_worktree_in_which_another_session_edited_is_held_back(
+    project: Project,
+) -> None:
+    place = in_worktree(project)
+    ran(project, f"echo 2 > {place}/app")
+    for command in ("git worktree remove --force ../wt", f"git worktree move {place} ../wt2"):
+        why = reason(project, "Bash", command)
+        assert "reaches " in why, command
+        assert why.endswith(NOT_COMMITTED), command
+    assert reason(project, "Bash", "git worktree list") == ""
+
+
+def test_a_command_that_takes_commits_of_another_session_s_branch_is_held_back(
+    project: Project,
+) -> None:
+    place = in_worktree(project)
+    ran(project, f"cd {place} && echo 2 > app && git commit -qam two")
+    project.user.run(cwd=project.cwd)  # a prompt notes who made the commit
+    for command in (
+        "git branch -D wt",
+        "git branch -f wt HEAD~1",
+        "git branch -M other wt",
+        "git push --force origin HEAD:wt",
+    ):
+        why = reason(project, "Bash", command)
+        assert f'`{command}` takes commits of branch wt of "discord"' in why, command
+    for command in ("git branch -f mine wt", "git branch mine wt", "git push origin wt"):
+        assert reason(project, "Bash", command) == "", command

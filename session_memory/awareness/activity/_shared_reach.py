@@ -1,0 +1,66 @@
+"""Shared reach: the stashes, branches and worktrees that a git command takes away, wherever in the
+repository they are used."""
+
+from __future__ import annotations
+
+from ...common.system.git_refs import BRANCH, STASH, SharedRef
+from ...common.text.format import shorten
+from ...common.text.paths import resolved
+from ...common.text.sanitize import quotable
+from .collisions._git import has_flag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TEXT_CHARACTERS = 40
+_FORCED = ("--force", "-f", "--force-with-lease", "--mirror")
+
+
+def reached_refs(words: tuple[str, ...], refs: Iterable[SharedRef]) -> list[SharedRef]:
+    """Return the stashes and branches among `refs` (the newest stash first) that the git command
+    with these `words` takes away, or whose commits it may."""
+    stashes = [ref for ref in refs if ref.kind == STASH]
+    verb, arguments = "".join(words[:1]), words[1:]
+    if verb == "stash" and arguments[:1] == ("clear",):
+        return stashes
+    if verb == "stash" and arguments and arguments[0] in ("pop", "drop"):
+        number = next((word for word in arguments[1:] if not word.startswith("-")), "0")
+        number = number.removeprefix("stash@{").removesuffix("}")
+        return stashes[int(number) : int(number) + 1] if number.isdecimal() else []
+    names = _taken_branches(verb, arguments)
+    return [ref for ref in refs if ref.kind == BRANCH and ref.name in names]
+
+
+def _taken_branches(verb: str, arguments: tuple[str, ...]) -> list[str]:
+    """Return the branches that a command deletes or moves: not the commit that one moves to, nor
+    the name that one had."""
+    names = [word for word in arguments if not word.startswith("-")]
+    if verb == "push":
+        pushed = [name.lstrip("+").rpartition(":")[2] for name in names[1:]]
+        return pushed if any([word.startswith(_FORCED) for word in arguments]) else []
+    if verb != "branch":
+        return []
+    if any([has_flag(word, "Dd") or word == "--delete" for word in arguments]):
+        return names
+    if any([word in ("-M", "-C") for word in arguments]):
+        return names[-1:]
+    return (
+        names[:1] if any([has_flag(word, "f") or word == "--force" for word in arguments]) else []
+    )
+
+
+def removed_worktree(words: tuple[str, ...], directory: str) -> str:
+    """Return the directory that `git worktree remove` or `move` takes away; '' for none."""
+    if words[:1] != ("worktree",) or words[1:2] not in (("remove",), ("move",)):
+        return ""
+    paths = [word for word in words[2:] if word and not word.startswith("-")]
+    return resolved(paths[0], directory) if paths else ""
+
+
+def effect_on(ref: SharedRef) -> str:
+    """Return what a command does to a ref, in words for the user."""
+    name, text = quotable([ref.name, ref.text])
+    if ref.kind == STASH:
+        return f'takes the stash "{shorten(text, _TEXT_CHARACTERS)}"'
+    return f"takes commits of branch {shorten(name, _TEXT_CHARACTERS)}"
