@@ -56,8 +56,10 @@ def run(
         hook = main.before_agent_start if script == "pi_prompt" else getattr(main, script)
         done = run_here(hook, [str(word) for word in command], environ, given)
     else:
+        # with a limit on the size of files, Python would leave half of a module's cache behind
+        options = ["-I", "-S", *(["-B"] if preexec_fn else [])]
         done = subprocess.run(
-            [sys.executable, "-I", "-S", *command],
+            [sys.executable, *options, *command],
             input=given,
             capture_output=True,
             env=environ,

@@ -109,7 +109,7 @@ def test_the_example_is_a_conflict_that_waits_unless_there_was_a_collision(
     assert (waiting in said) != has_collision
     assert ("would have got" in said) == has_collision
     if not has_collision:
-        assert "! cart: line 20" in said.partition(waiting)[2]
+        assert "! cart: your line 20" in said.partition(waiting)[2]
         assert "your line 20 conflicts with" in said
         assert "ship it" not in said
 
