@@ -215,7 +215,9 @@ def test_a_killed_hook_loses_nothing_and_leaves_whole_cursors(
     speaks_after, ends_after = run_seconds(crowd, listener)
     before = {name: transcript.prompts for name, transcript in crowd.transcripts.items()}
     spoken = 0
-    for _ in range(kills):
+    for number in range(5 * kills):
+        if number >= kills and spoken:  # on a busy machine all may have been killed too early
+            break
         for name in chance.sample(PRODUCERS, 2):
             crowd.transcripts[name].append()
         hook = crowd.start_hook(listener)

@@ -164,10 +164,12 @@ class TestOtherState:
         for path in self.files(machine):
             whole = path.read_bytes()
             found = json.loads(whole.partition(b"\n")[2])
-            for key in found:
+            for key in found if isinstance(found, dict) else range(len(found)):
                 for wrong in WRONG:
                     number += 1
-                    text = json.dumps({**found, key: wrong}).encode()
+                    spoiled = found.copy()
+                    spoiled[key] = wrong
+                    text = json.dumps(spoiled).encode()
                     path.write_bytes(whole.partition(b"\n")[0] + b"\n" + text)
                     if number % 7 == 0:  # each prompt takes a while
                         assert f"question {number}" in self.run(machine, number), (
@@ -185,6 +187,8 @@ class TestOtherState:
             path.unlink(missing_ok=True)
             (path / "kept").mkdir(parents=True)
         assert "question 1" in self.run(machine, 1)
+        branches = machine.root / "repository" / ".git" / "refs" / "heads"
+        branches.mkdir(parents=True)  # branches are noted anew if something about them changed
         assert "question 2" in self.run(machine, 2)
         assert "question 1" not in self.run(machine, 3)
         assert [path.name for path in files if not path.is_file()] == []

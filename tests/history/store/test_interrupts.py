@@ -87,4 +87,5 @@ def test_commands_that_are_interrupted_end_and_the_store_stays_whole(tmp_path: P
         assert process.returncode in (0, 1, 130, -signal.SIGINT), (seed, words, errors)
         assert process.returncode != 1 or b"KeyboardInterrupt" in errors, (seed, words, errors)
     assert user.run("doctor", "store").returncode == 0
+    assert user.run("ingest").returncode == 0  # reads what an interrupted one has only forgotten
     assert len(user.stored()) == 20 * 20 * 2
