@@ -10,6 +10,7 @@ import pytest
 from collision_scene import Pair, collisions
 
 from bench.clones import Actor, Clone, git
+from session_memory.awareness.activity.collisions._loss_text import SHORT_COMMIT, short_id
 from session_memory.awareness.activity.collisions.ref_notes import (
     NOTES,
     RefNotes,
@@ -65,11 +66,24 @@ def test_a_stash_that_a_session_in_another_worktree_took_is_told(
     pair.later(2)
     (line,) = collisions(pair.main.prompt())
     said = rf'! your stash "WIP on main: .*" was {STASH_COMMANDS[verb]} 2m ago by "other": '
-    assert re.fullmatch(f"{said}git stash apply {kept[:7]}", line), line
+    assert re.fullmatch(f"{said}git stash apply {short_id(kept)}", line), line
     run_told(pair, line)
     assert PRECIOUS in (pair.clone.root / "src/app.py").read_text()
     pair.later()
     assert collisions(pair.main.prompt()) == []
+
+
+def test_an_id_that_begins_with_digits_is_never_the_number_of_a_stash(pair: Pair) -> None:
+    root, tree = pair.clone.root, commit(pair, "HEAD^{tree}")
+    index = (git(root, "commit-tree", "-p", "HEAD", "-m", "index", tree) or "").strip()
+    options = ("-p", "HEAD", "-p", index, tree)  # as a stash has them
+    for number in range(2000):
+        made = git(root, "commit-tree", "-m", f"{number}", *options) or ""
+        if made[:SHORT_COMMIT].isdigit():
+            break
+    assert pair.clone.shell(f"git stash store {short_id(made.strip())}") == 0
+    assert pair.clone.shell(f"git stash show {made[:SHORT_COMMIT]}") != 0
+    assert pair.clone.shell(f"git stash show {short_id(made.strip())}") == 0
 
 
 def test_a_pop_of_what_another_session_stashed_is_told_to_both(pair: Pair) -> None:
@@ -81,10 +95,10 @@ def test_a_pop_of_what_another_session_stashed_is_told_to_both(pair: Pair) -> No
     assert PRECIOUS in (pair.clone.root / "src/app.py").read_text()
     (mine,) = collisions(pair.main.prompt())
     assert mine.startswith('! you popped the stash "WIP on wt: ')
-    assert mine.endswith(f'" of another session: git stash store {kept[:7]} puts it back')
+    assert mine.endswith(f'" of another session: git stash store {short_id(kept)} puts it back')
     (theirs,) = collisions(other.prompt())
     assert theirs.startswith('! your stash "WIP on wt: ')
-    assert theirs.endswith(f'popped just now by "main": git stash apply {kept[:7]}')
+    assert theirs.endswith(f'popped just now by "main": git stash apply {short_id(kept)}')
     assert collisions(pair.main.prompt()) == collisions(other.prompt()) == []
 
 
@@ -133,7 +147,7 @@ def test_a_stash_that_a_person_drops_is_told_without_a_name(pair: Pair) -> None:
     pair.later()
     pair.clone.shell("git stash drop")
     (line,) = collisions(pair.main.prompt())
-    assert line.endswith(f"was dropped just now: git stash apply {kept[:7]}")
+    assert line.endswith(f"was dropped just now: git stash apply {short_id(kept)}")
 
 
 def test_a_removed_worktree_is_told_with_the_edits_that_went(pair: Pair) -> None:
@@ -201,7 +215,7 @@ def test_a_deleted_branch_is_told(pair: Pair, name: str, packed: bool, flag: str
     assert other.bash(f"git branch {flag} {name}") == 0
     (line,) = collisions(pair.main.prompt())
     assert line == (
-        f'! your branch {name} was deleted just now by "other": git branch {name} {kept[:7]}'
+        f'! your branch {name} was deleted just now by "other": git branch {name} {short_id(kept)}'
     )
     run_told(pair, line)
     assert commit(pair, name) == kept
@@ -218,8 +232,8 @@ def test_a_branch_that_lost_a_commit_is_told(pair: Pair, command: str) -> None:
     assert other.bash(command) == 0
     (line,) = collisions(pair.main.prompt())
     assert line == (
-        f'! your branch work is not at {kept[:7]} any more, moved just now by "other": '
-        f"git branch work-{kept[:7]} {kept[:7]}"
+        f'! your branch work is not at {short_id(kept)} any more, moved just now by "other": '
+        f"git branch work-{short_id(kept)} {short_id(kept)}"
     )
     run_told(pair, line)
 
@@ -245,7 +259,7 @@ def test_a_branch_with_a_name_that_a_shell_would_run_is_told_without_a_command(p
     kept = worked_on_a_branch(pair, "'x;touch$IFS-marker'")
     other.bash("git branch -D 'x;touch$IFS-marker'")
     (line,) = collisions(pair.main.prompt())
-    assert line.endswith(f": commit {kept[:7]}")
+    assert line.endswith(f": commit {short_id(kept)}")
 
 
 def test_a_stash_made_and_taken_between_two_prompts_is_noted_before_the_command(
@@ -257,7 +271,7 @@ def test_a_stash_made_and_taken_between_two_prompts_is_noted_before_the_command(
     note(pair.clone.home, str(pair.clone.root / ".git"), pair.clone.now, is_forced=True)
     other.bash("git stash clear")
     (line,) = collisions(pair.main.prompt())
-    assert line.endswith(f'was cleared just now by "other": git stash apply {kept[:7]}')
+    assert line.endswith(f'was cleared just now by "other": git stash apply {short_id(kept)}')
 
 
 def test_a_repository_with_a_table_of_refs_is_told_without_its_branches(pair: Pair) -> None:

@@ -21,7 +21,7 @@ def lost_line(fact: Fact, by: str) -> str:
     """Return the line about a loss; `by` says when and by whom."""
     loss = fact.loss
     assert loss is not None
-    ref, short = loss.ref, loss.ref.commit[:SHORT_COMMIT]
+    ref, short = loss.ref, short_id(loss.ref.commit)
     name, text, branch, place = quotable([ref.name, ref.text, ref.branch, loss.now])
     if ref.kind == STASH:
         stash, verb = f'stash "{shorten(text, NAME_CHARACTERS)}"', fact.words[1:2]
@@ -48,6 +48,15 @@ def lost_line(fact: Fact, by: str) -> str:
         return f"! {worktree} was {done} {by}, {lost}"
     way = _command("git worktree add", text, branch or short) if not place else ""
     return f"! {worktree} was {done} {by}" + (f": {way}" if way else "")
+
+
+def short_id(commit: str) -> str:
+    """Return the beginning of a commit id, longer if it has only digits: `git stash` would take
+    that for the number of a stash."""
+    length = SHORT_COMMIT
+    while commit[:length].isdigit() and length < len(commit):
+        length += 1
+    return commit[:length]
 
 
 def _command(command: str, name: str, about: str) -> str:
