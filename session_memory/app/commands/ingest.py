@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reimport", action="store_true", help="forget these files, and read them again"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say how much would be read, and read nothing"
+        "--dry-run", action="store_true", help="say how much would be stored, and store nothing"
     )
     add_common(parser)
 

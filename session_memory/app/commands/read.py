@@ -19,7 +19,7 @@ from .sessions import add_all, chosen_session, is_own, known_sessions, show_sess
 
 SUMMARY = "read the last messages of a session"
 LINES = 50
-SCRIPT = "Show the messages of another session of this home, or list the sessions."
+SCRIPT = "Show the messages and tool calls of another session of this home, or list the sessions."
 NAME_HELP = (
     "the session: its id, how that begins, a word of its title, or the id of a "
     "conversation or memory of it"
