@@ -14,9 +14,11 @@ import time
 from pathlib import Path
 
 import pytest
+from git_scene import GIT_ENVIRONMENT
 from hooks_scene import ROOT, PlainUser
-from records import append, exchange
+from records import append, assistant, exchange
 from syrupy.assertion import SnapshotAssertion
+from tool_call_scene import Project
 
 # Runs a program as its interpreter would, and prints our modules when it ends.
 WATCHED = """
@@ -99,6 +101,25 @@ def test_a_prompt_with_news(app: Path, plain: PlainUser, snapshot: SnapshotAsser
     assert "how is it going?" in output
     assert outside == []
     assert names == snapshot
+
+
+def test_a_prompt_with_a_collision_and_another_session_s_git_command(
+    app: Path, tmp_path: Path
+) -> None:
+    project = Project(tmp_path)
+    own = {"session_id": project.user.session_id, "cwd": project.cwd}
+    project.edited(transcript=project.own)
+    project.user.run(cwd=project.cwd)
+    stash = "git stash -q; git stash drop -q"
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": stash}}
+    project.edited()
+    append(project.other, assistant(call, cwd=project.cwd))
+    subprocess.run(["sh", "-c", stash], cwd=project.cwd, env=GIT_ENVIRONMENT, check=True)
+    output, names, outside = loaded(app, project.user, "hooks/user_prompt_submit.py", **own)
+    assert "! " in output
+    assert "awareness.activity.collisions.ref_notes" in names
+    assert "awareness.activity.collisions._losses" in names
+    assert outside == []
 
 
 def test_an_edit(app: Path, plain: PlainUser, snapshot: SnapshotAssertion) -> None:
