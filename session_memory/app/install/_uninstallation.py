@@ -207,7 +207,6 @@ def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
 
 
 def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
-
     def moved(path: str) -> str:
         return root + path[len(old) :] if path == old or path.startswith(old + os.sep) else path
 

@@ -50,7 +50,7 @@ class Deadline:
         self._waited_before = _seconds_without_processor()
         self._end = monotonic() + seconds - _FINISH_SECONDS
         try:
-            from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found,unused-ignore]
+            from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
         except ImportError:
             pass
         else:
@@ -63,7 +63,7 @@ class Deadline:
         exits."""
         self._limit = float("inf")
         if self._set_timer is not None:
-            from _signal import SIGALRM, signal  # type: ignore[import-not-found,unused-ignore]
+            from _signal import SIGALRM, signal
 
             signal(SIGALRM, lambda *_: os._exit(0))
             self._set_timer(HOOK_SECONDS)
