@@ -25,8 +25,9 @@ from .call_log import ActionIndex, CallLog, edited_key
 from .changes import changed_sessions
 from .collisions._evidence import Evidence
 from .collisions._git import MOVES, commits_or_stages, has_flag, overwrites, stages
+from .collisions._lines import called, shown_command
 from .collisions._working_set import KnownFiles
-from .collisions.facts import PATH_CHARACTERS, SLACK_SECONDS, called, shown_command
+from .collisions.facts import PATH_CHARACTERS, SLACK_SECONDS
 from .report import Report, reports_of
 
 TYPE_CHECKING = False
@@ -416,25 +417,27 @@ def reach_of(
         return _moving(command, rest)
     if command in ("checkout", "restore"):
         return _checked_out(command, rest, directory, is_there)
-    if command == "reset" and [
-        word for word in rest if not word.startswith("-") and word != "HEAD"
-    ]:
-        return _moving(command, rest)
     if command == "clean":
         return Reach(_paths(rest, directory) or (directory,))
     if command == "commit":
-        return Reach(
-            ("",), commit=FileAction(GIT, directory, (0.0, 0, ""), words=words), is_tracked=True
-        )
+        commit = FileAction(GIT, directory, (0.0, 0, ""), words=words)
+        return Reach(("",), commit=commit, is_tracked=True)
     if command == "add":
         is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in rest])
         return Reach(_paths(rest, directory) or (("",) if is_all else ()))
-    if command == "stash" and "--" in rest:
+    if command == "stash":
+        return _stashed(rest, directory)
+    if command == "reset" and any([not word.startswith("-") and word != "HEAD" for word in rest]):
+        return _moving(command, rest)
+    return Reach(("",), is_tracked=True)  # a reset to HEAD
+
+
+def _stashed(rest: tuple[str, ...], directory: str) -> Reach:
+    """Return the reach of `stash`: only with an option it takes files that git does not know."""
+    if "--" in rest:
         return Reach(_paths(rest[rest.index("--") + 1 :], directory))
-    takes_new = command == "stash" and any(
-        [has_flag(word, "ua") or word in _WITH_NEW for word in rest]
-    )
-    return Reach(("",), is_tracked=not takes_new)  # a stash, or a reset to HEAD
+    takes_new = any([has_flag(word, "ua") or word in _WITH_NEW for word in rest])
+    return Reach(("",), is_tracked=not takes_new)
 
 
 def _moving(command: str, rest: tuple[str, ...]) -> Reach:

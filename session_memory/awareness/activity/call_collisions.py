@@ -113,14 +113,7 @@ class CallSearch:
         """Return the text to report, in at most `limit` characters with the `introduction`. Raises
         LockedError if another call is reporting, OSError if the log cannot be written."""
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
-        # sessions that may have done something to one of the files that is not settled
-        concerned = []
-        for one in self._sessions:
-            latest = [
-                about for path in self._paths for about in self._index.latest(one.key, path).items()
-            ]
-            if any([time > self._log.settled.get(about, 0.0) for about, time in latest]):
-                concerned.append(one)
+        concerned = [one for one in self._sessions if self._may_concern(one)]
         conflicts = self._conflicts() if conflicts_stamp(self._own) else []
         if not (concerned or conflicts):
             return CallDelivery(self._log)
@@ -128,12 +121,7 @@ class CallSearch:
         facts, settled = self._search(answered, others) if concerned else ([], {})
         try:
             self._log.acquire()
-            known = self._log.settled  # by now another call may have reported the same
-            facts = [
-                one
-                for one in facts
-                if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)
-            ]
+            facts = self._unreported(facts, settled)
             room = limit - len(introduction)
             lines, reported, edit = self._lines(facts, others, room)
             told: list[str] = []
@@ -146,12 +134,29 @@ class CallSearch:
         except BaseException:
             self._log.release()
             raise
-        keys = {one.key for one in reported}
-        left_out = {one.key for one in facts} - keys
-        done = [(key, time, key in keys) for key, time in settled.items() if key not in left_out]
-        done += [(one.key, one.own_time, True) for one in reported if one.key not in settled]
+        done = _settled_lines(facts, reported, settled)
         done += [(key, self._now, True) for key in told]
         return CallDelivery(self._log, introduction + "\n".join(lines) if lines else "", done, edit)
+
+    def _may_concern(self, session: Session) -> bool:
+        """Check if a session may have done something to one of the files that is not settled."""
+        settled = self._log.settled
+        return any(
+            [
+                time > settled.get(key, 0.0)
+                for path in self._paths
+                for key, time in self._index.latest(session.key, path).items()
+            ]
+        )
+
+    def _unreported(self, facts: list[Fact], settled: dict[str, float]) -> list[Fact]:
+        """Return the facts that another call has not reported by now."""
+        known = self._log.settled
+        return [
+            fact
+            for fact in facts
+            if known.get(fact.key, -1.0) < settled.get(fact.key, fact.own_time)
+        ]
 
     def _conflicts(self) -> list[dict[str, Any]]:
         """Return the conflicts in the files that the agent was not told of."""
@@ -271,13 +276,23 @@ class CallSearch:
     ) -> tuple[list[str], list[Fact], Edit | None]:
         if not facts:
             return [], [], None
-        from .collisions.facts import lines_of, newest_edit, reports_by_key
+        from .collisions._lines import lines_of, newest_edit, reports_by_key
 
         worktree = self._by_worktree()[0][0]
         directory = worktree.root if worktree and worktree.root else self._own.directory
         reports = reports_by_key(others)
         lines, reported = lines_of(facts, reports, directory, self._now, room)
         return lines, reported, newest_edit(reported, reports, directory)
+
+
+def _settled_lines(
+    facts: list[Fact], reported: list[Fact], settled: dict[str, float]
+) -> list[SettledLine]:
+    """Return the lines of the log: all that is settled, except by facts that did not fit."""
+    keys = {fact.key for fact in reported}
+    left_out = {fact.key for fact in facts} - keys
+    lines = [(key, time, key in keys) for key, time in settled.items() if key not in left_out]
+    return lines + [(one.key, one.own_time, True) for one in reported if one.key not in settled]
 
 
 def _reported_state(own: OwnSession) -> SessionState:

@@ -510,7 +510,7 @@ def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
     )
     found.withheld = findings.failed
     if findings.facts:
-        from .collisions.facts import lines_of, newest_edit, reports_by_key
+        from .collisions._lines import lines_of, newest_edit, reports_by_key
 
         facts = findings.facts
         worktree, reports = known.worktree, reports_by_key(others)
@@ -555,7 +555,7 @@ def add_same_request(context: UpdateContext, found: PromptCollisions) -> None:
             entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request
         ]
         if times and context.now - max(times) <= SAME_SECONDS:
-            from .collisions.facts import called
+            from .collisions._lines import called
 
             line = (
                 f"! {called(report)} got the same prompt {age(context.now - max(times))}, in "

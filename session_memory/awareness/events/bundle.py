@@ -74,6 +74,7 @@ _GROUPS = (
     ("awareness.activity.collisions.ref_notes",),
     ("awareness.activity._concerned",),
     ("awareness.activity.collisions",),
+    ("awareness.activity.collisions._lines",),
     *[(f"sessions.runtimes.{name}.records",) for name in _RUNTIMES],
     ("sessions.transcripts._mirrored_files",),
     ("sessions.runtimes.gemini.mirrors",),

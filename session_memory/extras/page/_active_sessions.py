@@ -36,7 +36,7 @@ REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
 FILES = 8
 NIGHT_HOURS = 12
-_COLLISION = "! "  # begins the lines about a collision: see awareness/activity/collisions/facts.py
+_COLLISION = "! "  # begins the lines about a collision: see awareness/activity/collisions/_lines.py
 # the page rewrites it for a person
 _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")
 

@@ -14,8 +14,10 @@ from records import assistant, user, write
 from store_scene import Scene, StoreUser
 from text_scene import fill
 
+from session_memory.awareness.activity.call_log import EDITED
 from session_memory.awareness.activity.changes import Observation, OwnSession
-from session_memory.awareness.activity.collisions.facts import EDITED, HEAD, TAKEN, Fact, lines_of
+from session_memory.awareness.activity.collisions._lines import lines_of
+from session_memory.awareness.activity.collisions.facts import HEAD, TAKEN, Fact
 from session_memory.awareness.activity.report import Report, SessionSummary
 from session_memory.awareness.activity.updates import open_update
 from session_memory.awareness.events.log import HookLog

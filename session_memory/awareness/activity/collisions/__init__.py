@@ -15,9 +15,10 @@ from ..actions import (
 )
 from ..call_log import reported_with_calls
 from ..changes import OwnSession, conflicts_stamp
+from ._edits import OthersActions, edit_facts
 from ._evidence import Evidence
 from ._working_set import CollisionState, KnownFiles, WorkingSet
-from .facts import ACTIVE_SECONDS, SLACK_SECONDS, TAKEN, Fact, edit_facts
+from .facts import ACTIVE_SECONDS, SLACK_SECONDS, TAKEN, Fact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,19 +74,10 @@ class Findings:
 def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> Findings:
     """Return the collisions of the session with the others, by their reports and new entries. With
     `paths` only those over these files, which the session is about to edit."""
-    own, state = known.own, known.state
-    transcripts = {"": own.path, **{new.session.key: new.session.path for _, new in entries}}
-    runtimes = {
-        "": own.runtime,
-        **{new.session.key: own.runtime_of(new.session) for _, new in entries},
-    }
-    found = Findings(Evidence(runtimes, transcripts, known.worktree, own.user_dir))
-    planned = None
-    if paths is not None:
-        planned = WorkingSet(state.working_set.updated)
-        planned.add([FileAction(EDIT, path, (known.now, 0, "")) for path in paths])
-        state.working_set.limit(paths)
-    concerned = planned or state.working_set
+    own = known.own
+    found = Findings(_evidence(known, entries))
+    planned = None if paths is None else _planned(known, paths)
+    concerned = planned or known.state.working_set
     files = KnownFiles(concerned.actions, own.user_dir)
     own.deadline.attempt_each(
         entries,
@@ -93,21 +85,37 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
         lambda other: other[1].session.path,
     )
     if any(found.actions.values()):
-        if known.settled is None:
-            known.settled = reported_with_calls(own.cursor_file, known.now)
-        taken = {key: time for key, time in known.settled.items() if key.startswith(TAKEN)}
-        state.reported.update(
-            {key: max(time, state.reported.get(key, 0.0)) for key, time in taken.items()}
-        )
-        active = {
-            new.session.key
-            for report, new in entries
-            if report.last_active >= known.now - ACTIVE_SECONDS
-        }
-        for session, actions in list(found.actions.items()):
-            asked = (known, planned, found, session, actions, session in active)
-            if own.deadline.attempt(session, _add_edits, *asked) is None:
-                del found.actions[session]
+        _add_edits(known, planned, found, entries)
+    _drop_conflicts(known, found, entries)
+    _add_git(known, found, entries, is_call=planned is not None)
+    own.deadline.attempt("git's refs", _add_losses, known, found)
+    found.facts = _without_explained(found.facts)
+    found.failed = {new.session.key for _, new in entries} - found.actions.keys()
+    return found
+
+
+def _evidence(known: Known, entries: Others) -> Evidence:
+    """Return the evidence of the session's transcript and the others'."""
+    own = known.own
+    transcripts, runtimes = {"": own.path}, {"": own.runtime}
+    for _, new in entries:
+        transcripts[new.session.key] = new.session.path
+        runtimes[new.session.key] = own.runtime_of(new.session)
+    return Evidence(runtimes, transcripts, known.worktree, own.user_dir)
+
+
+def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
+    """Return a set with edits of the files that the session is about to make, and limit its working
+    set to them."""
+    planned = WorkingSet(known.state.working_set.updated)
+    planned.add([FileAction(EDIT, path, (known.now, 0, "")) for path in paths])
+    known.state.working_set.limit(paths)
+    return planned
+
+
+def _drop_conflicts(known: Known, found: Findings, entries: Others) -> None:
+    """Drop the facts about copies of a file whose conflict another line reports."""
+    own = known.own
     is_copied = any([new.session.team_root for _, new in entries]) or any(
         [fact.worktree for fact in found.facts]
     )
@@ -117,11 +125,6 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
         ids = {new.session.key: own.id_of(new.session) for _, new in entries}
         told = own.deadline.attempt("conflicts", of_copies, own, found.facts, ids, known.now) or ()
         found.facts = [fact for fact in found.facts if fact not in told]
-    _add_git(known, found, entries, is_call=planned is not None)
-    own.deadline.attempt("git's refs", _add_losses, known, found)
-    found.facts = _without_explained(found.facts)
-    found.failed = {new.session.key for _, new in entries} - found.actions.keys()
-    return found
 
 
 def _without_explained(facts: list[Fact]) -> list[Fact]:
@@ -174,29 +177,38 @@ def _read_actions(
     found.actions[key] = [one for one in every if one.time > report.since]
 
 
-def _add_edits(
-    known: Known,
-    planned: WorkingSet | None,
-    found: Findings,
-    session: str,
-    actions: list[FileAction],
-    is_active: bool,
+def _add_edits(known: Known, planned: WorkingSet | None, found: Findings, entries: Others) -> None:
+    """Add the edits of all sessions, and forget the actions of those with which that failed."""
+    reported = known.state.reported
+    if known.settled is None:
+        known.settled = reported_with_calls(known.own.cursor_file, known.now)
+    for key, time in known.settled.items():
+        if key.startswith(TAKEN):
+            reported[key] = max(time, reported.get(key, 0.0))
+    for report, new in entries:
+        session = new.session.key
+        if session in found.actions:
+            is_active = report.last_active >= known.now - ACTIVE_SECONDS
+            others = OthersActions(session, found.actions[session], is_active=is_active)
+            asked = (known, planned, found, others)
+            if known.own.deadline.attempt(session, _add_edits_of, *asked) is None:
+                del found.actions[session]
+
+
+def _add_edits_of(
+    known: Known, planned: WorkingSet | None, found: Findings, others: OthersActions
 ) -> bool:
     """Add the edits of another session and its open actions."""
     own, evidence, settled = known.state.working_set, found.evidence, known.settled or {}
-    facts, open_actions = edit_facts(
-        own, session, actions, evidence, settled, known.state.reported, is_active=is_active
-    )
+    facts, open_actions = edit_facts(own, others, evidence, settled, known.state.reported)
     if planned is not None:  # the planned edit counts too
         reported = {fact.path for fact in facts}
-        more, still_open = edit_facts(
-            planned, session, actions, evidence, settled, {}, is_active=is_active
-        )
+        more, still_open = edit_facts(planned, others, evidence, settled, {})
         facts += [fact for fact in more if fact.path not in reported]
         open_actions = [*open_actions, *still_open]
     found.facts += facts
     if open_actions:
-        found.open_actions[session] = open_actions
+        found.open_actions[others.session] = open_actions
     return True
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GIT_SLACK_SECONDS = 1.5  # the log of HEAD has them in whole seconds
 LONGEST_SECONDS = 60  # a command without a result is assumed to run at most so long
+UNENDED_SECONDS = 3600  # the same, if it may have committed or overwritten files
 MOST_FILES = 50  # of this session are checked for one git command
 # Verbs in the log of HEAD, with the commands that write them.
 _MOVED_BY = {
@@ -70,30 +71,13 @@ def taken_facts(
     for action in actions:
         if action.kind != GIT or not action.words:
             continue
-        is_in, is_away = commits_or_stages(action.words), overwrites(action.words)
-        if (
-            not (is_in or is_away)
-            or not evidence.is_done(session, action)
-            or is_restored(action, actions)
-            or not evidence.is_in_worktree(action.path)
-        ):
+        if not (commits_or_stages(action.words) or overwrites(action.words)):
             continue
-        end, has_failed = evidence.end(session, action)
-        end = action.time + 3600 if end is None else end
-        candidates = _uncommitted(own, action, end, evidence)
-        taken: Mapping[str, str]
-        if is_in:
-            taken = _committed_from(own, candidates, action, end, evidence)
-        else:
-            gone = not has_failed and may_remove(action.words)
-            began = evidence.began(session, action)
-            taken = {
-                path: ""
-                for path, since in candidates
-                if _names(action, path)
-                and _is_overwritten(path, since, action, began, end, gone, evidence)
-            }
-        for path, commit in taken.items():
+        if not evidence.is_done(session, action) or is_restored(action, actions):
+            continue
+        if not evidence.is_in_worktree(action.path):
+            continue
+        for path, commit in _taken_by(_Run(session, action, evidence), own, evidence).items():
             edit = own.last(path, evidence, (EDIT,))
             own_time = edit.time if edit else 0.0
             fact = Fact(
@@ -109,6 +93,42 @@ def taken_facts(
             if reported.get(fact.key, -1.0) < own_time:
                 facts[path] = fact
     return list(facts.values())
+
+
+def _taken_by(run: _Run, own: WorkingSet, evidence: Evidence) -> dict[str, str]:
+    """Return the files that a command took, each with the commit that has it now ('' for none)."""
+    candidates = _uncommitted(own, run.action, run.end, evidence)
+    if commits_or_stages(run.action.words):
+        return _committed_from(own, candidates, run.action, run.end, evidence)
+    return {
+        path: ""
+        for path, since in candidates
+        if _names(run.action, path) and run.has_overwritten(path, since, evidence)
+    }
+
+
+class _Run:
+    """Run of a git `action` of another session, up to its `end`."""
+
+    __slots__ = ("action", "end", "has_failed", "session")
+
+    def __init__(self, session: str, action: FileAction, evidence: Evidence) -> None:
+        end, self.has_failed = evidence.end(session, action)
+        self.session = session
+        self.action = action
+        self.end = action.time + UNENDED_SECONDS if end is None else end
+
+    def has_overwritten(self, path: str, since: float, evidence: Evidence) -> bool:
+        """Check if the command overwrote or removed a file that was edited until `since`."""
+        words, modified = self.action.words, evidence.modified(path)
+        began = evidence.began(self.session, self.action) - SLACK_SECONDS
+        if modified is None:
+            is_removing = not self.has_failed and may_remove(words)
+            return is_removing and evidence.may_have_gone(path, began)
+        if words[0] == "clean":  # it only removes
+            return False
+        is_later = evidence.modified_until(path) > max(since + SLACK_SECONDS, began)
+        return is_later and modified <= self.end + SLACK_SECONDS
 
 
 def branch_facts(
@@ -283,32 +303,42 @@ def _committed_from(
     staged = evidence.staged([path for path, _ in candidates])
     taken = {}
     for path, since in candidates:
-        modified = evidence.modified(path)
         changing = [
             one
             for one in commits
             if evidence.has_changed(one, path) and evidence.object_after(one, path)
         ]
         if changing:
-            is_other_since = modified is None or modified > end
-            is_taken = is_other_since or any(
-                [evidence.object_after(one, path) == staged.get(path) for one in changing]
-            )
-        else:
-            is_unknown = not is_commit or None in [
-                evidence.has_changed(move, path) for move in commits
-            ]
-            is_as_left = (
-                path in staged and modified is not None and modified <= since + SLACK_SECONDS
-            )
-            is_taken = is_as_left and is_unknown and stages(action, path) is not False
-            later = [
-                one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS
-            ]
-            is_taken = is_taken and not any([stages(one, path) for one in later])
-        if is_taken:
-            taken[path] = changing[-1].after if changing else ""
+            if _is_in_commit(path, changing, staged.get(path), end, evidence):
+                taken[path] = changing[-1].after
+            continue
+        is_known = is_commit and None not in [evidence.has_changed(one, path) for one in commits]
+        if not is_known and path in staged and _is_staged_by(own, action, path, since, evidence):
+            taken[path] = ""
     return taken
+
+
+def _is_in_commit(
+    path: str, commits: list[HeadMove], staged: str | None, end: float, evidence: Evidence
+) -> bool:
+    """Check if one of the commits that change a file has this session's edit: the file is as
+    committed, or another one by now."""
+    modified = evidence.modified(path)
+    if modified is None or modified > end:
+        return True
+    return any([evidence.object_after(one, path) == staged for one in commits])
+
+
+def _is_staged_by(
+    own: WorkingSet, action: FileAction, path: str, since: float, evidence: Evidence
+) -> bool:
+    """Check if a file that is staged as this session left it at the time `since` was staged by the
+    command, not by this session."""
+    modified = evidence.modified(path)
+    if modified is None or modified > since + SLACK_SECONDS or stages(action, path) is False:
+        return False
+    later = [one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS]
+    return not any([stages(one, path) for one in later])
 
 
 def _commits_by(
@@ -323,28 +353,6 @@ def _commits_by(
         and int(action.time) <= move.time <= end + GIT_SLACK_SECONDS
         and not any([_may_have_moved("", one, move, evidence) for one in own_commits])
     ]
-
-
-def _is_overwritten(
-    path: str,
-    since: float,
-    action: FileAction,
-    began: float,
-    end: float,
-    may_be_gone: bool,
-    evidence: Evidence,
-) -> bool:
-    """Check if a command overwrote a file or, if it `may_be_gone`, removed it."""
-    modified = evidence.modified(path)
-    if modified is None:
-        return may_be_gone and evidence.may_have_gone(path, began - SLACK_SECONDS)
-    if action.words[0] == "clean":  # it only removes
-        return False
-    until = evidence.modified_until(path)
-    return (
-        until > max(since + SLACK_SECONDS, began - SLACK_SECONDS)
-        and modified <= end + SLACK_SECONDS
-    )
 
 
 def _who_moved(
