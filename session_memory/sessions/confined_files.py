@@ -1,9 +1,8 @@
-"""Files of a group, reached step by step from its host's directory: whatever an agent puts in their
-place, and when.
+"""Files of a group, reached step by step from its host's directory.
 
-A group's directories are its agent's, which may run in a sandbox of its own. What is a link to
-nowhere for the agent may lead into another group on the host. So no step follows a link, and what
-was found stays what it is."""
+A group's agent controls the group's directories and may run in its own sandbox. A link that leads
+nowhere for the agent may lead into another group on the host. So no step follows a link, and a file
+that was opened stays the same file, whatever an agent puts in its place, and when."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _DESCRIPTORS = "/proc/self/fd"
 
 
 class OutsideGroupError(SessionMemoryError):
-    """A link or something else stands where a directory or file of a group belongs."""
+    """A link or another file type is in place of a group's directory or file."""
 
 
 class TooLargeError(OSError):
@@ -30,8 +29,10 @@ class TooLargeError(OSError):
 
 @contextmanager
 def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int]:
-    """Open the directory `path` below `root` and yield its descriptor; with `make`, create what is
-    missing. Raises OutsideGroupError where a step is a link or no directory, FileNotFoundError."""
+    """Open the directory `path` below `root` and yield its descriptor.
+
+    With `make`, create missing directories. Raises OutsideGroupError if a step is a link or not a
+    directory, and FileNotFoundError."""
     names = os.path.relpath(path, root).split(os.sep)
     descriptor = os.open(root, _DIRECTORY_FLAGS)
     try:
@@ -55,9 +56,10 @@ def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int
 
 @contextmanager
 def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
-    """Yield a path to the directory `path` as it is now, even if something else replaces it. For
-    functions that take paths. Where the system has no such paths (it is Linux that has them) it is
-    `path` itself, as it was checked once. Raises as `directory_below` does."""
+    """Yield a path to the directory `path` as it is now, even if something else replaces it.
+
+    For functions that take paths. Only Linux has such paths; elsewhere the result is `path` itself,
+    after one check. Raises as `directory_below` does."""
     if os.open not in os.supports_dir_fd:  # Windows
         check_steps(root, path, make=make)
         yield path
@@ -67,15 +69,17 @@ def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
 
 
 def pinned_descriptor(descriptor: int, path: str) -> str:
-    """Return a path that leads to what `descriptor` has open; `path`, where it was found, if the
-    system has none."""
+    """Return a path to the file that `descriptor` has open.
+
+    If the system has no such paths, return `path`, where the file was opened."""
     return f"{_DESCRIPTORS}/{descriptor}" if os.path.isdir(_DESCRIPTORS) else path
 
 
 def open_inside(root: str, path: str) -> int:
-    """Return a descriptor for reading the regular file `path`, which lies below `root`. Waits for
-    nothing. Raises OutsideGroupError where a step is a link, NotAFileError, FileNotFoundError and
-    other OSErrors."""
+    """Return a descriptor for reading the regular file `path` below `root`, without blocking.
+
+    Raises OutsideGroupError if a step is a link, NotAFileError, FileNotFoundError and other
+    OSErrors."""
     with directory_below(root, os.path.dirname(path)) as directory:
         descriptor = os.open(os.path.basename(path), READ_FLAGS, dir_fd=directory)
     if not is_regular(os.fstat(descriptor)):
@@ -85,9 +89,10 @@ def open_inside(root: str, path: str) -> int:
 
 
 def read_inside(directory: int, name: str, limit: int) -> bytes:
-    """Return the content of the regular file `name` in a directory, without waiting (for a FIFO's
-    writer). Raises NotAFileError, TooLargeError above `limit` bytes, FileNotFoundError and other
-    OSErrors."""
+    """Return the content of the regular file `name` in a directory.
+
+    Never waits for the writer of a FIFO. Raises NotAFileError, TooLargeError above `limit` bytes,
+    FileNotFoundError and other OSErrors."""
     try:
         descriptor = os.open(name, READ_FLAGS, dir_fd=directory)
     except FileNotFoundError:
@@ -107,8 +112,10 @@ def read_inside(directory: int, name: str, limit: int) -> bytes:
 
 
 def write_inside(directory: int, name: str, content: bytes) -> None:
-    """Replace the file `name` of a directory in one step; a reader sees the old content or the new,
-    whole. It reaches the disk before it is seen. Raises OSError."""
+    """Replace the file `name` of a directory atomically.
+
+    A reader sees either the old or the new content, complete. The new content is on disk before it
+    becomes visible. Raises OSError."""
     temporary = f".{name}.{os.urandom(8).hex()}.tmp"
     descriptor = os.open(temporary, _NEW_FLAGS, 0o600, dir_fd=directory)
     try:

@@ -21,12 +21,14 @@ def _rows() -> dict[str, tuple[str, str, str]]:
 
 
 _PACKAGE = __name__.partition(".")[0]
-PREBUILT = _rows()  # so that a bundle has the rows without the module
+PREBUILT = _rows()  # so a bundle has the rows without the module
 
 
 def runtime(format: str) -> Runtime:
-    """Return the runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk),
-    `pi`, `codex`, `qwen`, `copilot`, `opencode`, `gemini`, `atif`. Raises ValueError."""
+    """Return the runtime of a transcript format.
+
+    Formats: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`, `qwen`, `copilot`,
+    `opencode`, `gemini`, `atif`. Raises ValueError."""
     try:
         place = PREBUILT[format][0]
     except KeyError:
@@ -34,7 +36,7 @@ def runtime(format: str) -> Runtime:
             f"unknown transcript format {format!r}: it is one of {', '.join(PREBUILT)}"
         ) from None
     module, _, attribute = place.partition(":")
-    # as common.extensions.load does it, which would be one more module for a prompt
+    # as common.extensions.load does, but without one more module for a prompt
     found: Runtime = getattr(__import__(f"{_PACKAGE}.{module}", fromlist=[attribute]), attribute)
     return found
 
@@ -44,8 +46,7 @@ def all_runtimes() -> list[Runtime]:
 
 
 def runtimes_here(environ: Mapping[str, str]) -> list[Runtime]:
-    """Return the runtimes that may have been used by the user with this environment; no other is
-    loaded."""
+    """Return the runtimes that the user with this environment may have used; load no others."""
     home = user_dir(environ)
     return [
         runtime(format)
@@ -57,10 +58,11 @@ def runtimes_here(environ: Mapping[str, str]) -> list[Runtime]:
 def sender_of(
     event: Mapping[str, Any], environ: Mapping[str, str], expected: Runtime
 ) -> Runtime | None:
-    """Return the runtime that sent an event to a hook of the runtime `expected`: this one, or
-    another that takes its plugins or runs the hooks in its settings. None if none is known to have,
-    or the event is not to be answered."""
-    # Cursor, of which too little is known to answer it
+    """Return the runtime that sent an event to a hook of the runtime `expected`.
+
+    It is `expected` itself, or another runtime that takes its plugins or runs the hooks in its
+    settings. Return None if no known runtime sent it, or if the event must not be answered."""
+    # Cursor: too little is known about it to answer
     if "cursor_version" in event or "conversation_id" in event:
         return None
     if expected.is_own(event, environ):

@@ -1,8 +1,7 @@
-"""Finds a person's words in the result of a tool call: their answers in a dialog, and why they
-refused a call or plan.
+"""Finds a person's words in the result of a tool call: answers, or reasons to refuse.
 
-Only results that begin as runtimes write them count, so no file or page that a tool read speaks for
-the person."""
+Only results that begin as runtimes write them count, so no file or page that a tool read can speak
+for the person."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ REFUSED = (
 )
 # before the words
 _SAID = ("the user said:\n", "the user said: ", "with the following feedback: ", "User feedback:")
-# What runtimes put behind the words.
+# The text that runtimes add after the words.
 _BEHIND = (
     ". You can now continue with ",
     " You can now continue with ",
@@ -46,8 +45,7 @@ _NOTE = "user_note: "  # before words typed beside a choice
 
 
 def words_in(text: str) -> str:
-    """Return the person's words in the text of a result, one paragraph for each answer; '' if it
-    has none."""
+    """Return the person's words in a result, one paragraph for each answer; '' if it has none."""
     text = text.strip()
     if text.startswith(REFUSED):
         at = min([text.find(mark) + len(mark) for mark in _SAID if mark in text], default=len(text))
@@ -63,14 +61,15 @@ def words_in(text: str) -> str:
     given = _before(text[len(opening) :], _BEHIND)
     if '"="' in given or '"=(no option' in given:
         return _joined(_answers_quoted(given))
-    if opening.endswith("answers:"):  # of Qwen Code: `**Header**: words`
+    if opening.endswith("answers:"):  # from Qwen Code: `**Header**: words`
         return _joined([answer.partition("**: ")[2] for answer in given.split("\n**")])
     return given.strip()
 
 
 def answers_in(answers: dict[str, object], notes: object = None) -> str:
-    """Return the words in a dialog's answers, by question: a text, several, or an object that has
-    them; with what the person noted beside a choice."""
+    """Return the words in a dialog's answers, by question, with notes beside a choice.
+
+    An answer is a text, a list of texts, or an object with either."""
     words: list[str] = []
     for question, answer in answers.items():
         given = as_object(answer).get("answers", answer)
@@ -83,7 +82,7 @@ def answers_in(answers: dict[str, object], notes: object = None) -> str:
 
 
 def answer_lists(answers: object) -> str:
-    """Return the same of answers that are lists of texts in the order of the questions."""
+    """Return the words in answers that are lists of texts in the order of the questions."""
     return _joined([as_string(text) for texts in as_list(answers) for text in as_list(texts)])
 
 

@@ -1,5 +1,6 @@
-"""The base class of runtimes whose sessions are read from mirrors, since they are not kept as lines
-that only grow."""
+"""The base class of runtimes whose sessions are read from mirrors.
+
+They do not keep sessions as lines that only grow."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ _MOST_CHARACTERS = 200  # of the name of a folder
 
 
 class MirroredSessions(CopiedSessions, ProjectFolders):
-    """Each session has a mirror (see sessions/transcripts/mirror.py), `<directory>/<session>.jsonl`; that of
-    a sub-agent lies in `<session>/` beside it. The module `mirrors` of the runtime brings them up
-    to date."""
+    """A runtime with a mirror for each session (see sessions/transcripts/mirror.py).
 
-    # what is in the directory of the runtime if there are sessions: one of these
+    The mirror is `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it.
+    The runtime's module `mirrors` brings them up to date."""
+
+    # if there are sessions, the runtime's directory contains at least one of these
     SOURCES: tuple[str, ...] = ("",)
-    # the folder for the mirrors of sessions of which nothing tells the directory
+    # the folder for mirrors of sessions whose directory is unknown
     NO_DIRECTORY = "unknown"
 
     def transcripts_dir(self, config_dir: str) -> str:
@@ -42,11 +44,12 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         return dashed(directory)[:_MOST_CHARACTERS] or self.NO_DIRECTORY
 
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
-        """Return where the mirror lies: a session stays in its folder, and may go on in another
-        directory."""
+        """Return the path of the mirror.
+
+        A session stays in its folder even if it continues in another directory."""
         path = super().transcript_path(config_dir, cwd, session_id)
         return path if is_file(path) else self.transcript_of(config_dir, session_id) or path
 
     def own_path(self, event: Event, start: str, config_dir: str) -> str:
-        """Return the mirror: an event may name what it is of."""
+        """Return the path of the mirror, not of the runtime's own file that an event may name."""
         return self.transcript_path(config_dir, start, as_string(event.get("session_id")))

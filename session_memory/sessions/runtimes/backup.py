@@ -1,5 +1,7 @@
-"""The base classes of what a copy of a session needs to know: its files, when the runtime deletes
-them, and how they are put back so that the session resumes."""
+"""The base classes for backups of a runtime's sessions.
+
+They state which files a session has, when the runtime deletes them, and how to put them back so
+that the session resumes."""
 
 from __future__ import annotations
 
@@ -18,8 +20,7 @@ DAY_SECONDS = 86_400.0
 
 
 class SessionFile:
-    """A file of a session: its `path` below the runtime's directory, `source` where it lies, its
-    `stamp`."""
+    """A file of a session: `path` below the runtime's directory, `source` path, `stamp`."""
 
     def __init__(self, path: str, source: str) -> None:
         self.path = path
@@ -27,8 +28,9 @@ class SessionFile:
         self.stamp = path_stamp(source)
 
     def open(self, confined_to: str = "") -> int:
-        """Return a descriptor; below `confined_to`, no symlink is followed. Raises OSError,
-        SessionMemoryError."""
+        """Return a descriptor; follow no symlink below `confined_to`.
+
+        Raises OSError, SessionMemoryError."""
         return open_inside(confined_to, self.source) if confined_to else open_regular(self.source)
 
 
@@ -40,9 +42,11 @@ class FilesOfSession(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """The time after which a runtime deletes sessions by itself: `days`, by a setting in `source`
-    ('' for its default), None for never; some project's settings make that the `shortest`. `traps`
-    are settings with an effect that nobody expects, a line each."""
+    """The time after which a runtime itself deletes sessions.
+
+    `days` is None for never. `source` is the file with the setting, '' for the default. `shortest`
+    is the shortest time that any project's settings make of it. `traps` are settings with an
+    unexpected effect, a line each."""
 
     days: float | None
     source: str = ""
@@ -51,14 +55,14 @@ class Deletion(NamedTuple):
 
 
 class Backup:
-    """The sessions of `runtime`: by default a transcript and all in the folder beside it, never
+    """The sessions of `runtime`: by default a transcript and the folder beside it, never
     deleted."""
 
-    # whether a session is read from what the runtime changes at any place, such as a database
+    # whether the runtime stores sessions in files that it changes anywhere, such as a database
     REWRITES = False
-    # whether a program of the runtime takes a session back (`put_back`), and no file is written
+    # whether a program of the runtime imports a session (`put_back`) instead of us writing a file
     IS_PUT_BACK = False
-    # whether a sub-agent has a session of its own, which names its parent (`parent_in`)
+    # whether a sub-agent has its own session, which names its parent (`parent_in`)
     HAS_SUB_AGENT_SESSIONS = False
 
     def __init__(self, runtime: Runtime) -> None:
@@ -78,31 +82,29 @@ class Backup:
                 yield session.path
 
     def files_beside(self, path: str) -> Iterable[str]:
-        """Return the other files of the session whose transcript lies at `path`."""
+        """Return the other files of the session whose transcript is at `path`."""
         return files_below(self.runtime.folder_beside(path))
 
     def parent_in(self, head: bytes) -> str:
-        """Return the id of the session whose sub-agent's transcript begins with `head`; '' if it is
-        none."""
+        """Return the parent's session id from the `head` of a sub-agent's transcript, else ''."""
         return ""
 
     # When the runtime deletes sessions
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
-        """Return when the runtime deletes sessions; `directories` are those that sessions were
-        started in."""
+        """Return when the runtime deletes sessions that were started in `directories`."""
         return Deletion(None)
 
     def last_used(self, path: str) -> float:
-        """Return the time by which the runtime deletes a transcript, in seconds since 1970. Raises
-        OSError."""
+        """Return the time from which the runtime counts a transcript's age, in seconds since 1970.
+
+        Raises OSError."""
         return os.stat(path).st_mtime
 
     # How a session is put back
 
     def ending(self, path: str, seconds: float) -> bytes:
-        """Return what has to stand at the end of a restored file for the session to count as used
-        at that time."""
+        """Return the bytes to append to a restored file so its session counts as used then."""
         return b""
 
     def put_back(
@@ -112,8 +114,9 @@ class Backup:
         raise NotImplementedError
 
     def resume_command(self, session_id: str, cwd: str, directory: str = "") -> str:
-        """Return what a user types in a terminal to go on with the session; `directory` is the
-        value of CONFIG_VARIABLE, if that is set for it."""
+        """Return the command that resumes the session in a terminal.
+
+        `directory` is the value of CONFIG_VARIABLE, if it is set for the session."""
         command = self.runtime.install.RESUME.format(id=shlex.quote(session_id))
         if directory:
             command = f"{self.runtime.CONFIG_VARIABLE}={shlex.quote(directory)} {command}"

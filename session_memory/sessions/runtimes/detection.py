@@ -1,5 +1,4 @@
-"""Detects the runtime of a transcript, and the runtime and session in which an agent started this
-process."""
+"""Detects the runtime of a transcript, and the runtime and session that started this process."""
 
 from __future__ import annotations
 
@@ -10,17 +9,19 @@ from ...common.system.json import objects_in
 from . import Runtime, all_runtimes
 
 HEAD_BYTES = 64 * 1024
-# of a file whose head does not tell, as where it begins with copies of large files
+# of a file whose head does not show it, for example because it begins with copies of large files
 FURTHER_BYTES = 32 * 1024 * 1024
 _BLOCK_BYTES = 1024 * 1024
-_OVERLAP_BYTES = 64  # by which blocks overlap, so that no key is cut in two unseen
+_OVERLAP_BYTES = 64  # overlap of blocks, so no key is split unnoticed
 # marks transcripts of Claude Code that versions before 0.4.2 made of Pi's
 PI_CONVERTED = "pi-converted"
 
 
 def runtime_of(descriptor: int) -> Runtime | None:
-    """Return the runtime that wrote a transcript, by the first line that tells; None if none does
-    as far as FURTHER_BYTES, or if its lines cannot be told apart (see `unusual_form`)."""
+    """Return the runtime that wrote a transcript, by the first line that shows it.
+
+    Return None if no line up to FURTHER_BYTES does, or if the lines cannot be separated (see
+    `unusual_form`)."""
     head = read_at(descriptor, 0, HEAD_BYTES)
     if unusual_form(head):
         return None
@@ -28,15 +29,14 @@ def runtime_of(descriptor: int) -> Runtime | None:
     size = os.fstat(descriptor).st_size
     start = HEAD_BYTES
     while not found and start < min(size, FURTHER_BYTES):
-        # The beginning of a line may lie in the block before: what is quoted and not escaped is a
-        # key all the same.
+        # The line may begin in the block before. Quoted, unescaped text is still a key.
         found = _runtime_in(
             b"{" + read_at(descriptor, start - _OVERLAP_BYTES, start + _BLOCK_BYTES)
         )
         start += _BLOCK_BYTES
     if found:
         return found
-    # Another program may have rewritten the file: the first whole record that tells.
+    # Another program may have rewritten the file: look for the first complete record that shows it.
     records = [record for line in head.split(b"\n") for record in objects_in(line)]
     return next(
         (one for record in records for one in all_runtimes() if one.records.owns(record)), None
@@ -44,7 +44,7 @@ def runtime_of(descriptor: int) -> Runtime | None:
 
 
 def unusual_form(head: bytes) -> str:
-    """Return what keeps the lines of a file from being read, by its first bytes; '' for nothing."""
+    """Return why a file's lines cannot be read, by its first bytes; '' if they can."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4] in (b'{\0"\0', b'\0{\0"'):
         return "it is UTF-16, and transcripts are UTF-8: convert it"
     if b"}\r{" in head and b"\n" not in head:
@@ -53,29 +53,30 @@ def unusual_form(head: bytes) -> str:
 
 
 def _runtime_in(content: bytes) -> Runtime | None:
-    """Return the runtime of the first line that tells; the first and the last one may be cut
-    off."""
+    """Return the runtime of the first line that shows it; the first and last may be cut off."""
     runtimes = all_runtimes()
     lines = (line.lstrip(b"\0") for line in content.split(b"\n"))
     return next((one for line in lines for one in runtimes if one.records.recognises(line)), None)
 
 
 def source_of(descriptor: int, runtime: Runtime) -> str:
-    """Return what the store calls the source of a transcript: its runtime's name, or what it was
-    converted from."""
+    """Return the store's name for a transcript's source: its runtime, or its original format.
+
+    The original format counts for transcripts that were converted."""
     head = read_at(descriptor, 0, HEAD_BYTES).partition(b"\n")[0]
     return PI_CONVERTED if f'"entrypoint":"{PI_CONVERTED}"'.encode() in head else runtime.name
 
 
 def is_started_by_agent(environ: Mapping[str, str]) -> bool:
-    """Tell whether the environment tells that an agent of any runtime started this process."""
+    """Return whether the environment shows that an agent of any runtime started this process."""
     return any(runtime.has_started(environ) for runtime in all_runtimes())
 
 
 def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, str]:
-    """Return the runtime that started this process and the id of the session it runs in; (None, '')
-    if no runtime did. A server outlives the session it was started in, and its environment stays as
-    it was: so what the runtime itself notes of its process `parent` goes first."""
+    """Return the runtime that started this process and its session id; (None, '') if none did.
+
+    A server outlives the session that started it, and its environment never changes. So the
+    runtime's own note about its process `parent` takes precedence."""
     for runtime in all_runtimes():
         started_in = environ.get(runtime.OWN_ID_VARIABLE, "")
         if started_in:

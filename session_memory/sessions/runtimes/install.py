@@ -1,5 +1,4 @@
-"""The base classes of what an install needs to know: where settings, hooks and skills lie, and what
-users type."""
+"""The base classes for installs: where settings, hooks and skills are, and what users type."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from ._base import Runtime
 
 _PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
-# sets up in a plugin's data directory what an install has in its environment
+# prepares in a plugin's data directory what an install has in its environment
 _PLUGIN_ONLY = "/hooks/plugin_start.py"
 _PLUGIN_PATH = re.compile(rf'"?{re.escape(_PLUGIN_ROOT)}([^"\s]*)"?')
 _FAIL_OPEN = " || exit 0"
@@ -27,8 +26,7 @@ _NOT_EVERYWHERE = ("SubagentStart", "PostToolUseFailure")
 
 @dataclass(frozen=True)
 class Hook:
-    """One hook of a settings file: the event, the matcher (None for all), and the object that
-    stands in `hooks`."""
+    """One hook of a settings file: event, matcher (None for all), and the object in `hooks`."""
 
     event: str
     matcher: str | None
@@ -36,7 +34,7 @@ class Hook:
 
     @property
     def command(self) -> str:
-        """Return the shell command; '' for a hook that is no command."""
+        """Return the shell command; '' if the hook is not a command."""
         command = self.entry.get("command")
         return command if isinstance(command, str) else ""
 
@@ -44,51 +42,49 @@ class Hook:
 class Install:
     """The install into `runtime`. By default it puts nothing anywhere."""
 
-    # the folder in an agent's or a project's directory that holds the runtime's settings for it
+    # the folder with the runtime's settings in an agent's or a project's directory
     HOME_FOLDER: str
-    # The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads
-    # none there
+    # The file for hooks in the runtime's directory or in HOME_FOLDER; '' if the runtime reads none
+    # there
     SETTINGS_FILE = ""
     HAS_COMMENTS = False  # if the runtime reads comments in the JSON of its settings
-    HAS_LAST_COMMAS = False  # if it also reads a comma behind the last item of an array or object
-    HAS_BOM = False  # if it reads JSON behind a byte order mark, which editors on Windows put first
-    # the file beside SETTINGS_FILE that has one user's own settings of a project
+    HAS_LAST_COMMAS = False  # if it also reads a comma after the last item of an array or object
+    HAS_BOM = False  # if it reads JSON after a byte order mark, which editors on Windows add
+    # the file beside SETTINGS_FILE with one user's settings for a project
     LOCAL_SETTINGS_FILE = ""
-    # The command that starts it, by which an install finds it before it was ever used; '' if other
-    # programs have the same name
+    # The command that starts it; an install finds the runtime by it before its first use. '' if
+    # other programs have the same name
     COMMAND = ""
-    # The folder beside the settings file that holds skills; '' if it also looks in the
-    # `.agents/skills` that several runtimes share, and needs none of its own
+    # The folder for skills beside the settings file; '' if it also reads the `.agents/skills` that
+    # several runtimes share, and needs no folder of its own
     SKILLS_FOLDER = ""
-    # what its user has to do after an install, beside beginning sessions anew; '' for nothing
+    # further steps for the user after an install, besides starting new sessions; '' if none
     AFTER_INSTALL = ""
     # the paths of an administrator's settings, by `sys.platform`
     MANAGED_SETTINGS: Mapping[str, str] = {}
-    # The files in the runtime's directory that name MCP servers, which a person may have added ours
-    # to
+    # The files in the runtime's directory that name MCP servers; a person may have added ours there
     MCP_FILES: tuple[str, ...] = ()
-    # the key in the first of MCP_FILES under which an install adds our server; '' if it adds none
+    # the key in the first of MCP_FILES for our server; '' if an install adds none
     MCP_KEY = ""
-    # The keys in STATUS_LINE_FILE that lead to the command for a status line; () if the runtime
-    # runs none
+    # The keys in STATUS_LINE_FILE that lead to the status line's command; () if the runtime runs
+    # none
     STATUS_LINE: tuple[str, ...] = ()
     # The file in the runtime's directory, or in HOME_FOLDER, that names that command
     STATUS_LINE_FILE = "settings.json"
-    # What stands beside that command. It shows ages: so it is run again each minute, if the runtime
-    # does that.
+    # The values beside that command. The line shows ages, so the runtime runs it again each minute,
+    # if it can.
     STATUS_LINE_ENTRY: Mapping[str, Any] = {"type": "command", "refreshInterval": 60}
-    # if our extension shows the status line by itself, so that no settings name a command for it
+    # if our extension itself shows the status line, so no settings name a command for it
     SHOWS_STATUS = False
     SWITCH_FILE = ""  # the file beside SETTINGS_FILE that can switch hooks off in its place
-    # the files of a repository that can, if not those in HOME_FOLDER
+    # the files of a repository that can switch hooks off, if not those in HOME_FOLDER
     PROJECT_SWITCH_FILES: tuple[str, ...] = ()
     HOOKS_ARE_OFF = ""  # the key of settings that, if true, keeps every hook from running
     # the key of an administrator's settings that, if true, keeps all other hooks from running
     ONLY_MANAGED_HOOKS = ""
-    # what stands for a plugin's directory in the commands of hooks and skills; '' if nothing does
+    # the placeholder for a plugin's directory in commands of hooks and skills; '' if there is none
     PLUGIN_ROOT = ""
-    # The end of the commands of hooks, so that a prompt goes on whatever becomes of them; '' if
-    # nothing is needed
+    # The end of hook commands that lets a prompt continue if they fail; '' if nothing is needed
     FAIL_OPEN = ""
     # The permission rule that lets a shell command run without asking, whatever follows it: a
     # format with `command`; '' if the runtime asks nothing
@@ -99,38 +95,38 @@ class Install:
     # `tool`
     TOOL_RULE = ""
     RENAME = "/rename {name}"  # what a user types to name the session: a format with `name`
-    CLEAR = "/clear"  # what a user types to begin a new session
-    # what a user types in a terminal to go on with an earlier session: a format with `id`
+    CLEAR = "/clear"  # what a user types to start a new session
+    # what a user types in a terminal to resume an earlier session: a format with `id`
     RESUME: str
-    # what a user types in a terminal to begin a session with a prompt: a format with `prompt`
+    # what a user types in a terminal to start a session with a prompt: a format with `prompt`
     START = ""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
     def switched_off(self, values: Mapping[str, Any]) -> str:
-        """Return which of these settings keeps our hooks from running, as `disableAllHooks is
-        true`, or ''."""
+        """Return the setting that disables our hooks, such as `disableAllHooks is true`, or ''."""
         return f"{self.HOOKS_ARE_OFF} is true" if values.get(self.HOOKS_ARE_OFF) is True else ""
 
     def mcp_files(self, settings_dir: str) -> list[str]:
         return [f"{settings_dir}/{name}" for name in self.MCP_FILES]
 
     def wanted_server(self, command: str) -> dict[str, Any]:
-        """Return the entry of our MCP server, which `command` starts."""
+        """Return the entry of our MCP server; `command` starts it."""
         return {"command": command, "args": ["mcp"]}
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
-        """Return the directories that the runtime keeps for the data of a plugin of this name."""
+        """Return the runtime's data directories for a plugin of this name."""
         return []
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
-        """Return the directory of a user's settings of the runtime, which an install goes into."""
+        """Return the directory of a user's settings for the runtime, where an install goes."""
         return self.runtime.config_dir(environ)
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
-        """Return the plugins of this name that are enabled in a directory of settings, each as its
-        user calls it."""
+        """Return the enabled plugins of this name in a settings directory.
+
+        The result has the names that their user uses."""
         return []
 
     def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
@@ -139,9 +135,9 @@ class Install:
         return []
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return the files of ours that the runtime is to find below its directory of settings,
-        such as an extension: the text of each, by its path there. The arguments are those of
-        `wanted_hooks`."""
+        """Return our files below the runtime's settings directory, such as an extension.
+
+        The result maps paths there to texts. The arguments are as in `wanted_hooks`."""
         return {}
 
     def answers(self, event: str) -> bool:
@@ -152,13 +148,13 @@ class Install:
         )
 
     def untrusted_hooks(self, settings_dir: str) -> list[str]:
-        """Return the events whose hooks in SETTINGS_FILE the runtime does not run until its user
-        trusts them."""
+        """Return the events in SETTINGS_FILE whose hooks do not run until the user trusts them."""
         return []
 
     def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
-        """Return what the runtime keeps of hooks that SETTINGS_FILE, with the content `after`, has
-        no more, each with how to remove it."""
+        """Return the runtime's leftovers of removed hooks, each with how to remove it.
+
+        Removed hooks are those that SETTINGS_FILE, with the content `after`, no longer has."""
         return []
 
     def prompt_event(
@@ -174,7 +170,7 @@ class Install:
         }
 
     def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
-        """Return what the runtime adds to a hook's environment in a session that was started in
+        """Return the runtime's additions to a hook's environment in a session started in
         `start`."""
         return {}
 
@@ -193,16 +189,17 @@ class SettingsHooks(Install):
         return [hook for hook in adapted if hook is not None]
 
     def adapted(self, hook: Hook) -> Hook | None:
-        """Return a hook of Claude Code's as this runtime has it; None if it has none."""
+        """Return a hook of Claude Code's in this runtime's form; None if it has none."""
         return hook
 
 
 def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[Hook]:
-    """Return the hooks that `declared` lists (see Install.wanted_hooks). `argument` tells the
-    scripts the runtime; it is left out for `claude`. Python ends with 2 if it cannot open the
-    script, and here 2 means: drop the prompt. Any failure therefore becomes 0: a program directory
-    or an interpreter that is gone locks nobody out, nor is each prompt told of it. `session-memory
-    doctor` tells."""
+    """Return the hooks that `declared` lists (see Install.wanted_hooks).
+
+    `argument` names the runtime for the scripts; it is left out for `claude`. Python exits with 2
+    if it cannot open the script, and for a hook 2 means: drop the prompt. So any failure becomes 0:
+    if the program directory or the interpreter is gone, prompts still work and no prompt gets a
+    notice about it. `session-memory doctor` reports it."""
     hooks = []
     behind = "" if argument == "claude" else f" {argument}"
     for event, groups in json.loads(declared)["hooks"].items():
@@ -221,8 +218,9 @@ def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[
 
 
 def text_of(path: str) -> str:
-    """Return the text of a settings file; '' if there is none. A pipe, which a repository could
-    name so, is none."""
+    """Return the text of a settings file; '' if there is none.
+
+    A pipe does not count; a repository could have one of that name."""
     if not os.path.isfile(path):
         return ""
     try:
@@ -233,7 +231,8 @@ def text_of(path: str) -> str:
 
 
 def values_in(path: str, *, has_comments: bool = False) -> dict[str, Any]:
-    """Return the values of a settings file in JSON; {} if there is none, or if it cannot be read.
+    """Return the values of a JSON settings file; {} if it is missing or unreadable.
+
     The JSON may have comments if the runtime reads them."""
     text = text_of(path).removeprefix("\ufeff")
     if has_comments:
@@ -247,7 +246,8 @@ def values_in(path: str, *, has_comments: bool = False) -> dict[str, Any]:
 
 
 def enabled_plugins(settings_file: str, plugin: str) -> list[str]:
-    """Return the plugins of this name, as `plugin@marketplace`, that a settings file in Claude
-    Code's form enables."""
+    """Return the plugins of this name that a settings file in Claude Code's form enables.
+
+    The names have the form `plugin@marketplace`."""
     enabled = as_object(values_in(settings_file).get("enabledPlugins"))
     return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]

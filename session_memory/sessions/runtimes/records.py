@@ -1,8 +1,7 @@
-"""Events, into which each record of a transcript is decoded once, and the base class of the
-decoders.
+"""Events, into which each record of a transcript is decoded once, and the decoders' base class.
 
-A reader says what is `wanted`, as a sum of the constants here: lines that surely hold none of it
-are not decoded, and nothing else is looked for in a record."""
+A reader states its `wanted` events as a sum of the constants here. Lines that surely have none of
+them are not decoded, and nothing else is searched for in a record."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ INJECTED = 8
 LINKS = 16
 TURNS = 32  # prompts and replies
 USAGE = 64
-SUB_AGENTS = 128  # with others: what sub-agents did counts, and nothing else
+SUB_AGENTS = 128  # combined with others: only the sub-agents' actions count
 
 # how runtimes call the id of a call
 _CALL_IDS = ("id", "call_id", "callID", "toolCallId", "tool_call_id")
@@ -47,8 +46,10 @@ _RAN, _PRODUCED = (
 
 
 class Title(Value):
-    """A title of the session: the user's own has the highest rank. `session_id` and `within`, bytes
-    that have to be in its transcript, say which session's it is, if they are not empty."""
+    """A title of the session; the user's own has the highest rank.
+
+    `session_id` and `within`, bytes that its transcript must contain, identify the session if they
+    are not empty."""
 
     __slots__ = ("rank", "session_id", "text", "within")
 
@@ -60,13 +61,14 @@ class Title(Value):
 
 
 class Compaction(Value):
-    """The runtime compacted the conversation here."""
+    """A mark that the runtime compacted the conversation here."""
 
 
 class CallResult(Value):
-    """The result of a tool call: the call's id, if it failed, and a string or blocks with text. It
-    has not run if it was refused or interrupted, or could not begin. `time` is when it came, in
-    seconds since the epoch. Without one, it came at the time of its record."""
+    """The result of a tool call: the call's id, whether it failed, and a string or text blocks.
+
+    A call has not run if it was refused, was interrupted, or could not start. `time` is when the
+    result came, in seconds since 1970; without one, it is the record's time."""
 
     __slots__ = ("call_id", "content", "has_failed", "has_run", "time")
 
@@ -86,7 +88,7 @@ class CallResult(Value):
 
 
 class Injected(Value):
-    """The texts that hooks gave to the agent; none if a hook failed that a prompt had started."""
+    """The texts that hooks gave to the agent; none if a prompt's hook failed."""
 
     __slots__ = ("texts",)
 
@@ -95,9 +97,11 @@ class Injected(Value):
 
 
 class ParentLink(Value):
-    """A record of the conversation: its id, that of the record which it goes on from ('' for none,
-    or if every record goes on from the one before), and whether it is a message of the user or the
-    model, whatever that holds."""
+    """A record's link in the conversation: its id, and its parent's id.
+
+    The parent's id is '' if there is none, or if every record continues the one before it.
+    `is_message` is whether the record is a message of the user or the model, whatever its
+    content."""
 
     __slots__ = ("id", "is_message", "parent_id")
 
@@ -117,8 +121,10 @@ class PromptId(Value):
 
 
 class Reply(Value):
-    """One record's part of a message of the model: the message's id, its text as it was written,
-    and if the model's turn ends with that message."""
+    """One record's part of a message of the model.
+
+    It has the message's id, its text as written, and whether the model's turn ends with the
+    message."""
 
     __slots__ = ("ends_turn", "message_id", "text")
 
@@ -129,22 +135,23 @@ class Reply(Value):
 
 
 class Branch:
-    """The records of a transcript that count, if some do not or do not say all of themselves: in a
-    tree of records, the live branch, found by reading from the end."""
+    """The records of a transcript that count, if some do not or lack context.
 
-    # whether lines may stop counting: those of a branch that was left, and what was taken back
+    In a tree of records this is the live branch, found by reading from the end."""
+
+    # whether lines may stop counting, because their branch was left or they were taken back
     may_leave_out = False
-    is_of_subagent = False  # whether none of it counts, since it is a sub-agent's
-    # The time before which all of it was copied from the session that it is a fork of, if nothing
-    # else tells that
+    is_of_subagent = False  # whether nothing counts, because it is a sub-agent's transcript
+    # The time before which everything was copied from the fork's original session, if nothing else
+    # shows that
     copied_until: float | None = None
-    # whether the ids of answers are those that they had in the other session
+    # whether copied answers keep the ids from the other session
     copies_keep_ids = True
-    directory = ""  # the one of entries that name none
-    # the id of the session that entries which name none are of, if the file says so
+    directory = ""  # the directory of entries that name none
+    # the session's id for entries that name none, if the file has one
     session_id = ""
-    forked_from = ""  # the id of the session that the copies are from, if the file says so
-    # the id of the session that the sub-agent belongs to, if nothing but this tells it
+    forked_from = ""  # the id of the session that was copied, if the file names it
+    # the id of the session to which the sub-agent belongs, if only this file names it
     of_session = ""
 
     def holds(self, line: bytes) -> bool:
@@ -152,16 +159,19 @@ class Branch:
         return True
 
     def note(self, record: Record) -> None:
-        """Take from a record that is no entry what it says of those behind it. To be given all of
-        them, in order."""
+        """Note context in a record that applies to the records after it.
+
+        Give it all records, in order."""
 
     def is_copied(self, time: float | None) -> bool:
-        """Tell whether what was written at that time was copied."""
+        """Return whether records from that time are copies."""
         return self.copied_until is not None and (time or 0.0) < self.copied_until
 
     def complete(self, entry: Entry) -> None:
-        """Add to an entry what the transcript says once for many of them: the directory, if it was
-        copied, and the session that it is of. Read backward, that may follow later."""
+        """Add the values that the transcript states once for many entries.
+
+        These are the directory, whether the entry was copied, and its session. When reading
+        backward, they may follow later."""
         entry.cwd = entry.cwd or self.directory
         entry.is_copy = entry.is_copy or self.is_copied(entry.timestamp)
         entry.origin = entry.origin or (self.forked_from if entry.is_copy else self.session_id)
@@ -170,45 +180,46 @@ class Branch:
 class Records:
     """Decodes the lines of a transcript."""
 
-    # Bytes of which each line with a title has one, and few others do; none if no line ever has a
-    # title
+    # Each line with a title contains one of these byte strings, and few others do; empty if no line
+    # ever has a title
     TITLE_MARKS: tuple[bytes, ...] = ()
-    CALL_MARK = b""  # bytes that each line with a call has, and few others; none if that is unknown
-    # If the line of a call has its result too: the key of that, and the one where the next call
-    # begins
+    CALL_MARK = b""  # bytes in each line with a call, and in few others; empty if unknown
+    # If a call's line also has its result: the result's key, and the key where the next call begins
     RESULT_KEY = NEXT_KEY = b""
-    # How lines begin as the runtime writes them. Any other line, such as one that another program
-    # has rewritten, is decoded.
+    # Prefixes of lines that the runtime wrote. Any other line, such as one rewritten by another
+    # program, is decoded.
     BEGINNINGS: tuple[bytes, ...] = ()
-    THINKING = b'"thinking":'  # what a line has in it that holds what the model thought
+    THINKING = b'"thinking":'  # is in each line with the model's thinking
 
     def recognises(self, line: bytes) -> bool:
-        """Tell whether a line (perhaps cut off) at the beginning of a transcript shows that it is
-        this runtime's."""
+        """Return whether a first line of a transcript, perhaps cut off, shows this runtime."""
         raise NotImplementedError
 
     def owns(self, record: Record) -> bool:
-        """Tell the same of a record in a file that another program has rewritten, with other white
-        space or order."""
+        """Return whether a record shows this runtime, though another program rewrote the file.
+
+        White space and order may differ."""
         raise NotImplementedError
 
     def open_transcript(self, first_line: bytes) -> Branch | None:
-        """Return what counts of the transcript that begins with this line; None if every record
-        counts as it is."""
+        """Return the part that counts of a transcript with this first line;
+
+        None if every record does."""
         return None
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
-        """Return False only for a line that surely holds nothing `wanted`: it need not be
+        """Return False only for a line that surely has nothing `wanted`, so it need not be
         decoded."""
         return not line.startswith(self.BEGINNINGS) or self.may_hold(line, wanted)
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
-        """Return the same for a line that begins as the runtime writes them."""
+        """Return what `prefilter` does, for a line that begins as the runtime writes it."""
         return True
 
     def without_results(self, line: bytes) -> bytes:
-        """Return a line without the results of its calls, as far as these are recognised: bytes to
-        search, no JSON."""
+        """Return a line without its calls' results, if they are recognised.
+
+        The line is for searching and need not be JSON."""
         if not self.RESULT_KEY or self.RESULT_KEY not in line:
             return line
         first, *others = line.split(self.RESULT_KEY)
@@ -216,9 +227,10 @@ class Records:
         return b"".join([first, *[key + call for _, key, call in calls if key]])
 
     def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
-        """Return the results of tool calls in a line that is recognised as holding nothing else;
-        None for any other. `decode` gives the values in some JSON, and how many of them could not
-        be read: no more than is needed is decoded."""
+        """Return the results of tool calls in a line recognised as having nothing else, else None.
+
+        `decode` returns the values in JSON text and how many of them could not be read; only the
+        necessary part is decoded."""
         return None
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
@@ -231,13 +243,13 @@ class Records:
         return events[0] if events and isinstance(events[0], Entry) else None
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
-        """Return what a call in the record took out of a file and put in, as pairs of texts; [] for
-        any other call. The whole of a file that it wrote replaces ''."""
+        """Return a call's changes to a file, as pairs of removed and added text; else [].
+
+        If the call wrote the whole file, the removed text is ''."""
         return []
 
     def arguments(self, record: Record, call_id: str) -> Record:
-        """Return the arguments of a call in the record, wherever the runtime writes them; {} for
-        none."""
+        """Return the arguments of a call in the record, wherever they are; {} if there are none."""
         parts: list[object] = [record]
         while parts:
             one = parts.pop()
@@ -262,29 +274,30 @@ class Records:
         return {}
 
     def thinking(self, record: Record) -> str:
-        """Return the model's thinking in a line with THINKING; '' for none."""
+        """Return the model's thinking in a line with THINKING; '' if there is none."""
         return ""
 
     def hunks(self, record: Record, call_id: str) -> list[Hunk]:
-        """Return what an edit by the call changed and where in the file, if the record says so; []
-        if not."""
+        """Return what a call's edit changed and where in the file; [] if the record does not
+        say."""
         return []
 
     def time(self, record: Record) -> float | None:
-        """Return when the record was written, in seconds since the epoch; None if it does not
-        say."""
+        """Return when the record was written, in seconds since 1970; None if it does not say."""
         return epoch_seconds(record.get("timestamp"))
 
 
 def copied_id(record: Record, key: str) -> str:
-    """Return the id that a copied record (`messageUuid`) or its session had: Claude Code's and Qwen
-    Code's forks."""
+    """Return the original id of a copied record (`messageUuid`) or its session.
+
+    Used for forks in Claude Code and Qwen Code."""
     return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
 def turn_of(entry: Entry | None) -> list[Event]:
-    """Return the prompt or reply that an entry is, in runtimes whose model ends its turn by calling
-    no tool."""
+    """Return the prompt or reply in an entry.
+
+    For runtimes whose model ends its turn by calling no tool."""
     if entry is None:
         return []
     if entry.role == "user":
@@ -293,8 +306,9 @@ def turn_of(entry: Entry | None) -> list[Event]:
 
 
 def typed_or_run(text: str) -> tuple[str, tuple[ToolUse, ...]]:
-    """Return the words that a user of Gemini CLI or Qwen Code typed. For a command that they ran,
-    return the call and no text."""
+    """Return the words that a user of Gemini CLI or Qwen Code typed.
+
+    For a command that they ran, return the call and no text."""
     if text.startswith(_RAN) and _PRODUCED in text:
         given = {"command": text[len(_RAN) :].partition(_PRODUCED)[0].strip()}
         return "", tool_use("run_shell_command", given, ("command",), "command", "")
@@ -308,9 +322,10 @@ def said_and_called(
     kinds: Mapping[str, str],
     preferred: tuple[str, ...],
 ) -> tuple[str, tuple[ToolUse, ...]]:
-    """Return the text and the calls in a message, a string or blocks. Blocks of the types `calls`
-    have their arguments at `key`; `kinds` has the kind of a tool by its name, `preferred` the
-    arguments that tell most."""
+    """Return the text and the calls in a message, which is a string or blocks.
+
+    Blocks of the types `calls` have their arguments at `key`. `kinds` maps tool names to kinds;
+    `preferred` lists the most informative arguments."""
     if isinstance(content, str):
         return content.strip(), ()
     parts: list[str] = []

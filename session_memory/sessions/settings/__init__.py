@@ -1,2 +1,1 @@
-"""The settings: their keys, their checks, the rules for sessions, and where homes and their state
-lie."""
+"""The settings: their keys and checks, the rules for sessions, and the paths of homes and state."""

@@ -1,7 +1,7 @@
-"""Checks a file of settings: each key that is as documented holds; each that is not is a fault.
+"""Checks a settings file: each correct key is used, each wrong key is a fault.
 
-A wrong key costs that key alone. A rule that was meant to exclude something and cannot be
-understood hides what it could have meant; a file that cannot be read at all hides everything."""
+A wrong key affects only itself. If a rule was meant to exclude something but cannot be understood,
+it hides everything it could have meant. A file that cannot be read at all hides everything."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ class Fault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The valid part of the files: `values`, in which sections are dictionaries; the `rules` of
-    sessions; `faults`, a line each; the rules of `projects`."""
+    """The valid part of the files.
+
+    `values` has sections as dictionaries; `rules` are for sessions and `projects` for directories;
+    `faults` has a line each."""
 
     values: dict[str, Any]
     rules: list[PatternRule]
@@ -48,8 +50,9 @@ class Checked(NamedTuple):
 
 
 class FileCheck:
-    """The valid part of one file: `values`, the `rules` of sessions and of `projects`. `faults` are
-    in the order of the file; `lines` are those of the keys, from 1."""
+    """The valid part of one file: `values`, and the `rules` of sessions and of `projects`.
+
+    `faults` are in the order of the file; `lines` has the keys' line numbers, from 1."""
 
     def __init__(self, path: str, root: str = "", person_file: str = "") -> None:
         self.path = path
@@ -71,7 +74,7 @@ class FileCheck:
             self._confine(root, person_file)
 
     def _confine(self, root: str, person_file: str) -> None:
-        """Drop what the file of the home `root` may not set, unless the person's file grants it."""
+        """Drop keys that the file of the home `root` may not set without the person's grant."""
         person = user_dir(os.environ)
         grants = granted(
             FileCheck(person_file).values if os.path.exists(person_file) else {}, root, person
@@ -178,8 +181,10 @@ class FileCheck:
 
 
 def read(paths: Sequence[str], root: str = "") -> Checked:
-    """Return the valid part of the first of these files, with the rules of all; '' stands for a
-    missing file. That of the home `root` is confined by what the second, the person's, grants."""
+    """Return the valid part of the first of these files, with the rules of all.
+
+    '' stands for a missing file. The file of the home `root` may set only what the second, the
+    person's file, grants."""
     found = Checked({}, [], [], [])
     for number, path in enumerate(paths):
         if path:
@@ -204,23 +209,25 @@ def refused(home: Home, key: str) -> list[str]:
 def compile_files(
     config_file: str, compiled_file: str, rules_files: Sequence[str], root: str = ""
 ) -> Settings:
-    """Return the settings in these files, confined to the home `root` unless that is '', and write
-    them to `compiled_file` for `compiled.load`. Nothing is raised for invalid settings: see
+    """Return the settings in these files, and write them to `compiled_file` for `compiled.load`.
+
+    They are confined to the home `root` unless it is ''. Invalid settings raise nothing: see
     `Settings.faults`."""
     stamps = stamps_of(config_file, rules_files)
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
     checked = read(paths, root)
     try:
-        if has_parser():  # without it they are read again each time, until it is there
+        if has_parser():  # without it they are read again each time, until it is installed
             write_atomically(compiled_file, sealed({"stamps": stamps, **checked._asdict()}))
-    except OSError:  # a state directory that cannot be written costs the next prompt the same again
+    except OSError:  # if the state directory is not writable, the next prompt reads the files again
         pass
     return Settings(*checked)
 
 
 def strategy_settings(section: type[OwnSection], values: Any) -> OwnSection:
-    """Return the section of a built-in strategy with its defaults. Raises ConfigError for any wrong
-    key, since a model costs money and reads what was said."""
+    """Return the section of a built-in strategy with its defaults.
+
+    Raises ConfigError for any wrong key, because a model costs money and reads conversations."""
     where = section.SECTION.replace(".", ": ")
     by_name = {key.last_name: key for key in section.table()}
     known = f"the keys are {', '.join(by_name)}"
@@ -242,13 +249,13 @@ def as_meant(key: Key, value: Any) -> Any:
 
 
 def problem_with(key: Key, value: Any) -> str:
-    """Return the problem with a value, as `scope is 'galaxy', not project or all`; '' if there is
-    none."""
+    """Return the problem with a value, such as `scope is 'galaxy', not project or all`, or ''."""
     if isinstance(value, tuple):
         return f"{key.name} is set twice, to different values"
     if _CHECKS[key.kind](key, value):
         return ""
-    is_secret = key.kind in (Kind.VARIABLE, Kind.DATABASE)  # it may be one itself, or hold one
+    # The value may be a secret or contain one
+    is_secret = key.kind in (Kind.VARIABLE, Kind.DATABASE)
     shown = "as it is" if is_secret else short(value)
     return f"{key.name} is {shown}, not {expected(key)}"
 
@@ -287,8 +294,9 @@ def _are_prices(key: Key, value: Any) -> bool:
 
 
 def _is_database(value: str) -> bool:
-    """Check if a text is an address of a database without a password, which belongs in libpq's
-    password file."""
+    """Check if a text is a database address without a password.
+
+    Passwords belong in libpq's password file."""
     from ...common.system.pgpass import address_of
 
     try:

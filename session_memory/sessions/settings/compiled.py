@@ -1,9 +1,8 @@
-"""The settings of a home: the keys that a prompt needs, and config.yaml compiled to JSON once, so
-that a prompt does not pay for a YAML parser.
+"""The settings of a home: the keys that a prompt needs, and config.yaml compiled to JSON.
 
-A section of config.yaml is a class whose attributes are its keys: each states its kind, default and
-documentation once. sections.py has the other sections; check.py, keys.py and
-docs/reference/settings.md follow from them."""
+It is compiled once, so a prompt does not pay for a YAML parser. A section of config.yaml is a class
+whose attributes are its keys: each states its kind, default and documentation once. sections.py has
+the other sections; check.py, keys.py and docs/reference/settings.md follow from them."""
 
 from __future__ import annotations
 
@@ -43,11 +42,12 @@ class Kind:
 
 
 class Key:
-    """A key of config.yaml, an attribute of its section: it is the default of every instance that
-    does not set it. `low` and `high` limit numbers, `choices` a choice. If a value is invalid,
-    `if_wrong` holds: the default, unless that could allow more than was meant. `sample` is shown in
-    place of the default. A key with `about` '' is accepted, but not documented. `alias` is its
-    former name."""
+    """A key of config.yaml, an attribute of its section.
+
+    It is the default of every instance that does not set it. `low` and `high` limit numbers,
+    `choices` a choice. If a value is invalid, `if_wrong` applies: the default, unless that could
+    allow more than was meant. `sample` is shown instead of the default. A key with `about` '' is
+    accepted, but not documented. `alias` is its former name."""
 
     section = last_name = ""
 
@@ -87,7 +87,7 @@ class Key:
 
     @property
     def fallback(self) -> Any:
-        """The value in force if the given one is invalid."""
+        """The value that applies if the given one is invalid."""
         return self.default if self.if_wrong is SAME else self.if_wrong
 
 
@@ -99,7 +99,7 @@ def key(kind: str, default: Any, about: str, low: float = 0, high: float = 0, **
 class Section:
     """A section of config.yaml, as set, with the default of each key that is not."""
 
-    SECTION = ""  # its name, with those of the sections that it is in
+    SECTION = ""  # its name, after the names of its parent sections
     ABOUT = ""
 
     def __init__(self, **values: Any) -> None:
@@ -124,10 +124,11 @@ class Section:
 
 
 class Settings(Section):
-    """The keys without a section; `store`, `memories`, `team` and `host` are those sections as far
-    as they are set, for sections.py. `rules` are
-    patterns of sessions with a rule each, `projects` those of directories. `faults` describe what
-    in the files is invalid, a line each."""
+    """The keys without a section.
+
+    `store`, `memories`, `team` and `host` are those sections as set, for sections.py. `rules` are
+    patterns of sessions with a rule each, `projects` patterns of directories. `faults` describe
+    invalid settings in the files, a line each."""
 
     scope: str = key(
         Kind.ANY_OF,
@@ -266,8 +267,10 @@ class Settings(Section):
         return any([pattern != "*" and not is_id(pattern) for pattern, _ in self._rules])
 
     def rule(self, *names: str, directory: str = "") -> Rule:
-        """Return the rule for a session known by any of `names` that was started in `directory` (''
-        if unknown); if several fit, the strictest of each."""
+        """Return the rule for a session known by any of `names` that started in `directory`.
+
+        `directory` is '' if unknown. If several rules fit, the strictest value of each word
+        applies."""
         from .rules import NameRules, stricter
 
         self._names = self._names or NameRules(self._rules)
@@ -275,7 +278,7 @@ class Settings(Section):
         return stricter(rule, self.rule_for_directory(directory)) if self._projects else rule
 
     def rule_for_directory(self, directory: str) -> Rule:
-        """Return the rule for what is said while in `directory`, in any session."""
+        """Return the rule for messages written while in `directory`, in any session."""
         from .rules import KnownDirectories, strictest_in
 
         self._directories = self._directories or KnownDirectories()
@@ -283,9 +286,10 @@ class Settings(Section):
 
 
 def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings | None:
-    """Return the settings in `config_file`, or the defaults if there is none, with the rules of
-    `rules_files` too; None if `compiled_file` was not made from these files as they are now (see
-    `check.compile_files`)."""
+    """Return the settings in `config_file`, or the defaults, with the rules of `rules_files`.
+
+    The defaults apply if `config_file` is missing. Return None if `compiled_file` was not made from
+    the current files (see `check.compile_files`)."""
     stamps = stamps_of(config_file, rules_files)
     if not any(stamps):
         return Settings({})
@@ -305,12 +309,11 @@ def stamps_of(config_file: str, rules_files: Sequence[str]) -> list[list[int] | 
 
 
 def stamp(path: str) -> list[int] | None:
-    """Return values that change with a file, or with the content of a directory; None if there is
-    none."""
+    """Return values that change with a file or a directory's content; None if there is none."""
     try:
         status: stat_result = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:  # it exists and cannot be read, which is a fault
+    except OSError:  # it exists and cannot be read: a fault
         return [0, 0, 0]
     return [status.st_mtime_ns, status.st_size, status.st_ino]

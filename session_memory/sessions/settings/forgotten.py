@@ -2,8 +2,8 @@
 
 `<database>.forgotten.jsonl`, beside the store, has hashes of sessions and directories, each with a
 time up to which it is forgotten. `<database>.forgotten.messages` has salted hashes of the forgotten
-messages: a fork, a copy or a renamed file repeats them in a session of another name. Nobody can
-read either. Both outlive the database. A prompt loads this only if something was forgotten."""
+messages, because a fork, a copy or a renamed file repeats them in a session of another name. Nobody
+can read either. Both outlive the database. A prompt loads this only if something was forgotten."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...common.system.json import decode, encode
 from ..transcripts.entries import Entry
 from .homes import FORGETTING, FORGOTTEN, FORGOTTEN_MESSAGES
 
-# The group, hashes of a session and of a directory ('' for any), and up to when all of it is
-# forgotten, in milliseconds since the epoch.
+# The group, the hashes of a session and of a directory ('' for any), and the time up to which
+# everything is forgotten, in milliseconds since 1970.
 Tombstone = tuple[str, str, str, int]
 _KEYS = ("home", "session", "directory", "before")
-# begins the file of the forgotten messages; the salt follows, then the sorted hashes
+# begins the file of the forgotten messages; then come the salt and the sorted hashes
 _FORMAT = b"messages1"
 _SALT_BYTES = 16
-# of a million messages, one of 18 million million others would be taken for a forgotten one
+# with a million forgotten messages, one in 18 million million others is mistaken for one of them
 _HASH_BYTES = 8
 _HEAD_BYTES = len(_FORMAT) + _SALT_BYTES
 
@@ -31,12 +31,12 @@ def session_tombstone(home: str, session_id: str, before: int) -> Tombstone:
 
 
 def directory_tombstone(home: str, directory: str, before: int) -> Tombstone:
-    """Return that of all sessions which were started in a directory, or below it."""
+    """Return the tombstone of all sessions started in a directory or below it."""
     return home, "", _hash(directory.rstrip("/")), before
 
 
 def path_of(database: str) -> str:
-    """Return the path of the file that says what was forgotten of a database."""
+    """Return the path of the file that lists a database's forgotten sessions."""
     return database + FORGOTTEN
 
 
@@ -51,8 +51,7 @@ def read(database: str) -> list[Tombstone]:
 
 
 def read_file(path: str) -> list[Tombstone]:
-    """Return all that such a file says was forgotten; of a line that is damaged, nothing. Raises
-    OSError."""
+    """Return all tombstones in such a file, except damaged lines. Raises OSError."""
     try:
         content = read_whole(path)
     except FileNotFoundError:
@@ -70,7 +69,7 @@ def read_file(path: str) -> list[Tombstone]:
 
 
 def add(database: str, tombstones: Iterable[Tombstone]) -> None:
-    """Note what is forgotten. Raises OSError."""
+    """Add tombstones to a database's file. Raises OSError."""
     lines = [encode(dict(zip(_KEYS, one))) for one in dict.fromkeys([*read(database), *tombstones])]
     write_atomically(path_of(database), ("\n".join(lines) + "\n").encode())
 
@@ -78,8 +77,9 @@ def add(database: str, tombstones: Iterable[Tombstone]) -> None:
 def forgotten_until(
     tombstones: Iterable[Tombstone], home: str, session_id: str, directory: str
 ) -> int | None:
-    """Return up to when a session started in `directory` was forgotten, in milliseconds; None for
-    never."""
+    """Return the time up to which a session from `directory` was forgotten, in milliseconds.
+
+    Return None if it never was."""
     own = [one for one in tombstones if one[0] == home]
     if not own:
         return None
@@ -93,8 +93,7 @@ def forgotten_until(
 
 
 class ForgottenMessages:
-    """The forgotten messages of one store, by salted hashes of what a message and its copies have
-    in common."""
+    """The forgotten messages of one store, by salted hashes shared by a message and its copies."""
 
     def __init__(self, database: str) -> None:
         """Raises OSError."""
@@ -120,7 +119,7 @@ class ForgottenMessages:
         return False
 
     def with_marks(self, marks: Iterable[str]) -> bytes:
-        """Return the content of the file with these marks, too."""
+        """Return the content of the file with these marks added."""
         self._salt = self._salt or os.urandom(_SALT_BYTES)
         before = range(0, len(self._hashes), _HASH_BYTES)
         hashes = {self._hashes[at : at + _HASH_BYTES] for at in before}
@@ -146,8 +145,7 @@ def forgotten_of(database: str, home: str) -> ForgottenSessions:
 
 
 class ForgottenSessions:
-    """The forgotten sessions of some stores, by their files, each with the group whose sessions it
-    is about."""
+    """The forgotten sessions of some stores, by their files, each with its sessions' group."""
 
     def __init__(
         self, files: Mapping[str, str], read: Callable[[str], list[Tombstone]] = read_file
@@ -164,8 +162,10 @@ class ForgottenSessions:
         return bool(self._stores)
 
     def holds(self, entry: Entry, session_id: str) -> bool:
-        """Check if an entry in the transcript of a session repeats a forgotten message: its record
-        names a forgotten session as its own, or it is one of the forgotten messages."""
+        """Check if an entry in a session's transcript repeats a forgotten message.
+
+        It does if its record names a forgotten session as its own, or if it is one of the forgotten
+        messages."""
         if not self._stores:
             return False
         if entry.origin not in ("", session_id):

@@ -1,15 +1,14 @@
-"""The paths of everything that is kept for a person, for an agent, or for a runtime's directory of
-its own.
+"""The paths of everything kept for a person, an agent, or a separate runtime directory.
 
-A *person's* place is `~/.session-memory/`, whatever the runtimes; `SESSION_MEMORY_DIR` moves it.
-Settings, state, store, memories and archives (`conversations/`) all lie in it. A runtime's
-directory that is not the usual one (as `CLAUDE_CONFIG_DIR` names it) has a place like it below
-that: `~/.session-memory/homes/<name>-<checksum>/`.
+A *person's* place is `~/.session-memory/` for all runtimes; `SESSION_MEMORY_DIR` moves it. It
+contains settings, state, store, memories and archives (`conversations/`). A runtime's directory
+that is not the usual one (as `CLAUDE_CONFIG_DIR` names it) has a similar place below that:
+`~/.session-memory/homes/<name>-<checksum>/`.
 
 An *agent home* is a directory that the person registered (see registry.py) and whose sessions have
-names (`.session-memory/sessions/<name>.json`, for Pi `.session-memory/pi-sessions/<name>/`, or
-`.volute/`, `.mind/` in its place). Its settings, state and store lie in its `.session-memory/`, its
-memories and archives beside that. What a host goes by for one of its groups lies with the host:
+names (`.session-memory/sessions/<name>.json`, for Pi `.session-memory/pi-sessions/<name>/`, or with
+`.volute/` or `.mind/` instead). Its settings, state and store are in its `.session-memory/`, its
+memories and archives beside that. A host's settings for one of its groups are at the host:
 `<host>/.session-memory/groups/<group>.yaml`."""
 
 from __future__ import annotations
@@ -32,9 +31,10 @@ if TYPE_CHECKING:
     from .compiled import Settings
 
 MEMORY_DIR = ".session-memory"
-FORGOTTEN = ".forgotten.jsonl"  # behind the path of a store: the file of what was forgotten of it
-FORGOTTEN_MESSAGES = ".forgotten.messages"  # the same, of the hashes of its messages
-FORGETTING = ".forgetting.json"  # behind the path of a store: the steps of `forget` that are left
+FORGOTTEN = ".forgotten.jsonl"  # appended to a store's path: the file of its forgotten sessions
+# Appended likewise: the file with hashes of its forgotten messages
+FORGOTTEN_MESSAGES = ".forgotten.messages"
+FORGETTING = ".forgetting.json"  # appended to a store's path: the remaining steps of `forget`
 STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
 SEED_MEMORY_DIRS = (MEMORY_DIR, ".volute", ".mind")
 
@@ -51,12 +51,12 @@ _MOST_ENV_BYTES = 1 << 20
 class Home:
     """The paths of one agent, one person or one directory of a runtime.
 
-    `root` is the directory that it is of. `memory_dir` holds its settings, state and store,
-    `content_dir` its memories and archives. `sessions_dir` holds an agent's named sessions, and is
-    '' for others. `rules_files` are the settings whose rules for sessions count here too.
-    `user_dir` is the home directory of the person, '' for an agent or host. The settings of one
-    that `is_confined` may not set what sections.py says; they are compiled in the person's place,
-    since an agent or a repository could write such a file in the home."""
+    `root` is that directory. `memory_dir` contains settings, state and store, `content_dir`
+    memories and archives. `sessions_dir` contains an agent's named sessions, and is '' for others.
+    `rules_files` are the settings whose rules for sessions count here too. `user_dir` is the
+    person's home directory, '' for an agent or host. A home that `is_confined` may not set the keys
+    in sections.py. Its settings are compiled in the person's place, because an agent or a
+    repository could write such a file in the home."""
 
     def __init__(
         self,
@@ -82,13 +82,13 @@ class Home:
         self.handoffs_file = self.state_dir + "/team-handoffs.json"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
-        # not that of 0.2.0, which knows other words
+        # not 0.2.0's name: that file has other keys
         self.compiled_file = self.state_dir + "/settings.json"
         self.conversations_dir = content_dir + "/conversations"
         self.memories_dir = content_dir + "/memories"
 
     def cursor_file(self, session: str) -> str:
-        """The cursors of one consuming session: small, and contended by nobody else."""
+        """The cursors of one consuming session: a small file that no other session uses."""
         return self.state_dir + "/cursors/" + session + ".json"
 
     def project_index(self, start: str) -> str:
@@ -96,24 +96,26 @@ class Home:
         return f"{self.state_dir}/projects/{_name_and_checksum(start, may_hold_token=True)}.json"
 
     def ref_notes(self, common_dir: str) -> str:
-        """The file that notes the stashes, branches and worktrees of the repository at
+        """The file with notes on stashes, branches and worktrees of the repository at
         `common_dir`."""
         return f"{self.state_dir}/git/{_name_and_checksum(common_dir.removesuffix('/.git'))}.json"
 
     @property
     def repositories_file(self) -> str:
-        """The file that says which repository was seen at which path."""
+        """The file that says at which path each repository was seen."""
         return self.state_dir + "/repositories.json"
 
     def team_start(self, start: str) -> str:
-        """The file that says where is kept what a team did in the project of sessions that are
-        started in `start`."""
+        """The file that names the place of a team's activity in a project.
+
+        It is the project of sessions that start in `start`."""
         return f"{self.team_starts}/{_name_and_checksum(start, may_hold_token=True)}"
 
     def forgotten_files(self) -> list[tuple[str, str]]:
-        """Return the files, there or not, that say what was forgotten of sessions here, each with
-        the group that they are of ('' for none): those of this home's store, or of its host's, and
-        of the person's."""
+        """Return the files, existing or not, with forgotten sessions that count here.
+
+        Each comes with its sessions' group, '' for none. They belong to this home's store, or its
+        host's, and to the person's store."""
         host, is_group, name = self.config_file.removesuffix(".yaml").partition(
             f"/{MEMORY_DIR}/groups/"
         )
@@ -122,12 +124,11 @@ class Home:
         return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
 
     def has_forgotten(self) -> bool:
-        """Check if anything was forgotten there."""
+        """Check if any of these files exists."""
         return any([is_file(path) for path, _ in self.forgotten_files()])
 
     def settings(self) -> Settings:
-        """Return the settings in config.yaml, every key optional, with the rules of
-        `rules_files`."""
+        """Return the settings in config.yaml, all optional, with the rules of `rules_files`."""
         from .compiled import load
 
         settings = load(self.config_file, self.compiled_file, self.rules_files)
@@ -140,15 +141,17 @@ class Home:
 
 
 def private_beside(directory: str) -> str:
-    """Return the directory for what rules exclude of a directory with archives or memories: hidden
-    beside it, so that a search through the directory does not find it."""
+    """Return the directory for excluded parts of a directory with archives or memories.
+
+    It is hidden beside that directory, so a search through the directory does not find it."""
     parent, _, name = directory.rpartition("/")
     return parent + "/.private-" + name
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process, which its own processes share, without what a
-    project's `.env` sets."""
+    """Return this process's environment without variables that a project's `.env` sets.
+
+    The processes it starts get the same environment."""
     if isinstance(next(iter(os.environ), ""), str):  # Windows
         found: dict[str, str] = dict(os.environ)  # type: ignore[arg-type]
     else:
@@ -159,9 +162,10 @@ def environment() -> dict[str, str]:
 
 
 def drop_set_by_project(environ: MutableMapping[str, str]) -> list[str]:
-    """Remove the variables that name a place, home or session if a `.env` file in the project, or
-    above it, names them; return their names. Several runtimes load such a file, and a repository
-    can ship it. The person's own, in their home directory, counts."""
+    """Remove variables for a place, home or session that a project's `.env` sets; return them.
+
+    The `.env` file may be in the project or above it. Several runtimes load such a file, and a
+    repository can contain one. The person's own file, in their home directory, is trusted."""
     named = [name for name in (ENV_DIR, ENV_HOME, ENV_SESSION) if environ.get(name)]
     if not named:
         return []
@@ -178,8 +182,9 @@ def drop_set_by_project(environ: MutableMapping[str, str]) -> list[str]:
 
 
 def _env_files(start: str, stop: str) -> Iterator[bytes]:
-    """Yield what the `.env*` files hold from `start` upwards, below `stop`, and those in hidden
-    directories there."""
+    """Yield the contents of `.env*` files from `start` upwards, below `stop`.
+
+    Files in hidden directories there count too."""
     directory, stops = start.rstrip("/"), ("", stop, stop and real_path(stop))
     while directory not in stops:
         hidden = [name for name in names_in(directory) if name.startswith(".")]
@@ -188,7 +193,7 @@ def _env_files(start: str, stop: str) -> Iterator[bytes]:
             if is_file(path):
                 try:
                     yield read_whole(real_path(path), _MOST_ENV_BYTES)
-                except OSError:  # too large, or not to be read: as if it named them
+                except OSError:  # too large or unreadable: assume that it names them
                     yield b" ".join([ENV_DIR.encode(), ENV_HOME.encode(), ENV_SESSION.encode()])
         directory = directory.rpartition("/")[0]
 
@@ -209,9 +214,10 @@ def person_home(environ: Mapping[str, str]) -> Home:
 
 
 def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) -> Home:
-    """Return the home of those who start a runtime by hand: the person's if its directory
-    `config_dir` is the usual one, `usual_dir` below their home directory; else a place of its own,
-    which shares only the person's rules."""
+    """Return the home of people who start a runtime by hand.
+
+    It is the person's if the runtime's directory `config_dir` is the usual one, `usual_dir` below
+    their home directory. Otherwise it is a separate place that shares only the person's rules."""
     place, user = _person_dir(environ), user_dir(environ)
     usual = f"{user}/{usual_dir}"
     one, two = status_at(config_dir), status_at(usual)
@@ -231,8 +237,10 @@ def home_at(
     host: str = "",
     is_host: bool = False,
 ) -> Home:
-    """Return what is kept in the directory `root` of an agent, of a group of the host in the
-    directory `host`, or, if `is_host`, of a host whose operator's settings these are."""
+    """Return the home in the directory `root` of an agent, a host's group or a host.
+
+    `host` is the directory of the group's host. With `is_host`, the settings are the host
+    operator's."""
     place = _person_dir(environ)
     rules_files = [f"{place}/config.yaml"]
     if host:
@@ -245,8 +253,8 @@ def home_at(
         rules_files=tuple(rules_files),
         is_confined=not host and not is_host,
     )
-    # a group's agent may write in its directory, and could stop its host or leave out the host's
-    # rules there
+    # the group's agent may write in its directory, and could stop its host or omit the host's rules
+    # there
     if host:
         name = root.rpartition("/")[2]
         home.config_file = f"{host}/{MEMORY_DIR}/groups/{name}.yaml"
@@ -276,14 +284,14 @@ def named_home(root: str, environ: Mapping[str, str], folder: str = "sessions") 
 
 
 def naming(path: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `environ` with the directory `path`, which a command line names, as the home that is
-    meant."""
+    """Return `environ` with `path`, a directory from the command line, as the wanted home."""
     return {**environ, ENV_HOME: path} if path else environ
 
 
 def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) -> Iterator[Home]:
-    """Yield each directory from `start` upwards, below `stop`, that looks like an agent home,
-    registered or not."""
+    """Yield each directory from `start` upwards, below `stop`, that looks like an agent home.
+
+    It need not be registered."""
     directory = start.rstrip("/")
     stops = ("", stop, stop and real_path(stop))
     while directory not in stops:
@@ -294,8 +302,7 @@ def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) 
 
 
 def settings_above(start: str, home: Home) -> bool:
-    """Return whether another agent home than `home` has settings or tombstones that count in
-    `start`."""
+    """Return whether an agent home other than `home` has settings or tombstones for `start`."""
     directory = start.rstrip("/")
     while directory and directory not in (home.user_dir, home.root):
         place = f"{directory}/{MEMORY_DIR}"
@@ -308,8 +315,10 @@ def settings_above(start: str, home: Home) -> bool:
 
 
 def _person_dir(environ: Mapping[str, str]) -> str:
-    """Return `SESSION_MEMORY_DIR`, from the user's home directory on where it is relative;
-    `~/.session-memory` by default. Raises SessionMemoryError where there is no such directory."""
+    """Return `SESSION_MEMORY_DIR`, by default `~/.session-memory`, as an absolute path.
+
+    A relative path starts in the user's home directory. Raises SessionMemoryError if there is no
+    such directory."""
     path, user = environ.get(ENV_DIR, "").rstrip("/") or MEMORY_DIR, user_dir(environ)
     place = _absolute(path.removeprefix("~/"), user)
     if not user and place != path:
@@ -322,8 +331,9 @@ def _person_dir(environ: Mapping[str, str]) -> str:
 
 
 def _absolute(path: str, base: str) -> str:
-    """Return a path as it is if it is absolute, else below `base`, or, if that is '', below the
-    current directory."""
+    """Return a path as an absolute one, below `base` if relative.
+
+    If `base` is '', it is below the current directory."""
     if path.startswith("/") or path[1:2] == ":":
         return path
     try:
@@ -333,8 +343,9 @@ def _absolute(path: str, base: str) -> str:
 
 
 def _name_and_checksum(path: str, may_hold_token: bool = False) -> str:
-    """Return a name for the directory `path` that no other has, and that people recognise; with
-    `may_hold_token`, without the words that are as long as a token."""
+    """Return a unique name for the directory `path` that people recognise.
+
+    With `may_hold_token`, words as long as a token are left out."""
     checksum = int.from_bytes(path.encode("utf-8", "surrogateescape"), "little") % _CHECKSUM_PRIME
     name = "".join([c if c.isalnum() or c in "._-" else "-" for c in path.rpartition("/")[2]])
     if may_hold_token:

@@ -26,7 +26,7 @@ from ..runtimes import Runtime, runtime
 from .compiled import Settings
 from .homes import MEMORY_DIR, Home, home_at
 
-RUNTIME = "agent-sdk"  # what host.agent starts
+RUNTIME = "agent-sdk"  # the runtime that host.agent starts
 MAIN = "main"
 GLOBAL = "global"
 
@@ -51,8 +51,9 @@ class Layout:
         self.global_instructions = f"{self.groups_dir}/{GLOBAL}/CLAUDE.md"
 
     def group(self, name: str) -> Group:
-        """The paths of a group. Raises GroupNameError unless `name` may be one; it need not
-        exist."""
+        """Return the paths of a group, which need not exist.
+
+        Raises GroupNameError unless `name` is a valid name."""
         if not is_name(name) or name.casefold() == GLOBAL:
             hint = (
                 "a group's name is 1 to 64 of the characters A-Z a-z 0-9 . _ -, does not "
@@ -64,7 +65,7 @@ class Layout:
         return Group(self.root, name)
 
     def make(self) -> None:
-        """Makes what is common to all groups. Raises OSError, OutsideGroupError."""
+        """Make the directories that all groups share. Raises OSError, OutsideGroupError."""
         make_private_dir(self.root)
         for directory in (
             self.store_dir,
@@ -76,7 +77,9 @@ class Layout:
 
 
 class Group:
-    """The paths of one group. `root` is where its agent works; `home` is that agent's HOME."""
+    """The paths of one group.
+
+    `root` is its agent's working directory; `home` is that agent's HOME."""
 
     def __init__(self, host: str, name: str) -> None:
         self.host = host
@@ -98,13 +101,14 @@ class Group:
 
     @property
     def memory_home(self) -> Home:
-        """The group's directory as an agent home: its sessions have names there, which tell of each
-        other."""
+        """Return the group's directory as an agent home.
+
+        Its sessions have names there and report each other's activity."""
         sessions_dir = f"{self.root}/{MEMORY_DIR}/{self.runtime.SESSIONS_FOLDER}"
         return home_at(self.root, os.environ, sessions_dir=sessions_dir, host=self.host)
 
     def transcript(self, session_id: str) -> str:
-        """Return the path of the transcript of a session of the group, there or not."""
+        """Return the path of the transcript of a session of the group, existing or not."""
         return self.runtime.transcript_path(self.config_dir, self.root, session_id)
 
     def settings(self) -> Settings:
@@ -112,8 +116,9 @@ class Group:
         return self.memory_home.settings()
 
     def make(self) -> None:
-        """Makes the group's directories, but for conversations/. Raises OSError,
-        OutsideGroupError."""
+        """Make the group's directories, except conversations/.
+
+        Raises OSError, OutsideGroupError."""
         directories = (
             self.root,
             self.config_dir,
@@ -126,7 +131,7 @@ class Group:
         self.check()
 
     def check(self) -> None:
-        """Raises OutsideGroupError where one of the group's directories is a link, or leads through
+        """Raise OutsideGroupError if a directory of the group is a link or is reached through
         one."""
         for directory in (self.root, self.config_dir, self.tasks_dir, self.responses_dir):
             check_steps(self.host, directory)
@@ -136,9 +141,10 @@ class Group:
 
 
 def open_below(directory: str, *names: str) -> int:
-    """A descriptor for reading the regular file at `names`, a step each, below `directory`. No step
-    follows a link, whenever it was put there, nor waits for a FIFO. Raises OutsideGroupError for
-    what is no regular file or leads elsewhere, FileNotFoundError."""
+    """Return a descriptor for reading the regular file at `names`, a step each, below `directory`.
+
+    No step follows a link, even one created meanwhile, or waits for a FIFO. Raises
+    OutsideGroupError if it is not a regular file or leads elsewhere, FileNotFoundError."""
     for name in names:
         if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise OutsideGroupError(f"{name!r} is not a file name")
@@ -152,8 +158,7 @@ def open_below(directory: str, *names: str) -> int:
 
 
 class HeldGroup:
-    """A group's place for as long as it is held. `project_dir` is '' if there are no transcripts
-    yet."""
+    """A group's place while it is held. `project_dir` is '' if there are no transcripts yet."""
 
     def __init__(self, group: Group, project_dir: str, conversations_dir: str) -> None:
         self._group = group
@@ -167,8 +172,9 @@ class HeldGroup:
 
 
 class HeldHome(Home):
-    """A group's agent home while it is held. `project_dir` holds its transcripts; the host its
-    settings."""
+    """A group's agent home while it is held.
+
+    `project_dir` contains its transcripts; its settings are at the host."""
 
     def __init__(
         self, home: Home, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str
@@ -194,8 +200,9 @@ class HeldHome(Home):
 
 @contextmanager
 def held(group: Group) -> Iterator[HeldGroup]:
-    """Holds a group's place until the block ends. Raises OutsideGroupError where a part of it is a
-    link."""
+    """Hold a group's place until the block ends.
+
+    Raises OutsideGroupError if a part of it is a link."""
     with ExitStack() as stack:
         try:
             project_dir = stack.enter_context(
@@ -211,8 +218,10 @@ def held(group: Group) -> Iterator[HeldGroup]:
 
 @contextmanager
 def held_home(group: Group) -> Iterator[HeldHome]:
-    """Holds a group's agent home until the block ends. Raises OutsideGroupError where a part of it
-    is a link, FileNotFoundError where it has no transcripts yet."""
+    """Hold a group's agent home until the block ends.
+
+    Raises OutsideGroupError if a part of it is a link, FileNotFoundError if it has no transcripts
+    yet."""
     home = group.memory_home
     with ExitStack() as stack:
         project_dir = stack.enter_context(

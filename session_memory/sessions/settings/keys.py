@@ -1,8 +1,8 @@
-"""The keys of config.yaml in writing: the sample file for a new home, and the reference in
-docs/reference/settings.md; `python -m session_memory.sessions.settings.keys` writes both.
+"""Writes the keys of config.yaml: into a sample file, the reference, and a user's file.
 
-`set_key` and `unset_key` change one key of a file; every other line and comment stays as it is.
-"""
+`python -m session_memory.sessions.settings.keys` writes the sample for a new home and
+docs/reference/settings.md. `set_key` and `unset_key` change one key of a file; every other line and
+comment stays as it is."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def expected(key: Key) -> str:
 
 
 def written(value: Any) -> str:
-    """Return a value in YAML, on one line."""
+    """Return a value as YAML, on one line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -82,7 +82,7 @@ def sample() -> str:
 
 
 def reference() -> str:
-    """Return the keys of config.yaml as tables of Markdown, one for each section."""
+    """Return the keys of config.yaml as Markdown tables, one for each section."""
     parts = []
     for section in dict.fromkeys(key.section for key in KEYS):
         title = f"`{section}`" if section else "Keys without a section"
@@ -151,11 +151,13 @@ _BY_HAND = "change it by hand"
 
 
 def set_key(path: str, at: KeyPath, value: Any) -> None:
-    """Sets the key `at` (with its sections, as ("store", "poll_interval_ms")) in the file `path`,
-    made where needed. Where the file has the key already its line is replaced, where it has it in a
-    comment the line goes below that, else at the end of its section. Raises ConfigError where that
-    cannot be done without changing more, OSError."""
-    path = os.path.realpath(path)  # what a link leads to is replaced, not the link
+    """Set the key `at` in the file `path`, creating the file if needed.
+
+    `at` has the sections, such as ("store", "poll_interval_ms"). If the file has the key, its line
+    is replaced. If it has the key in a comment, the line goes below that. Otherwise it goes to the
+    end of its section. Raises ConfigError if this is impossible without further changes,
+    OSError."""
+    path = os.path.realpath(path)  # replace the file that a link leads to, not the link
     before, found, lines = _read(path)
     at = as_written(found, at)
     if at in found:
@@ -166,15 +168,17 @@ def set_key(path: str, at: KeyPath, value: Any) -> None:
 
 
 def unset_key(path: str, at: KeyPath) -> bool:
-    """Take the line of the key `at` out of the file `path`, so that its default holds; return False
-    if it has none. Raises ConfigError if that cannot be done without changing more, OSError."""
+    """Remove the line of the key `at` from the file `path`; return False if it has none.
+
+    Then the key's default applies. Raises ConfigError if this is impossible without further
+    changes, OSError."""
     path = os.path.realpath(path)
     before, found, lines = _read(path)
     at = as_written(found, at)
     if at not in found:
         return False
-    _replace(lines, found[at] - 1, at[-1], None, path)  # raises if it takes more than its line
-    for depth in range(len(at), 0, -1):  # and sections that hold nothing else
+    _replace(lines, found[at] - 1, at[-1], None, path)  # raises if the key takes more than its line
+    for depth in range(len(at), 0, -1):  # and sections that contain nothing else
         index = found[at[:depth]] - 1
         rest = lines[index + 1 :]
         has_inner = bool(rest) and _indent(rest[0]) > _indent(lines[index])
@@ -186,8 +190,7 @@ def unset_key(path: str, at: KeyPath) -> bool:
 
 
 def _read(path: str) -> tuple[Any, dict[KeyPath, int], list[str]]:
-    """Return the values of a file, the line of each key, and its lines; nothing if it is not
-    there."""
+    """Return the values of a file, the line of each key, and its lines; empty if it is missing."""
     text = read_text(path) if os.path.lexists(path) else ""
     document = read_document(path) if text else None
     lines = text.splitlines(keepends=True)
@@ -213,7 +216,8 @@ def _write(path: str, lines: list[str], before: Any, at: KeyPath, value: Any) ->
 
 
 def _is_as_meant(path: str, before: Any, at: KeyPath, value: Any) -> bool:
-    """Check that the file `path` holds what was there `before`, and `value` at the key `at`."""
+    """Check that the file `path` has the values `before`, changed only at the key `at` to
+    `value`."""
     try:
         after: Any = read_document(path).values
     except ConfigError:
@@ -225,7 +229,7 @@ def _is_as_meant(path: str, before: Any, at: KeyPath, value: Any) -> bool:
 
 
 def _replace(lines: list[str], index: int, key: str, value: Any, path: str) -> None:
-    """Replaces the value on a line, and keeps what stands before it and a comment behind it."""
+    """Replace the value on a line; keep the text before it and a comment after it."""
     match = re.match(rf"(\s*[\"']?{re.escape(key)}[\"']?\s*:)\s*(.*?)(\s+#.*)?\r?\n$", lines[index])
     indent = len(lines[index]) - len(lines[index].lstrip())
     goes_on = index + 1 < len(lines) and _indent(lines[index + 1]) > indent
@@ -237,8 +241,7 @@ def _replace(lines: list[str], index: int, key: str, value: Any, path: str) -> N
 
 
 def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any) -> None:
-    """Puts a line for the key where it belongs, with lines for those of its sections that are not
-    there yet."""
+    """Add a line for the key where it belongs, with lines for its missing sections."""
     depth = max(depth for depth in range(len(at)) if not depth or at[:depth] in found)
     new = [f"{'  ' * level}{at[level]}:\n" for level in range(depth, len(at) - 1)]
     new.append(f"{'  ' * (len(at) - 1)}{at[-1]}: {written(value)}\n")
@@ -277,7 +280,7 @@ def _indent(line: str) -> int:
 
 
 def _without(values: Any, at: KeyPath) -> Any:
-    """`values` without the key `at`, and without sections that are empty then."""
+    """Return `values` without the key `at` and without sections that this empties."""
     if not isinstance(values, dict):
         return values
     rest = {key: one for key, one in values.items() if key != at[0]}

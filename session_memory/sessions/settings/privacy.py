@@ -1,8 +1,7 @@
-"""The rules for a session: those of the person, of those who ask, and of the agent home it started
-in.
+"""The rules for a session: the person's, the asking homes', and its agent home's.
 
-The rules of all of them count and the stricter wins, whoever reads, and in whichever store the
-session lies."""
+All these rules count and the stricter wins, whoever reads, and whichever store has the session. Its
+agent home is the one where it started."""
 
 from __future__ import annotations
 
@@ -19,8 +18,10 @@ from .rules import Rule, stricter
 
 
 class Privacy:
-    """The rules as they are when it is made. `asking` are homes whose rules count for every
-    session, beside the person's: whoever asks, or has the store that is read."""
+    """The rules at the time of its creation.
+
+    The rules of the homes `asking` count for every session, besides the person's. They are the
+    homes of whoever asks, or of the store that is read."""
 
     def __init__(self, environ: Mapping[str, str], *asking: Home) -> None:
         self._environ = environ
@@ -37,15 +38,17 @@ class Privacy:
         self._spelled: dict[str, set[str]] = {}
 
     def rule(self, start_directory: str, *names: str) -> Rule:
-        """The rule for a session that was started in `start_directory` ('' where that is not known)
-        and goes by any of `names`: its name, its title, its id."""
+        """Return the rule for a session that started in `start_directory` and has any of `names`.
+
+        `start_directory` is '' if unknown. The names are its name, title and id."""
         settings = self._for(start_directory)
         rule = _strictest([one.rule(*names) for one in settings])
         return stricter(rule, self.of_directory(start_directory, start_directory))
 
     def of_directory(self, directory: str, start_directory: str = "") -> Rule:
-        """The rule for what is said while in `directory`, in a session that was started in
-        `start_directory`."""
+        """Return the rule for messages written while in `directory`.
+
+        The session started in `start_directory`."""
         settings = [one for one in self._for(start_directory) if one.has_project_rules]
         if not directory or not settings:
             return Rule()
@@ -57,10 +60,12 @@ class Privacy:
         )
 
     def _spellings(self, directory: str) -> set[str]:
-        """The directory as it is called, its real path, and where it would lie in the main
-        worktree: a project is a repository, and a rule for it counts in all its worktrees."""
+        """Return the directory as given, its real path, and its path in the main worktree.
+
+        A project is a repository, so a rule for it counts in all its worktrees."""
         real = os.path.realpath(directory)
-        found = locate_worktree(real, self._user)  # rules only hide: also where git refuses to work
+        # Rules only hide, so they apply even where git refuses to work
+        found = locate_worktree(real, self._user)
         if found is None or found.git_dir == found.common_dir:
             return {directory, real}
         mains = [
@@ -69,8 +74,9 @@ class Privacy:
         return {directory, real, *[main + real.removeprefix(found.root) for main in mains]}
 
     def is_open(self, start_directory: str = "") -> bool:
-        """Return whether all may be told of whatever was started there: there is no rule, and
-        nothing was forgotten."""
+        """Return whether everything from sessions started there may be shown.
+
+        That is so if there are no rules and nothing was forgotten."""
         forgotten = [self._forgotten_in(path) for path in self._forgotten_files(start_directory)]
         return not any(forgotten) and not self.has_rules(start_directory)
 
@@ -78,15 +84,15 @@ class Privacy:
         return any(one.has_rules for one in self._for(start_directory))
 
     def has_name_rules(self, start_directory: str = "") -> bool:
-        """Return whether any of these may be meant for a name or a title."""
+        """Return whether any of these rules may apply to a name or a title."""
         return any(one.has_name_rules for one in self._for(start_directory))
 
     def has_project_rules(self, start_directory: str = "") -> bool:
         return any(one.has_project_rules for one in self._for(start_directory))
 
     def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
-        """Return up to when a session was forgotten, in milliseconds, wherever it was; None for
-        never."""
+        """Return the time up to which a session was forgotten anywhere, in milliseconds, or
+        None."""
         files = self._forgotten_files(start_directory).items()
         times = [
             forgotten_until(self._forgotten_in(path), group, session_id, start_directory)
@@ -102,8 +108,7 @@ class Privacy:
         return self._messages[tuple(files)]
 
     def _forgotten_files(self, start_directory: str) -> dict[str, str]:
-        """Return the files that say what was forgotten, each with the group that its sessions are
-        of."""
+        """Return the files with forgotten sessions, each with its sessions' group."""
         found = {**self._always, **_by_file(self.agent_homes(start_directory))}
         return dict([pair for home in found.values() for pair in home.forgotten_files()])
 
@@ -113,14 +118,16 @@ class Privacy:
         return self._forgotten[path]
 
     def files(self, start_directory: str = "") -> list[str]:
-        """Return the files, there or not, that decide what may be told of a session that was
-        started there: settings with their rules, and what was forgotten."""
+        """Return the files, existing or not, that decide what of a session may be shown.
+
+        They are the settings with their rules, and the files with forgotten sessions. The session
+        started in `start_directory`."""
         found = {**self._always, **_by_file(self.agent_homes(start_directory))}
         rules = [path for home in found.values() for path in (home.config_file, *home.rules_files)]
         return list(dict.fromkeys([*rules, *self._forgotten_files(start_directory)]))
 
     def _for(self, start_directory: str) -> list[Settings]:
-        """The settings whose rules count for a session; looked for once a directory."""
+        """Return the settings whose rules count for a session; searched once for each directory."""
         if start_directory not in self._of_start:
             found = {**self._always, **_by_file(self.agent_homes(start_directory))}
             for path, home in found.items():
@@ -130,8 +137,9 @@ class Privacy:
         return self._of_start[start_directory]
 
     def agent_homes(self, start_directory: str) -> list[Home]:
-        """Return the agent homes that a directory is in, as each runtime that names sessions there
-        sees them; looked for once a directory. Those that nobody registered count too: rules only
+        """Return the agent homes that contain a directory, for each runtime with named sessions.
+
+        The search runs once for each directory. Unregistered homes count too, because rules only
         hide."""
         if start_directory not in self._homes:
             found = []

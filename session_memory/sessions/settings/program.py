@@ -17,18 +17,18 @@ from ..runtimes import all_runtimes
 from .homes import person_home, required_user_dir
 from .yaml_file import ENV_DATA, SHARED_FOLDER, add_site_packages
 
-# in a wheel: the directory in the package that holds what lies beside it in the repository
+# in a wheel: the directory in the package with the files that are beside it in the repository
 PACKAGED = "packaged"
 LEDGER_NAME = "installed.json"
 _NOT_LOADED = ("extras.host.", "extras.graph", PACKAGED, "extras.conformance")
-# Installed only if wanted or used, since each is large or few need it; it stays from then on.
+# Installed only if wanted or used, because each is large or few people need it; then it stays.
 EXTRAS = {
     "sdk": ("claude-agent-sdk", "croniter"),
     "graphiti": ("graphiti-core[kuzu]>=0.31.1", "httpx>=0.27"),
     "team": ("psycopg[binary]>=3.2",),
     "zstd": ("zstandard>=0.22",),
 }
-# what an extra adds to the disk, if that matters to the person who is asked
+# the disk space of an extra, if it matters to the person who is asked
 LARGE = {"sdk": "about 360 MB"}
 ENVIRONMENT_RECORD = "session-memory.json"  # in an environment: see install.environment
 _EXTRA_OF = {
@@ -38,13 +38,14 @@ _EXTRA_OF = {
     "psycopg": "team",
     "zstandard": "zstd",
 }
-# where it is not the name of the module
+# if it differs from the module's name
 _DISTRIBUTION_OF = {"markdown_it": "markdown-it-py", "yaml": "pyyaml"}
 
 
 class ProgramPaths:
-    """The paths of an installed program: `program_dir` holds all of it, `bin_dir` is where the user
-    has commands."""
+    """The paths of an installed program.
+
+    `program_dir` contains all of it; `bin_dir` is the user's directory for commands."""
 
     def __init__(self, program_dir: Path, bin_dir: Path) -> None:
         self.program_dir = program_dir
@@ -57,22 +58,24 @@ class ProgramPaths:
         # word for word.
         self.command = shlex.quote(str(self.launcher))
         self.link = bin_dir / NAME  # to the launcher
-        self.ledger_file = program_dir / LEDGER_NAME  # what was installed where
-        # made where there is no other home, to show the hook at work
+        self.ledger_file = program_dir / LEDGER_NAME  # what was installed, and where
+        # created if there is no other home, to show the hook working
         self.sample_home = program_dir / "sample-home"
 
 
 def installed_dir() -> Path | None:
-    """Return the directory of the installed program that runs, from its part `app-...`; None if it
-    is not installed."""
+    """Return the directory of the running program if it is installed, else None.
+
+    The program runs from its part `app-...`."""
     source = source_dir()
     is_app = source.name == "app" or source.name.startswith("app-")
     return source.parent if is_app and (source.parent / LEDGER_NAME).is_file() else None
 
 
 def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
-    """The paths of the program that runs, if it is an installed one, else of the one that this user
-    has or may get."""
+    """Return the paths of the running program if it is installed.
+
+    Otherwise return the paths of the program that this user has or may install."""
     home = Path(required_user_dir(environ))
     program_dir = installed_dir()
     if program_dir is None and os.name == "nt" and environ.get("LOCALAPPDATA"):
@@ -85,21 +88,22 @@ def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
 
 
 def how_to_add(extra: str) -> str:
-    """Return the command that installs what an extra needs where this program runs."""
+    """Return the command that installs an extra's packages for this program."""
     return _how_to_install(EXTRAS[extra], f" --with {extra}")
 
 
 def how_to_add_module(module: str) -> str:
-    """Return the command that installs what an import of `module` has missed."""
+    """Return the command that installs the package that an import of `module` missed."""
     name = module.partition(".")[0]
     extra = _EXTRA_OF.get(name, "")
     return how_to_add(extra) if extra else _how_to_install((_DISTRIBUTION_OF.get(name, name),), "")
 
 
 def _how_to_install(names: Sequence[str], options: str) -> str:
-    """Return the command that installs distributions where this program runs; `options` fit an
-    install of the program itself. It never has an index look for this program: anybody might have
-    taken the name there."""
+    """Return the command that installs distributions where this program runs.
+
+    `options` are for an install of the program itself. The command never makes an index look for
+    this program, because anybody might have taken its name there."""
     if program_dir := installed_dir():
         return "\n".join(filter(None, (_remedy(program_dir), f"{NAME} install{options}")))
     if source_dir().name != PACKAGED:
@@ -107,7 +111,7 @@ def _how_to_install(names: Sequence[str], options: str) -> str:
     words, prefix = shlex.join(names), Path(sys.prefix)
     if (prefix / "pipx_metadata.json").is_file():
         return f"pipx inject '{prefix.name}' {words}"
-    if prefix.parent.name.startswith("archive-v"):  # in the cache of uv, for one run of uvx
+    if prefix.parent.name.startswith("archive-v"):  # in uv's cache, for one run of uvx
         return (
             f"begin the command with: uvx "
             f"{shlex.join([word for name in names for word in ('--with', name)])}"
@@ -119,8 +123,7 @@ def _how_to_install(names: Sequence[str], options: str) -> str:
 
 
 def _remedy(program_dir: Path) -> str:
-    """Return the command that has to be run before an install can install packages; '' if there is
-    none."""
+    """Return the command to run before an install can install packages; '' if there is none."""
     import json
 
     try:
@@ -135,8 +138,9 @@ def python_in(env: Path) -> Path:
 
 
 def source_dir() -> Path:
-    """The directory with `hooks/`, `skills/`, `templates/`: a copy of the repository, or
-    `packaged/` in a wheel."""
+    """Return the directory with `hooks/`, `skills/`, `templates/`.
+
+    It is a copy of the repository, or `packaged/` in a wheel."""
     package = package_dir()
     return package / PACKAGED if (package / PACKAGED).is_dir() else package.parent
 
@@ -146,13 +150,12 @@ def package_dir() -> Path:
 
 
 def shared_data_dir(environ: Mapping[str, str]) -> str:
-    """Return the directory for the environment of plugins in runtimes that keep none for a plugin's
-    data."""
+    """Return the directory for the plugins' environment, if the runtime keeps no plugin data."""
     return f"{person_home(environ).memory_dir}/{SHARED_FOLDER}"
 
 
 def stay_with_version() -> None:
-    """Keep the directories that this process imports from until it ends, whatever upgrades come."""
+    """Keep the directories from which this process imports until it ends, despite upgrades."""
     package = session_memory.__path__[0]
     packages = [path for path in sys.path if path.endswith("/site-packages") and "/env-" in path]
     for path in [os.path.dirname(package), *(path.rpartition("/lib/")[0] for path in packages)]:
@@ -161,8 +164,9 @@ def stay_with_version() -> None:
 
 
 def load_all_modules() -> None:
-    """Load the modules of a version that a later one may overwrite in its place, as `pip install`
-    does. It takes 0.6 s without those that import large packages; a host begins with its own."""
+    """Load all modules, because a later version may overwrite the files, as `pip install` does.
+
+    This takes 0.6 s without modules that import large packages; a host first loads its own."""
     package = Path(session_memory.__path__[0])
     for path in sorted(package.rglob("*.py")) if "/app-" not in str(package) else ():
         inner = (
@@ -193,7 +197,7 @@ def is_in_use(path: str) -> bool:
 
 
 def _lock(descriptor: int, *, is_shared: bool) -> None:
-    """Lock a directory, if this system can: shared, or for this process alone. Raises OSError."""
+    """Lock a directory, if this system can: shared, or only for this process. Raises OSError."""
     try:
         import fcntl
     except ImportError:  # Windows keeps files that are open
@@ -202,8 +206,7 @@ def _lock(descriptor: int, *, is_shared: bool) -> None:
 
 
 def add_all_packages(environ: Mapping[str, str]) -> None:
-    """Let this process import what any plugin of ours has installed for itself, or an install
-    has."""
+    """Let this process import the packages that any of our plugins or installs has installed."""
     data_dirs = [
         path for each in all_runtimes() for path in each.install.plugin_data_dirs(environ, NAME)
     ]

@@ -1,7 +1,6 @@
-"""The registry of agent homes: only directories that the person registered, whatever else a
-directory looks like.
+"""The registry of agent homes: only directories that the person registered count.
 
-A repository can ship any file. So only these count: the homes in the install ledger (`install
+A repository can contain any file. So only these count: the homes in the install ledger (`install
 --home`, `new`), those that the person's settings list under `homes`, the hosts that the person made
 or ran, `SESSION_MEMORY_HOME`, and the homes that a hook's command named (as in the copy of a home:
 its runtime has asked whether those settings are trusted)."""
@@ -24,13 +23,14 @@ _LEDGER = "/session-memory/installed.json"
 def agent_home(
     start: str, environ: Mapping[str, str], *, stop: str = "", folder: str = "sessions"
 ) -> Home | None:
-    """Return the agent home that `start` is in: the nearest registered directory upwards, below
-    `stop`, with named sessions; None if there is none. `folder` is the one that a runtime names its
-    sessions in."""
+    """Return the agent home that contains `start`; None if there is none.
+
+    It is the nearest registered directory upwards, below `stop`, with named sessions. `folder` is
+    the runtime's folder for named sessions."""
     for home in homes_above(start, environ, stop, folder):
         if is_registered(home.root, environ):
             host = host_of(home.root)
-            # whose operator's settings count
+            # the settings of the host's operator count
             if host not in ("", home.root) and is_registered_host(host, environ):
                 return home_at(home.root, environ, sessions_dir=home.sessions_dir, host=host)
             return home
@@ -40,8 +40,7 @@ def agent_home(
 def unregistered_home(
     start: str, environ: Mapping[str, str], *, stop: str, folder: str = "sessions"
 ) -> str:
-    """Return the nearest directory upwards that looks like an agent home without being registered;
-    '' for none."""
+    """Return the nearest unregistered directory upwards that looks like an agent home, or ''."""
     found = [home.root for home in homes_above(start, environ, stop, folder)]
     return next((root for root in found if not is_registered(root, environ)), "")
 
@@ -80,7 +79,8 @@ def register_host(directory: str, environ: Mapping[str, str]) -> None:
 
 
 def register_named(directory: str, environ: Mapping[str, str]) -> None:
-    """Note that a hook's command named the agent home `directory`, so that all else finds it too.
+    """Note that a hook's command named the agent home `directory`, so other code finds it too.
+
     Raises OSError."""
     if not is_registered(directory, {**environ, ENV_HOME: ""}):
         _note(directory, person_home(environ).state_dir + _NAMED_FILE)
@@ -93,8 +93,7 @@ def _note(directory: str, path: str) -> None:
 
 
 def _ledger_file(environ: Mapping[str, str]) -> str:
-    """Return the path of the install ledger: beside the program that runs, else where an install
-    puts it."""
+    """Return the path of the install ledger: beside the running program, else the default."""
     # app/session_memory/sessions/settings/registry.py
     here = __file__.replace("\\", "/").rsplit("/", 5)[0] + "/installed.json"
     if is_file(here):
@@ -117,7 +116,7 @@ def _in_ledger(path: str) -> list[str]:
 
 
 def read_noted(path: str) -> list[str]:
-    """Return the texts that a file holds as a JSON list; [] if it cannot be read."""
+    """Return the texts in a file's JSON list; [] if it cannot be read."""
     try:
         return [one for one in as_list(decode(read_whole(path).decode())) if isinstance(one, str)]
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Former names of keys, and keys that other memories of sessions have and this one has not."""
+"""Former names of keys, and keys that only other session memories have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INDEXING = (
     "`session-memory watch` indexes as transcripts grow, `session-memory ingest` when it is run"
 )
 
-# By the whole name, or by the last part of it wherever it stands.
+# By the whole name, or by its last part anywhere.
 _REPLACED = {
     "store.enabled": f"{_STORE}; `sessions` and `projects` exclude from it",
     "memories.watch": "`upkeep: watch` lets `session-memory watch` make memories, and do all "
@@ -44,8 +44,9 @@ _REPLACED = {
 
 
 def replacement(name: str) -> str:
-    """Return what to say behind the name of an unknown key: `: what takes its place`, or `, perhaps
-    the.key` for a key of another section; '' if nothing is known."""
+    """Return a hint to append to an unknown key's name; '' if there is none.
+
+    It is `: the replacement`, or `, perhaps the.key` for a key of another section."""
     last = name.rpartition(".")[2]
     known = _REPLACED.get(name) or _REPLACED.get(last)
     if known:
@@ -55,8 +56,9 @@ def replacement(name: str) -> str:
 
 
 def current(name: str) -> str:
-    """Return today's name of a key or rule's word, with its sections: `store.watch_path` for
-    `memory.watchPath`."""
+    """Return the current name of a key or rule's word: `store.watch_path` for `memory.watchPath`.
+
+    The name includes the sections."""
     if name in _FORMER_KEYS:
         return _FORMER_KEYS[name].name
     section, _, rest = name.partition(".")
@@ -72,8 +74,7 @@ def current(name: str) -> str:
 
 
 def renamed(document: Document) -> Document:
-    """Return what a file holds with the names of today; of a key under both names, the values count
-    as a duplicate."""
+    """Return a file's content with current names; a key under both names counts as a duplicate."""
     lines: dict[KeyPath, int] = {}
     for path, line in document.lines.items():
         lines.setdefault(_path_of_today(path), line)
@@ -81,7 +82,7 @@ def renamed(document: Document) -> Document:
 
 
 def _renamed(value: Any, at: KeyPath) -> Any:
-    """Return what a file holds at a path, with the names of today."""
+    """Return a file's content at a path, with current names."""
     if at[:1] == ("homes",) and isinstance(value, list):
         return [_GRANT if one == _FORMER_GRANT else one for one in value]
     if not isinstance(value, dict):
@@ -95,8 +96,7 @@ def _renamed(value: Any, at: KeyPath) -> Any:
 
 
 def as_written(lines: dict[KeyPath, int], path: KeyPath) -> KeyPath:
-    """Return the path under which a file has a key, if it does: perhaps by former names; else
-    `path`."""
+    """Return the path under which a file has a key, perhaps by former names; else `path`."""
     found = {_path_of_today(one): one for one in lines}
     for depth in range(len(path), 0, -1):
         if path[:depth] in found:

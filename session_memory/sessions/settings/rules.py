@@ -1,5 +1,6 @@
-"""The rules of a person: what they exclude of sessions and projects. If several fit, the strictest
-of each word."""
+"""The rules of a person: what they exclude of sessions and projects.
+
+If several rules fit, the strictest value of each word applies."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ PatternRule = tuple[str, dict[str, "Any"]]  # a pattern with the words of its ru
 
 
 class Rule:
-    """The visibility of a session: nothing at all (`ignore`), or only who, when and how much
-    (`quote` false). Memories of one with `isolate_memories` are kept apart from the rest. `share`
-    is one of SHARES, '' if no rule says who of a team may read it."""
+    """The visibility of a session: hidden, without its text, or full.
+
+    `ignore` hides it; with `quote` false only who, when and how much is shown. With
+    `isolate_memories`, its memories are kept apart from all others. `share` is one of SHARES, or ''
+    if no rule says who in a team may read it."""
 
     def __init__(
         self,
@@ -37,15 +40,16 @@ class Rule:
 # everybody.
 SHARES = ("off", "mine", "team")
 
-# What holds where somebody meant to exclude something and it is not clear how: it is hidden. It is
-# not `isolate_memories`, since that decides where memories are kept, which correcting the rule
-# would not undo.
+# Applies if somebody meant to exclude something but it is unclear how: it is hidden.
+# `isolate_memories` is not used, because it decides where memories are stored, and correcting the
+# rule would not undo that.
 HIDDEN = {"ignore": True, "quote": False}
 
 
 class NameRules:
-    """The rules for names and ids: whole ones by a table, since a prompt asks for each of perhaps
-    1,000 sessions."""
+    """The rules for names and ids.
+
+    Whole names have a table, because a prompt looks up each of perhaps 1,000 sessions."""
 
     def __init__(self, rules: Iterable[PatternRule]) -> None:
         self._whole: dict[str, list[dict[str, Any]]] = {}
@@ -87,7 +91,7 @@ def stricter(one: Rule, other: Rule) -> Rule:
 
 
 def folded(name: str) -> str:
-    """Return a name as names are compared: in one case and in one form of Unicode."""
+    """Return a name in its form for comparison: in one case and one form of Unicode."""
     return name.lower() if name.isascii() else _composed(_composed(name).casefold())
 
 
@@ -100,9 +104,10 @@ def _composed(text: str) -> str:
 
 
 def covers(pattern: str, directory: str) -> bool:
-    """Return whether `directory` is `pattern` or lies below it, as both are spelled; if that ends
-    in `*`, whether it begins so. A pattern that does not begin at the root may begin at any step of
-    the path."""
+    """Return whether `directory` is `pattern` or below it, as both are spelled.
+
+    If the pattern ends in `*`, return whether the directory begins with it. A relative pattern may
+    begin at any step of the path."""
     path, pattern = _composed(directory.replace("\\", "/").rstrip("/")) + "/", _composed(pattern)
     start = pattern[:-1] if pattern.endswith("*") else pattern.rstrip("/") + "/"
     if start[:1] == "/" or start[1:2] == ":" or not start:
@@ -111,15 +116,18 @@ def covers(pattern: str, directory: str) -> bool:
 
 
 class KnownDirectories:
-    """Directories by device and inode: links, case and Unicode give one many spellings. Each is
-    read once."""
+    """Directories by device and inode, because links, case and Unicode allow many spellings.
+
+    Each is read once."""
 
     def __init__(self) -> None:
         self._identities: dict[str, tuple[int, int] | None] = {}
 
     def holds(self, pattern: str, directory: str) -> bool:
-        """Return whether `directory` is the one that the absolute path `pattern` leads to, or lies
-        below it; if that ends in `*`, whether it lies in one whose path begins so."""
+        """Return whether `directory` is at or below the absolute path `pattern`, links included.
+
+        If the pattern ends in `*`, return whether the directory is in one whose path begins with
+        it."""
         if not (pattern.startswith("/") and directory.startswith("/")):
             return False
         wanted, _, beginning = (
@@ -138,7 +146,7 @@ class KnownDirectories:
         return False
 
     def _begins(self, path: str, name: str, beginning: str) -> bool:
-        """Return whether the directory `name` in `path` may be spelled with this beginning."""
+        """Return whether a spelling of the directory `name` in `path` begins with `beginning`."""
         if _composed(name).startswith(_composed(beginning)):
             return True
         is_alike = folded(name).startswith(folded(beginning))
@@ -146,7 +154,7 @@ class KnownDirectories:
         return is_alike and self._identity(respelled) == self._identity(f"{path}/{name}")
 
     def _identity(self, path: str) -> tuple[int, int] | None:
-        """Return device and inode of what is at a path; None if nothing is."""
+        """Return device and inode of the file at a path; None if there is none."""
         if path not in self._identities:
             try:
                 status = os.stat(path or "/")

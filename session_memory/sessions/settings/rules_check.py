@@ -1,5 +1,4 @@
-"""Checks the rules for `sessions` and `projects` in a file: an invalid one hides all it could have
-meant."""
+"""Checks a file's rules for `sessions` and `projects`: an invalid one hides all it could mean."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ from .rules import HIDDEN, SHARES, PatternRule
 SESSIONS, PROJECTS = SECTIONS = ("sessions", "projects")
 ALL = "*"
 WORDS = ("ignore", "quote", "isolate_memories")
-SHARE = "share"  # a word too, which excludes nothing here: who of a team may read it
+SHARE = "share"  # also a word, but it excludes nothing here: it says who in a team may read it
 _VALUE_CHARACTERS = 60
 _STRICTEST = {"ignore": True, "quote": False, "isolate_memories": True}
-# Words for excluding something: an unknown key like one of these may have been meant to.
+# Words for excluding something: an unknown key similar to one of these may have been meant to.
 _EXCLUDING = (
     *SECTIONS,
     "directories",
@@ -40,8 +39,7 @@ _NO_PATH = "is not an absolute path, and does not begin with ~/"
 
 
 class RulesCheck:
-    """The rules of one file: `sessions` and `projects`, and the `faults` in them, each with the
-    path of its key."""
+    """The rules of one file: `sessions`, `projects`, and the `faults`, each with its key's path."""
 
     def __init__(self) -> None:
         self.sessions: list[PatternRule] = []
@@ -60,8 +58,7 @@ class RulesCheck:
             )
 
     def take_unknown(self, name: str, value: Any) -> str:
-        """Hides what an unknown key may have been meant to exclude, and returns what that is; ''
-        for nothing."""
+        """Hide what an unknown key may have been meant to exclude; return it, or '' for nothing."""
         names = _excluded_by(name, value)
         if not names:
             return ""
@@ -92,7 +89,7 @@ class RulesCheck:
         taken: dict[str, Any] = {}
         for word, value in rule.items():
             if word == SHARE:
-                share = SHARES[0] if value is False else value  # YAML takes `off` for false
+                share = SHARES[0] if value is False else value  # YAML reads `off` as false
                 taken[word] = share if share in SHARES else SHARES[0]
                 if share not in SHARES:
                     problem = (
@@ -118,7 +115,7 @@ class RulesCheck:
         return taken
 
     def hide(self, section: str, names: Sequence[str]) -> str:
-        """Hide these, or everything where there are none; return what that is."""
+        """Hide the sessions or projects `names`, or everything if it is empty; describe them."""
         for name in names or [ALL]:
             self._add(section if names else SESSIONS, name, HIDDEN)
         every = "any project" if section == PROJECTS and names else "any session"
@@ -132,12 +129,12 @@ class RulesCheck:
 
 
 def is_path(name: str) -> bool:
-    """Check if a name is that of a directory: absolute, or below the home directory."""
+    """Check if a name is a directory's path: absolute, or below the home directory."""
     return name.startswith(("/", "~/")) or (name[1:2] == ":" and name[2:3] in ("/", "\\"))
 
 
 def closest(name: str, words: Iterable[str]) -> str:
-    """The word that somebody may have meant by `name`; '' if none is like it."""
+    """Return the word that somebody may have meant by `name`; '' if none is similar."""
     from difflib import get_close_matches
 
     by_lower = {word.lower(): word for word in words}
@@ -152,14 +149,13 @@ def short(value: Any) -> str:
 
 
 def _spellings(pattern: str) -> list[str]:
-    """The directory that a pattern means, as it is written and as it is where a link leads
-    there."""
+    """Return a pattern's directory as it is written, and as the target if it is a link."""
     path = pattern.replace("\\", "/")
     if pattern == ALL or not is_path(path):
         return [path.removeprefix("./").rstrip("/") or ALL]
     path = expanded(path, os.environ)
     above, _, name = path.rpartition("/")
-    if path.endswith("*"):  # what ends so is no directory by itself
+    if path.endswith("*"):  # such a pattern is not a directory itself
         return list(
             dict.fromkeys([f"{spelled.rstrip('/')}/{name}" for spelled in _both(above or "/")])
         )
@@ -173,9 +169,9 @@ def _both(path: str) -> list[str]:
 
 
 def _excluded_by(name: str, value: Any) -> list[str]:
-    """The patterns of what an unknown key may have been meant to exclude."""
+    """Return the patterns that an unknown key may have been meant to exclude."""
     if isinstance(value, dict):
-        # `email: {ignore: true}` outside of `sessions`
+        # `email: {ignore: true}` outside `sessions`
         if any(closest(key, (*WORDS, *FORMER_WORDS)) for key in value):
             return [name]
         found = [pattern for key, one in value.items() for pattern in _excluded_by(key, one)]

@@ -1,6 +1,7 @@
-"""The sections of config.yaml: their keys, their values with every default filled in, and what only
-the person's file may set: what is read beyond an agent's home, what is sent and what is spent. A
-repository or an agent can write the home's own file, unless the person grants it: `homes:
+"""The sections of config.yaml, their values with defaults, and keys only for the person's file.
+
+Only the person's file may set what is read beyond an agent's home, sent or spent. A repository or
+an agent can write the home's own file; it may set these keys only if the person grants it: `homes:
 {~/agents/anna: [team]}`."""
 
 from __future__ import annotations
@@ -131,8 +132,7 @@ class GraphitiSettings(Section):
 
 
 class MemorySettings(Section):
-    """The section `memories`; `section` is that as it is set, in which strategies find their own
-    keys."""
+    """The section `memories`. `section` is the section as set; strategies find their keys there."""
 
     SECTION = "memories"
     ABOUT = "How finished conversations become memories: `session-memory process`."
@@ -247,7 +247,7 @@ _SECTIONS: tuple[type[Section], ...] = (
 )
 SECTIONS = {section.SECTION: section for section in _SECTIONS}
 KEYS: tuple[Key, ...] = tuple([one for section in _SECTIONS for one in section.table()])
-# Under these ids a strategy finds its own keys; it refuses to work with wrong ones.
+# Under these ids a strategy finds its own keys; it stops if one is wrong.
 BUILT_IN_STRATEGIES = ("extractive", "summary", "graphiti")
 
 
@@ -288,9 +288,9 @@ def _expanded(path: str, user_home: str) -> str:
     return os.path.normpath(path)
 
 
-# what may be granted, beside the ids of strategies
+# possible grants, besides the ids of strategies
 WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"
-FREE_STRATEGY = "extractive"  # the one that asks no model
+FREE_STRATEGY = "extractive"  # the strategy that uses no model
 
 
 def granted(values: Mapping[str, Any], root: str, user_dir: str) -> tuple[str, ...]:
@@ -311,8 +311,7 @@ def confine(
     grants: Collection[str],
     user_dir: str,
 ) -> Iterator[tuple[str, str]]:
-    """Take out of a home's settings and rules what it may not set; yield the key and the missing
-    grant of each."""
+    """Remove keys and rules that a home may not set; yield each key with its missing grant."""
     store, memories = values.get("store", {}), values.get("memories", {})
     if WATCH_PATH not in grants and store.get(WATCH_PATH):
         paths = store[WATCH_PATH] if isinstance(store[WATCH_PATH], list) else [store[WATCH_PATH]]

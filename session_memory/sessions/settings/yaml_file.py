@@ -1,5 +1,4 @@
-"""A YAML file of settings as values: small, without aliases, every key a text, with the line of
-each key."""
+"""Reads a YAML settings file as values: small, without aliases, every key a text with its line."""
 
 from __future__ import annotations
 
@@ -13,9 +12,10 @@ from ...common.system.files import LARGEST_BYTES
 
 # the directory that a runtime keeps for a plugin, beyond its updates
 ENV_DATA = "CLAUDE_PLUGIN_DATA"
-SHARED_FOLDER = "plugin"  # in the person's place: the same for runtimes that keep no such directory
-DEEPEST = 20  # what is nested deeper is refused before it is read any further
-_LARGEST = 1 << 63  # a larger number is no value of any key, and Python may refuse to write it down
+# In the person's place: shared by the runtimes that keep no such directory
+SHARED_FOLDER = "plugin"
+DEEPEST = 20  # deeper nesting is refused without reading further
+_LARGEST = 1 << 63  # no key has a larger value, and Python may refuse to print one
 _INSTALL_HINT = "`session-memory doctor` says how to install it; or remove the file"
 
 KeyPath = tuple[str, ...]
@@ -29,9 +29,10 @@ class Document(NamedTuple):
 
 
 def read_document(path: str) -> Document:
-    """Return the content of the file `path`. A key that is set twice has both values: sections are
-    joined, and two other values that differ become a tuple, which is not a valid value of any key.
-    Raises ConfigError, OSError."""
+    """Return the content of the file `path`.
+
+    A key that is set twice has both values: sections are joined, and two other values that differ
+    become a tuple, which is not a valid value of any key. Raises ConfigError, OSError."""
     text = read_text(path)
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return Document({}, {})
@@ -54,14 +55,14 @@ def read_document(path: str) -> Document:
 
 def read_text(path: str) -> str:
     """Return the text of the file `path`, in time whatever it is. Raises ConfigError, OSError."""
-    # nor does a FIFO keep us waiting
+    # and never wait for a FIFO
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ConfigError(f"{path}: not a regular file")
     with open(descriptor, "rb") as file:
         content = file.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES:  # PyYAML takes a second for so much
+    if len(content) > LARGEST_BYTES:  # PyYAML needs a second for this much
         raise ConfigError(
             f"{path}: more than {LARGEST_BYTES // 1024} KB, which is too much for settings"
         )
@@ -75,8 +76,9 @@ def read_text(path: str) -> str:
 
 
 def has_parser() -> bool:
-    """Check if PyYAML is installed. A plugin installs it in the background, after its first
-    prompts."""
+    """Check if PyYAML is installed.
+
+    A plugin installs it in the background, after its first prompts."""
     try:
         _yaml("")
     except ConfigError:
@@ -85,7 +87,7 @@ def has_parser() -> bool:
 
 
 def add_site_packages(data_dirs: list[str]) -> None:
-    """Let this process import what was installed for its Python in `data_dirs`, if anything was."""
+    """Let this process import the packages installed for its Python in `data_dirs`, if any."""
     inside = "Lib" if os.name == "nt" else f"lib/python{sys.version_info[0]}.{sys.version_info[1]}"
     for data_dir in data_dirs:
         packages = f"{data_dir}/env/{inside}/site-packages"
@@ -94,15 +96,17 @@ def add_site_packages(data_dirs: list[str]) -> None:
 
 
 def _yaml(path: str) -> Any:
-    """PyYAML; a hook runs without site-packages (-S), so these are added where the first import
-    fails, and those that a plugin has set up for itself."""
+    """Return PyYAML, adding site-packages if needed.
+
+    A hook runs without site-packages (-S). If the first import fails, they are added, and also the
+    packages that a plugin installed for itself."""
     try:
         import yaml
     except ImportError:
         import site
 
         site.main()
-        beside = f"{os.path.dirname(path)}/{SHARED_FOLDER}"  # where it is the person's own file
+        beside = f"{os.path.dirname(path)}/{SHARED_FOLDER}"  # if it is the person's own file
         add_site_packages([os.environ.get(ENV_DATA, ""), beside])
         try:
             import yaml
@@ -112,8 +116,9 @@ def _yaml(path: str) -> Any:
 
 
 def _loader(yaml: Any) -> Any:
-    """A loader that refuses aliases, a few of which can mean billions of values, and deep
-    nesting."""
+    """Return a loader that refuses deep nesting and aliases.
+
+    A few aliases can mean billions of values."""
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc,unused-ignore]
         depth = 0
@@ -166,10 +171,10 @@ class _Nodes:
         return values
 
     def _scalar(self, node: Any) -> Any:
-        """Return a value that fits into JSON; anything else, such as a date, as it is written."""
+        """Return a value that fits into JSON; anything else, such as a date, as written."""
         try:
             value = self._constructor.construct_object(node)
-        except ValueError:  # it looks like a date, and is none
+        except ValueError:  # it looks like a date, but is not one
             value = None if node.value is None else str(node.value)
         if isinstance(value, str) and (
             "\0" in value or value.encode("utf-8", "ignore").decode() != value

@@ -1,2 +1,1 @@
-"""Transcripts: entries, lines, cursors, the reader, which sessions there are, and pointers to
-them."""
+"""Transcripts: entries, lines, cursors, the reader, and which sessions and pointers exist."""

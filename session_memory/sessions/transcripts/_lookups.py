@@ -1,13 +1,12 @@
 """Recognizes tool uses that only look something up in our memory. Pure.
 
-They and their results are not content: if they were stored, the first search for something would be
-the best hit of the second. The records of every runtime use this one rule, so that the store,
-patterns, archives and the counts of an update skip lookups. The agent's own words about the result
-stay."""
+They and their results are not content. If they were stored, the first search for something would be
+the best hit of the second. The records of every runtime use this one rule, so the store, patterns,
+archives and the counts of an update skip lookups. The agent's own words about the result stay."""
 
 from ...common.text.words import word_lists
 
-_WORDS = word_lists()  # words.tsv says what each of them is
+_WORDS = word_lists()  # words.tsv describes each of them
 TOOLS = (
     "search_sessions",
     "read_session",
@@ -22,19 +21,21 @@ COMMANDS = _WORDS["lookup commands"]
 SCRIPTS = ("session_reader.py",)
 COMMAND_SCRIPT = "scripts/memory.py"  # the command, as plugins and packages bring it
 ARCHIVES = ("/.session-memory/conversations/", "/.session-memory}/conversations/")
-# without any of these a command line is no lookup
+# a command line without any of these is not a lookup
 _NAMES = ("session-memory", "session_memory", "memory.py", *SCRIPTS)
 _FILTERS = _WORDS["filters"]
 _READERS = _FILTERS | {"find", "ls"}
 _PLUMBING = _WORDS["plumbing"]
 _BEFORE = _WORDS["before lookups"]
 _SHELLS = ("bash", "sh", "zsh")
-_FURTHEST = 6  # words behind the program, among which its subcommand is
+_FURTHEST = 6  # words after the program; the subcommand is among them
 
 
 def is_lookup(name: str, kind: str, argument: str) -> bool:
-    """Check if a tool use only looks something up in our memory: by our tool on any server, a
-    skill, a command, a script, or by reading an archive. `argument` is its most telling one."""
+    """Check if a tool use only looks something up in our memory.
+
+    It may use our tool on any server, a skill, a command or a script, or read an archive.
+    `argument` is the most informative one."""
     if name.endswith(TOOLS):
         server = name.removesuffix(next(tool for tool in TOOLS if name.endswith(tool)))
         return not server[-1:].isalnum()
@@ -76,8 +77,9 @@ def _runs_lookup(command: str) -> bool:
 
 
 def _is_ours(program: str, words: list[str]) -> bool:
-    """Check if a command is a lookup: our program, a shell or interpreter that runs it, or a reader
-    of archives."""
+    """Check if a command is a lookup.
+
+    It is our program, a shell or interpreter that runs it, or a reader of archives."""
     if (
         program in _SHELLS
         and len(words) == 3
@@ -101,8 +103,9 @@ def _is_ours(program: str, words: list[str]) -> bool:
 
 
 def _stands_before(word: str) -> bool:
-    """Check if a word may precede a program: an assignment, or a program that runs another, with
-    its options."""
+    """Check if a word may precede a program.
+
+    It may be an assignment, or a program that runs another, with its options."""
     is_assignment = "=" in word and word.partition("=")[0].isidentifier()
     return (
         is_assignment or word in _BEFORE or word.startswith("-") or word.replace(".", "").isdigit()

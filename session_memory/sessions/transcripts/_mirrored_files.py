@@ -1,5 +1,7 @@
-"""Brings mirrors of files up to date that a runtime rewrites or deletes: each file is known by its
-stamp, and a prompt looks at few of them. What a file adds to its mirror is the runtime's own."""
+"""Brings mirrors up to date for a runtime that rewrites or deletes its files.
+
+Each file is identified by its stamp, and a prompt looks at only a few. The runtime decides what a
+file adds to its mirror."""
 
 from __future__ import annotations
 
@@ -14,18 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-WATCHED_FILES = 60  # those written to last, of which a prompt asks whether they have changed
+WATCHED_FILES = 60  # the most recently written; a prompt checks only these for changes
 RECENT_NANOSECONDS = 24 * 3600 * 10**9  # for a prompt nothing older is read
-# that a prompt reads at most, of one file and of all: more waits for upkeep
+# the most that a prompt reads of one file, and of all; the rest waits for upkeep
 PROMPT_BYTES = 4 * 1024 * 1024
 MOST_BYTES = 256 * 1024 * 1024
-_READ = ".read"  # where it is kept which files were read, and as they are: not for prompts
+_READ = ".read"  # the list of read files and their stamps; not for prompts
 
 
 class Source:
-    """A file of a session: its stamp, the `key` by which marks name it, the directory of its
-    project ('' if unknown), and the id of the session whose sub-agent's it is ('' for a session's
-    own)."""
+    """A file of a session.
+
+    It has its stamp, the `key` that names it in marks, the directory of its project ('' if
+    unknown), and the id of the parent session if it is a sub-agent's ('' otherwise)."""
 
     def __init__(self, path: str, key: str, directory: str = "", parent: str = "") -> None:
         self.path = path
@@ -36,11 +39,11 @@ class Source:
 
 
 class UnreadableError(ValueError):
-    """A file cannot be read as long as it stays as it is."""
+    """A file cannot be read until it changes."""
 
 
 if TYPE_CHECKING:
-    # the directories whose listings tell of files, and the files
+    # the directories whose listings show new files, and the files
     Listing = tuple[list[str], list[Source]]
 
 
@@ -51,10 +54,11 @@ def refresh_mirrors(
     find: Callable[[], Listing],
     add: Callable[[Source, int], int],
 ) -> None:
-    """Add what is new in the files that `find` lists to the mirrors below `root`: in those that a
-    prompt may be told of, or in all. `add` is called with a file and how many bytes it may read,
-    and returns how many it has; it raises OSError or ValueError if the file cannot be read yet, and
-    UnreadableError if it never can: ingest then names it."""
+    """Add what is new in the files that `find` lists to the mirrors below `root`.
+
+    Do this for the files that a prompt may report, or for all. `add` gets a file and how many bytes
+    it may read, and returns how many it has read. It raises OSError or ValueError if the file
+    cannot be read yet, and UnreadableError if it never can: then ingest names it."""
     update_mirrors(root, lambda: _refresh(root, exclusion, everything, find, add))
 
 
@@ -88,7 +92,7 @@ def _refresh(
             except UnreadableError as error:
                 read[source.path] = source.stamp
                 unread[source.key] = [source.stamp, f"{source.path}: {error}"]
-            except Exception:  # whatever is odd in a file costs that one alone, for now
+            except Exception:  # an odd file fails alone, for now
                 left.add(source.path)
     watched = [[path, settled_stamp(path)] for path in listed]
     watched += [

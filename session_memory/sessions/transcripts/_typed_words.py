@@ -1,5 +1,7 @@
-"""Finds a person's words in a prompt: programs put blocks such as `<system_instruction>...` before
-them, or wrap them in `<user_query>`. Only prompts that begin with a tag load this."""
+"""Finds a person's words in a prompt with a program's additions.
+
+Programs put blocks such as `<system_instruction>...` before the words, or wrap the words in
+`<user_query>`. Only prompts that begin with a tag load this module."""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ _OF_PERSON = frozenset(
         "user-memory-input",
     )
 )
-# A tag of several words is a program's if it has one of these words. Fewer words count in tags with
-# hyphens, since a person may paste components of a page.
+# A tag of several words is a program's if it contains one of these words. For tags with hyphens,
+# fewer words count, because a person may paste components of a page.
 _WORDS = """
     system reminder caveat notification instruction instructions hook context stdout stderr subagent mcp git aborted
 """
@@ -28,11 +30,11 @@ _MORE_WORDS = """
     rules runtime selected selection server servers session skill skills snapshot state status terminal tool tools
     workspace
 """
-# where the person's words go on in the line
+# after these the person's words may continue in the same line
 _ALSO_IN_LINE = frozenset((*_WORDS.split(), "current", "datetime", "ide"))
 _WITH_HYPHENS = frozenset(_WORDS.split())
 _WITH_UNDERSCORES = _WITH_HYPHENS.union(_MORE_WORDS.split())
-# begins a line that names what follows, in prompts that DSPy makes: `[[ ## user_query ## ]]`
+# begins a line that names the following field, in prompts made by DSPy: `[[ ## user_query ## ]]`
 _FIELD = "[[ ## "
 # begins words that were typed during a turn of Gemini CLI, before `<user_input>`
 _TYPED_MEANWHILE = "User hint"
@@ -41,9 +43,10 @@ _MARKS = ("[image]", "[document]")
 
 
 def typed_words(text: str) -> str:
-    """Return a prompt without blocks that a program put before it, and without tags around it; ''
-    if nothing is left. A block behind the person's words stays: they may have pasted it. So does a
-    block that their sentence begins with."""
+    """Return a prompt without a program's blocks before it and tags around it.
+
+    Return '' if nothing is left. A block after the person's words stays, because they may have
+    pasted it. A block that begins their sentence stays too."""
     text = _of_field(text.strip())
     if text.startswith(_TYPED_MEANWHILE) and "<user_input>" in text[:200]:
         text = text.partition("<user_input>")[2].partition("</user_input>")[0].strip()
@@ -65,8 +68,9 @@ def typed_words(text: str) -> str:
 
 
 def request_words(request: str) -> str:
-    """Return a request without images and blocks between tags before it, whoever put them there,
-    unless nothing would be left."""
+    """Return a request without images and tagged blocks before it, unless nothing would be left.
+
+    It does not matter who put them there."""
     words = _of_field(request.strip())
     while True:
         mark = next((mark for mark in _MARKS if words.startswith(mark)), "")
@@ -86,8 +90,9 @@ def _of_field(text: str) -> str:
 
 
 def _block(text: str) -> tuple[str, str, str]:
-    """Return the name of the tag at the beginning of a text, the text up to its closing tag, and
-    the text behind. The name is '' without a tag that is closed."""
+    """Return the name of the tag at the beginning of a text, its content, and the text after it.
+
+    The name is '' if there is no closed tag."""
     opening, closes, inside = text[1:].partition(">")
     name = opening.split(None, 1)[0].rstrip("/") if opening.strip() else ""
     if not closes or not name.replace("-", "").replace("_", "").isalnum() or len(opening) > 2000:
@@ -99,7 +104,7 @@ def _block(text: str) -> tuple[str, str, str]:
 
 
 def _goes_on_in_line(text: str, behind: str) -> bool:
-    """Check if the text `behind` a block begins in the line that ends the block."""
+    """Check if the text `behind` a block begins in the block's last line."""
     return (
         bool(behind)
         and "\n" not in text[text.rfind(">", 0, len(text) - len(behind)) : len(text) - len(behind)]

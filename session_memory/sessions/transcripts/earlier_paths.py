@@ -1,8 +1,7 @@
-"""Paths that a repository had before it was moved or renamed, by notes of which repository was at
-which path.
+"""Paths that a repository had before it was moved or renamed, from notes.
 
-A note holds the repository's fingerprint, which a move within a file system keeps; a copy and a
-clone get another. A path at which two repositories have been counts for neither."""
+A note has the repository's fingerprint. A move within a file system keeps the fingerprint; a copy
+or clone gets another. A path that two repositories have used counts for neither."""
 
 from __future__ import annotations
 
@@ -19,9 +18,10 @@ _LINE_BYTES = 1024
 
 
 def note_repositories(notes_file: str, directories: Iterable[str], user_dir: str) -> None:
-    """Note which repository is at the root of each directory's main worktree. Nothing is noted
-    about a path that contains a secret. If the notes cannot be written, the next call tries
-    again."""
+    """Note which repository is at the root of each directory's main worktree.
+
+    Nothing is noted about a path that contains a secret. If the notes cannot be written, the next
+    call tries again."""
     notes = read_index(notes_file)
     before = dict(notes)
     known: dict[str, Worktree | None] = {}
@@ -64,13 +64,15 @@ class EarlierPaths:
         ]
 
     def present(self, directory: str) -> str:
-        """Return where a directory is now that was in one of the paths; any other as it is."""
+        """Return the current path of a directory that was in one of the paths; else the same
+        path."""
         return _moved(directory, self.paths, self._root)
 
 
 def present_directory(notes_file: str, directory: str) -> str:
-    """Return where a directory is now if its repository has moved to another noted path; else as it
-    is."""
+    """Return a directory's current path if its repository moved to another noted path.
+
+    Otherwise return the same path."""
     if not _is_gone(directory):
         return directory
     notes = read_index(notes_file)
@@ -100,9 +102,10 @@ def _is_gone(path: str) -> bool:
 
 
 def _fingerprint(common_dir: str) -> str:
-    """Return a text that no other repository has: the inodes of its directories, and when git made
-    it, since an inode is given again. The number of a device may change with a restart. Return ''
-    if it is unknown when."""
+    """Return a text that identifies the repository; '' if its creation time is unknown.
+
+    It has the inodes of its directories, and the time when git created it, because inodes are
+    reused. It does not have the device number, which may change with a restart."""
     statuses = [status_at(path) for path in (common_dir, f"{common_dir}/objects")]
     made = _made(common_dir)
     if not made or None in statuses:
@@ -111,8 +114,9 @@ def _fingerprint(common_dir: str) -> str:
 
 
 def _made(common_dir: str) -> str:
-    """Return when git made a repository: the time of a file that git writes then, else the first
-    move of HEAD."""
+    """Return when git created a repository.
+
+    It is the time of a file that git writes then, else of the first move of HEAD."""
     inode, _, at = path_stamp(f"{common_dir}/description")
     if inode or at:
         return f"{inode}:{at}"

@@ -1,5 +1,6 @@
-"""Finds the files that a call edits, and the removed and added texts, in pairs, from its arguments,
-a patch, or a unified diff. Pure."""
+"""Finds the files that a call edits, with pairs of removed and added text. Pure.
+
+The sources are the call's arguments, a patch, or a unified diff."""
 
 from __future__ import annotations
 
@@ -12,23 +13,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 Edit = tuple[str, str]  # the old text ('' if unknown) and the new one
-# the same with the lines around, and the numbers of the first line of each
+# an edit with the lines around it, and the first line's number in each text
 Hunk = tuple[str, str, int, int]
 
 # outcomes of a call, as entries and as the store have them
 _DID_NOTHING = (NOTHING, FAILED, "error")
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/var/folders/", "/dev/", "/proc/")
-# Without one of these words a command line shows no file that it writes: it need not be parsed.
+# A command line without any of these words shows no written file, so it need not be parsed.
 _WRITING = (">", "sed", "perl", "mv ", "cp ", "tee ", "touch ", "patch ")
 _FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 
 
 def edited_files(kind: str, argument: str, cwd: str, outcome: str = "") -> list[str]:
-    """Return the absolute paths of the files that a tool call in the directory `cwd` edited, each
-    once: the file of an editing tool, and the files that a command line shows. `argument` is the
-    path or the command line. A failed call edited nothing, but in a failed command line the
-    commands before the last one count. Files that only may have been edited are left out, and so
-    are temporary ones outside `cwd`. A file that a script writes is unknown."""
+    """Return the absolute paths of the files that a tool call in the directory `cwd` edited.
+
+    These are the file of an editing tool, and the files that a command line shows, each once.
+    `argument` is the path or the command line. A failed call edited nothing, but in a failed
+    command line the commands before the last one count. Uncertain edits are left out, and so are
+    temporary files outside `cwd`. A file that a script writes is unknown."""
     if kind == "edit":
         path = resolved(argument, cwd) or argument
         return [path] if path and outcome not in _DID_NOTHING else []
@@ -49,8 +51,9 @@ def edited_files(kind: str, argument: str, cwd: str, outcome: str = "") -> list[
 def block_edits(
     record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str
 ) -> list[Edit]:
-    """Return the edits of the call `call_id` in the message of a record, whose blocks have their
-    arguments at `arguments_key`; as `argument_edits` has them."""
+    """Return the edits of the call `call_id` in a record's message, as `argument_edits` does.
+
+    The message's blocks have their arguments at `arguments_key`."""
     for block in objects_of(as_object(record.get("message")).get("content")):
         if block.get("id") == call_id:
             return argument_edits(block.get(arguments_key), before, after, "content")
@@ -58,8 +61,10 @@ def block_edits(
 
 
 def argument_edits(arguments: object, before: str, after: str, whole: str) -> list[Edit]:
-    """Return the edits of a call whose arguments, or each of the `edits` in them, have the texts
-    under the keys `before` and `after`; or that has the whole of a file under `whole`."""
+    """Return the edits in a call's arguments.
+
+    The arguments, or each of their `edits`, have the texts under the keys `before` and `after`; or
+    they have a whole file under `whole`."""
     if not isinstance(arguments, dict):
         return []
     several = arguments.get("edits")
@@ -88,8 +93,7 @@ def patch_uses(use: ToolUse) -> tuple[ToolUse, ...]:
 
 
 def part_id(call_id: str, number: int) -> str:
-    """Return the id of the change of one file by a call, counted from 0; '' if nothing names the
-    call."""
+    """Return the id of a call's change to one file, counted from 0; '' if the call has no id."""
     return call_id + (f":{number}" if call_id and number else "")
 
 
@@ -123,7 +127,7 @@ def diff_edits(diff: str) -> list[Edit]:
 
 
 def diff_hunks(diff: str) -> list[Hunk]:
-    """Return the hunks of a unified diff, of those that say where they begin."""
+    """Return the hunks of a unified diff; none unless each says where it begins."""
     starts = [line.split(" ")[1:3] for line in diff.splitlines() if line.startswith("@@ -")]
     edits = diff_edits(diff)
     if len(starts) != len(edits):

@@ -1,9 +1,8 @@
-"""The gate: one value answers what may be told of a session, of each of its records and of its
-title.
+"""The gate: one value decides what may be shown of a session, its records and its title.
 
-It knows the rules, what was forgotten, what a fork copied from a session that rules hide, and which
-session each record names as its own. All that tells of a transcript asks it: prompts, commands,
-tools, archives, the page."""
+It knows the rules, the forgotten sessions, the parts that a fork copied from a hidden session, and
+which session each record names as its own. All code that shows a transcript asks it: prompts,
+commands, tools, archives, the page."""
 
 from __future__ import annotations
 
@@ -46,14 +45,16 @@ class Rules(Protocol):
 
 
 TITLE_CHARACTERS = 60
-SECRET_CHARACTERS = 400  # so much more is looked through for secrets, lest one is cut in two unseen
+SECRET_CHARACTERS = 400  # so many more are searched for secrets, so none is cut in two unnoticed
 _FREE = Rule()
 
 
 class Described:
-    """A transcript's description of its session, before rules apply: the title on one line with its
-    rank, the directory it was started in ('' if unknown), when it `began` (seconds since the epoch,
-    or None), the id of its first entry, and if it is a sub-agent's, or begins with a compaction."""
+    """A transcript's description of its session, before rules apply.
+
+    It has the title on one line with its rank, the start directory ('' if unknown), when it `began`
+    (seconds since 1970, or None), the id of its first entry, and whether it is a sub-agent's or
+    begins with a compaction."""
 
     is_empty = False  # the transcript has no message and no title
 
@@ -77,9 +78,10 @@ class Described:
 
 
 def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Described:
-    """Return what the end and the beginning of a transcript tell of its session; its first prompt
-    if it has no title. What lies between them is looked through for titles if one of `rules` may
-    name them. Raises OSError."""
+    """Return the description from the end and the beginning of a transcript.
+
+    Its title is the first prompt if it has no other. The part between is searched for titles if one
+    of `rules` may name them. Raises OSError."""
     with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size
         owner = TitleOwner(runtime.session_id_of(path), descriptor)
@@ -108,8 +110,10 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
 
 
 class Gate:
-    """Decides what may be shown of one session. `rule` is the one for all of it; up to `until`, in
-    milliseconds since the epoch, it was forgotten (None if it was not)."""
+    """Decides what may be shown of one session.
+
+    `rule` applies to all of it. It was forgotten up to `until`, in milliseconds since 1970 (None if
+    it was not)."""
 
     def __init__(
         self,
@@ -120,9 +124,10 @@ class Gate:
         family: Family | None = None,
         copied: Mapping[object, Rule] | None = None,
     ) -> None:
-        """`start` is the directory that it was started in, `names` are all that it goes by beside
-        its id. `copied` are the entries that sessions have too of which `family` knows that rules
-        hide them."""
+        """`start` is its start directory;
+
+        `names` are all its names except its id. `copied` are entries shared with other sessions
+        that rules hide, as `family` knows."""
         self._rules = rules
         self._session_id = session_id
         self._start = start
@@ -135,8 +140,9 @@ class Gate:
         self.repeats_forgotten = False
 
     def look_at(self, runtime: Runtime, path: str) -> Gate:
-        """Note if the transcript at `path`, which is the session's, begins with a forgotten
-        message: it is a copy or a fork. Raises OSError."""
+        """Note if the session's transcript at `path` begins with a forgotten message.
+
+        Then it is a copy or a fork. Raises OSError."""
         if self._forgotten and self.until is None:
             with Opened(path) as descriptor:
                 first = first_entry(runtime, descriptor)
@@ -157,8 +163,7 @@ class Gate:
 
     @property
     def hides_some(self) -> bool:
-        """Return whether something of the session is forgotten, or may not be told that it
-        copied."""
+        """Return whether a part of the session is forgotten or is a copy that must stay hidden."""
         return self.hides_forgotten or bool(self._copied)
 
     def rule_of(self, entry: Entry) -> Rule:
@@ -179,12 +184,13 @@ class Gate:
         return self.is_of_forgotten_time(entry) or self._forgotten.holds(entry, self._session_id)
 
     def is_of_forgotten_time(self, entry: Entry) -> bool:
-        """Return whether all of the session is forgotten up to this entry."""
+        """Return whether the session is forgotten up to this entry."""
         return self.until is not None and (entry.timestamp or 0.0) * 1000 <= self.until
 
     def told(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Return what may be told of `entries`: none that is ignored, and text only if it may be
-        told."""
+        """Return the parts of `entries` that may be shown.
+
+        Ignored entries are left out, and so is text that may not be quoted."""
         rules = [(entry, self.rule_of(entry)) for entry in entries]
         return [
             entry if rule.quote else entry.without_text()
@@ -193,13 +199,14 @@ class Gate:
         ]
 
     def done(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Return those of `entries` of which may be told that they were done, with their text."""
+        """Return the entries whose actions may be shown, with their text."""
         return [entry for entry in entries if not self.rule_of(entry).ignore]
 
     def title(self, title: Title, own_title: str) -> Title:
-        """Return what of a title may be told: only one that a person gave if the text may not be
-        told, and if some of it is hidden, `own_title` in place of one that may have been made of
-        that."""
+        """Return the part of a title that may be shown.
+
+        If the session's text may not be quoted, only a person's title is shown. If a part of the
+        session is hidden, `own_title` replaces a title that may have been made from that part."""
         if self.rule.ignore or (title[0] < USER_RANK and not self.rule.quote):
             return title[0], ""
         if self.hides_forgotten and self._forgotten.has_title(title[1]):
@@ -209,8 +216,9 @@ class Gate:
         return title
 
     def shown_title(self, runtime: Runtime, path: str, title: Title) -> Title:
-        """Return what may be told of the title of the transcript at `path`, on one line. Raises
-        OSError."""
+        """Return the visible part of the title of the transcript at `path`, on one line.
+
+        Raises OSError."""
         may_be_hidden = self.hides_forgotten or (title[0] < USER_RANK and self.hides_some)
         is_hidden = may_be_hidden and self.rule.quote and not self.rule.ignore
         return self.title(
@@ -219,8 +227,7 @@ class Gate:
 
 
 class Unruled:
-    """No rules, for a person who wants to see what rules hide: what was forgotten is gone for them,
-    too."""
+    """No rules, for a person who wants to see hidden sessions; forgotten ones are gone for all."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -245,8 +252,9 @@ class Unruled:
 
 
 class Family:
-    """The transcripts of a runtime among which a session may be that another one was forked from.
-    Each is looked at once, and only if there are rules."""
+    """The transcripts of a runtime that may be forks of each other.
+
+    Each is read once, and only if there are rules."""
 
     def __init__(
         self,
@@ -255,8 +263,9 @@ class Family:
         path: str,
         names: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`path` is a transcript among them; `names` are those of sessions by the paths of their
-        transcripts."""
+        """`path` is one of the transcripts;
+
+        `names` has sessions' names by their transcripts' paths."""
         self._rules = rules
         self._runtime = runtime
         self._path = path
@@ -285,8 +294,9 @@ class Family:
         return gate.look_at(self._runtime, path)
 
     def kin(self, path: str, first_id: str, is_compacted: bool) -> list[str]:
-        """Return the transcripts that begin with the same entry; if that follows a compaction,
-        those that have it."""
+        """Return the transcripts that begin with the same entry.
+
+        If the entry follows a compaction, return the transcripts that contain it."""
         if not first_id:
             return []
         found = [one for one in self._by_first_id.get(first_id, ()) if one != path]
@@ -302,8 +312,7 @@ class Family:
         return found
 
     def copied(self, kin: Iterable[str]) -> dict[object, Rule]:
-        """Return the entries of those of `kin` that rules hide, by their keys, each with its
-        rule."""
+        """Return the entries in `kin` that rules hide, by their keys, each with its rule."""
         found: dict[object, Rule] = {}
         for path in kin:
             rule = self.rule_of_path(path)
@@ -331,7 +340,7 @@ class Family:
         return self._rule_by_path[path]
 
     def rule_of_id(self, session_id: str) -> Rule:
-        """Return the rule for the session with this id, by its transcript if that is there."""
+        """Return the rule for the session with this id, by its transcript if there is one."""
         if session_id not in self._rule_by_id:
             rule = self._rules.rule("", session_id)
             for path in self._siblings():
@@ -352,12 +361,13 @@ def for_title(text: str) -> str:
 
 
 def key_of(entry: Entry) -> object:
-    """Return what an entry and its copies have in common."""
+    """Return the value that an entry and its copies share."""
     return entry.id or (entry.role, entry.timestamp, entry.text)
 
 
 def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
-    """Return the request at a transcript's beginning that says most and may be told; '' for none.
+    """Return the most informative visible request at a transcript's beginning, or ''.
+
     Raises OSError."""
     with Opened(path) as descriptor:
         lines = head_lines(descriptor, FURTHER_BYTES)
@@ -383,8 +393,9 @@ def _keys_in(runtime: Runtime, path: str) -> list[object]:
 
 
 def _siblings(runtime: Runtime, path: str) -> list[Session]:
-    """Return the sessions whose transcripts lie in the folder of one; of all days, if it lies in
-    that of a day."""
+    """Return the sessions whose transcripts are in the same folder.
+
+    If it is a folder for a day, return those of all days."""
     folder = path.rpartition("/")[0]
     if runtime.HAS_PROJECT_FOLDERS:
         return runtime.sessions_in(folder)
@@ -395,8 +406,9 @@ def _siblings(runtime: Runtime, path: str) -> list[Session]:
 
 
 def _reach(path: str, mark: bytes) -> int:
-    """Return within how many bytes a transcript that begins as this one does has its first entry's
-    id, too."""
+    """Return in how many bytes similar transcripts must have this one's first entry id.
+
+    They begin as this transcript does."""
     try:
         with Opened(path) as descriptor:
             for limit in (HEAD_BYTES, FURTHER_BYTES):

@@ -1,8 +1,7 @@
-"""The lines of a transcript with their byte offsets: from the end in growing windows, or forward
-one by one.
+"""The lines of a transcript with their byte offsets: from the end in growing windows, or forward.
 
-Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON
-string). Text after the last line feed is ignored: the runtime is still writing it."""
+A line ends only in a line feed byte (`str.splitlines` would cut at U+2028 inside a JSON string).
+Text after the last line feed is ignored, because the runtime is still writing it."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     Line = tuple[int, bytes]
 
-# the first line of Codex holds its instructions, 15 KB and more
+# Codex's first line contains its instructions, 15 KB and more
 FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
@@ -25,8 +24,8 @@ LARGEST_WINDOW_BYTES = 512 * 1024
 BLOCK_BYTES = 1024 * 1024
 LONG_LINE_BYTES = 4 * 1024 * 1024  # a longer line is only kept if it may matter
 LARGEST_LINE_BYTES = 32 * 1024 * 1024  # a longer line counts as unreadable if it may matter
-_BEGINNING_BYTES = 4096  # of a long line, which show its kind
-_OVERLAP_BYTES = 512  # of its parts, so that no mark of its kind is split
+_BEGINNING_BYTES = 4096  # of a long line; they show its kind
+_OVERLAP_BYTES = 512  # of a long line's parts, so no mark of its kind is split
 LINE_FEED = 10
 
 
@@ -37,17 +36,16 @@ def windows_backward(
     limit: int | None = None,
     may_matter: Callable[[bytes], bool] | None = None,
 ) -> Iterator[list[Line]]:
-    """Yield the lines of `[start, end)` in windows from the end to the start, each window's lines
-    in file order.
+    """Yield the lines of `[start, end)` in windows from the end to the start.
 
-    Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at
-    little cost. At most `limit` bytes are read, if given, unless the last line is longer; any other
-    line not wholly among them is omitted. With `may_matter`, a long line that does not matter takes
-    little memory: its beginning and its end stand for it."""
+    Each window's lines are in file order. Lines begin at `start` and end at `end`. Windows grow, so
+    stopping early costs little. With `limit`, at most that many bytes are read, unless the last
+    line is longer; any other line not completely in them is omitted. With `may_matter`, a long line
+    that does not matter takes little memory: its beginning and end represent it."""
     lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
     is_first = True
-    # of the line whose beginning was not read yet: its line feed, and the bytes read
+    # of the line whose beginning is not read yet: its line feed, and the bytes read
     line_end, pieces = end - 1, []
     while end > (start if is_first else lowest):
         begin = max(lowest if end > lowest else start, end - window)
@@ -70,8 +68,10 @@ def windows_backward(
 
 
 def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[bytes], bool]) -> bytes:
-    """Return the line at `[start, end)`. If it does not matter, return its beginning and end; if it
-    is too long, its beginning alone, which is no record."""
+    """Return the line at `[start, end)`, or a part if it does not matter or is too long.
+
+    If it does not matter, return its beginning and end. If it is too long, return only its
+    beginning, which is not a record."""
     beginning = read_at(descriptor, start, start + _BEGINNING_BYTES)
     last = read_at(descriptor, end - 8, end)
     for at in range(start, end, BLOCK_BYTES):
@@ -84,10 +84,11 @@ def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[byte
 
 
 def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:
-    """Yield the lines of `[start, end)` one by one, each with its line feed; those that begin
-    before `stop`, if it is given. Memory grows only with the longest of them. The last one counts
-    without a line feed too, if it is a whole record. A buffered file cuts lines out of one buffer
-    that it keeps, which takes a third of the time of splitting blocks."""
+    """Yield the lines of `[start, end)` one by one, each with its line feed.
+
+    With `stop`, only lines that begin before it. Memory grows only with the longest line. The last
+    line counts even without a line feed, if it is a whole record. A buffered file cuts lines from
+    one buffer, which takes a third of the time of splitting blocks."""
     stop = end if stop is None else stop
     with open(descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
         file.seek(start)
@@ -126,7 +127,8 @@ def first_line(descriptor: int) -> bytes:
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
-    """Return the offset behind the last line feed in `[start, end)`; `start` if there is none.
+    """Return the offset after the last line feed in `[start, end)`; `start` if there is none.
+
     Return None if the last `limit` bytes have none: a longer line is being written."""
     lowest = max(start, end - limit)
     window = 4096
@@ -141,8 +143,10 @@ def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | No
 
 
 def is_whole(line: bytes) -> bool:
-    """Check if a line without a line feed is only whole records; a line that is being written never
-    is. Many transcripts end in such a line: copies, and files that another program wrote."""
+    """Check if a line without a line feed consists of whole records.
+
+    A line that is being written never does. Many transcripts end in such a line: copies, and files
+    that another program wrote."""
     if not line.endswith(b"}"):
         return False
     records, unreadable = decode_line(line)
@@ -150,8 +154,9 @@ def is_whole(line: bytes) -> bool:
 
 
 def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
-    """Return each line with its offset; the first begins at `offset`, and a line feed separates
-    them."""
+    """Return each line with its offset.
+
+    The first begins at `offset`, and a line feed separates them."""
     found = []
     for line in lines:
         found.append((offset, line))
@@ -160,26 +165,29 @@ def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
 
 
 CHECKED_BYTES = 1024  # of a file's beginning, and before a read cursor
-LARGE_PRIME = (1 << 30) - 35  # of one digit to Python, which divides by such many times as fast
-# A file that changes twice within the clock's grain keeps its mtime. As git does with its index, an
-# mtime is trusted only if it was older than that when it was written down.
+LARGE_PRIME = (1 << 30) - 35  # one digit of Python's, so dividing is many times faster
+# A file that changes twice within one tick of the clock keeps its mtime. As in git's index, an
+# mtime is trusted only if it was older than this when it was noted.
 RACY_NANOSECONDS = 2_000_000_000
 
 
 def settled_stamp(path: str) -> list[int]:
-    """Return a path's stamp, or one that nothing has if it is so young that another change may
-    leave it as it is."""
+    """Return a path's stamp, or [] if it is too new to be reliable.
+
+    Another change may leave such a stamp as it is."""
     stamp = path_stamp(path)
     return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else []
 
 
 def id_checksum(entry_id: str) -> int:
-    """Return a checksum of an entry id, which is short to store and finds recent entries again in
-    their own file."""
+    """Return a checksum of an entry id.
+
+    It is short to store and identifies recent entries in their own file."""
     return checksum(entry_id.encode("utf-8", "replace"))
 
 
 def checksum(content: bytes) -> int:
-    """Return the remainder of `content`, as a number, by a prime: detects changes like a CRC,
-    without zlib."""
+    """Return the remainder of `content`, as a number, by a prime.
+
+    It detects changes like a CRC, but without zlib."""
     return int.from_bytes(content, "little") % LARGE_PRIME

@@ -20,10 +20,11 @@ NAMED_FILES = 3
 def last_entries(
     runtime: Runtime, path: str, count: int, gate: Gate | None, *, counts_said: bool = False
 ) -> tuple[list[Entry], int]:
-    """Return the last `count` entries of the file that its `gate` permits, each id once, in file
-    order, and the number of unreadable records. Without a gate (for a participant of the session)
-    all are permitted. With `counts_said` only those with text are counted. Reads from the end, so
-    that the size of the file does not matter. Raises OSError."""
+    """Return the last `count` entries of a file that its `gate` permits, and the unreadable count.
+
+    The entries are in file order, each id once. Without a gate (for a participant of the session)
+    all are permitted. With `counts_said` only entries with text are counted. Reads from the end, so
+    the size of the file does not matter. Raises OSError."""
     if gate is not None and gate.rule.ignore:
         return [], 0
     latest: list[Entry] = []
@@ -35,7 +36,7 @@ def last_entries(
             if entry.id and entry.id in ids:
                 continue
             ids.add(entry.id)
-            # and so is what stands before it
+            # so is everything before it
             if gate is not None and gate.is_of_forgotten_time(entry):
                 break
             told = [entry] if gate is None else gate.told([entry])
@@ -54,8 +55,7 @@ def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
 
 
 def folded(entries: list[Entry]) -> list[Entry]:
-    """Return the entries with the tool uses of each run of entries as one, behind what was said
-    last before."""
+    """Return the entries with the tool uses of each run merged into the message before them."""
     found: list[Entry] = []
     for entry in entries:
         if found and entry.tools and not entry.text and entry.role == "assistant" == found[-1].role:
@@ -87,9 +87,11 @@ def summary_of_tools(tools: Sequence[ToolUse]) -> str:
 def render(
     entries: list[Entry], unreadable: int = 0, *, raw: bool = False, folds: bool = False
 ) -> str:
-    """Return the log: a time and a speaker for each message, its full text, a `[Tool argument]`
-    line for each tool use, or, if it `folds`, one for all of a run. Times are local. Secrets,
-    control and invisible characters are removed unless `raw`."""
+    """Return the log as text.
+
+    Each message has a time, a speaker and its full text. Each tool use has a line `[Tool
+    argument]`, or with `folds` each run of them. Times are local. Secrets, control and invisible
+    characters are removed unless `raw`."""
     blocks: list[str] = []
     speaker = ""
     for entry in folded(entries) if folds else entries:

@@ -10,7 +10,7 @@ from .entries import Entry
 _HALF = 1 << 63
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it are far apart
 TITLE_CHARACTERS = 40
-UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique in their file alone
+UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique only in their file
 
 
 def key_of(text: str) -> int:
@@ -22,14 +22,14 @@ def key_of(text: str) -> int:
 
 
 def entry_key(home: str, entry: Entry) -> int:
-    """Return the key by which the store knows an entry of a session of the group `home`."""
+    """Return the store's key for an entry of a session of the group `home`."""
     if entry.id:
         return key_of_id(home, entry.id, _milliseconds(entry))
     return key_of(f"{home}{entry.role} {entry.text} {_milliseconds(entry)}")
 
 
 def key_of_id(home: str, id: str, when: int | None) -> int:
-    """Return the same key of an entry with an id, written at `when` in milliseconds."""
+    """Return the key of an entry with an id, written at `when` in milliseconds."""
     return key_of(home + id if len(id) >= UNIQUE_ID_CHARACTERS else f"{home}{id} {when}")
 
 
@@ -39,8 +39,9 @@ def tool_key(entry: int, place: int) -> int:
 
 
 def marks_of(home: str, entry: Entry) -> tuple[str, ...]:
-    """Return the marks of an entry: its key, and its content with its time, since a fork may give
-    it another id."""
+    """Return the marks of an entry: its key, and its content with its time.
+
+    A fork may give it another id."""
     when = _milliseconds(entry)
     mark = key_mark(entry_key(home, entry))
     if when is None:
@@ -55,7 +56,7 @@ def key_mark(key: int) -> str:
 
 
 def content_mark(role: str, when: int, content: str) -> str:
-    """Return the mark of a message that was written at a time, in milliseconds since the epoch."""
+    """Return the mark of a message written at a time, in milliseconds since 1970."""
     return f"{role} {when} {content.strip()}"
 
 

@@ -1,21 +1,20 @@
-"""Mirrors: transcripts that this program writes for a runtime which stores its sessions in another
-form.
+"""Mirrors: transcripts that this program writes for a runtime with another form of sessions.
 
 The readers of transcripts expect files of lines that only grow. If a runtime changes what it has
 written (rows of a database, rewritten files), a mirror is such a file for one session. Final
-records are appended once; if the runtime withdraws one, a line says so. The form of the lines is
-the runtime's own.
+records are appended once; if the runtime withdraws one, a line says so. The runtime decides the
+form of the lines.
 
 Each addition ends in a mark, a line that says up to where the runtime's data was read. Lines after
 the last mark were being written when a process was killed: they are removed and read again. A
 deleted mirror is rebuilt with the same ids.
 
-A mirror may also be a copy of a compressed transcript. It has no marks: the state that is kept with
-the mirrors names it (`copied`), and what could not be read (`unread`), by paths relative to their
+A mirror may also be a copy of a compressed transcript. It has no marks: the state beside the
+mirrors lists it (`copied`), or why it could not be read (`unread`), by paths relative to their
 directory.
 
-No mirror holds a secret, nor what was said in an excluded session: of that it has ids and times
-alone, by which a fork's copies are known."""
+No mirror contains a secret. Of an excluded session it has only ids and times, by which a fork's
+copies are recognised."""
 
 from __future__ import annotations
 
@@ -36,11 +35,13 @@ if TYPE_CHECKING:
     Mark = dict[str, Any]
     Record = dict[str, Any]
 
-EXCLUDED = "[excluded]"  # in place of what was said in an excluded session
-_IDS = ("id", "Id", "ID", "Hash")  # how the keys end of what is compared, and so never changed
-_LONGEST_NAMED = 200  # characters of a text that may be a secret by its key, such as `password`
+EXCLUDED = "[excluded]"  # replaces the texts of an excluded session
+_IDS = ("id", "Id", "ID", "Hash")  # endings of keys whose values are compared, so they never change
+# Characters of a text whose key, such as `password`, may show it to be a secret
+_LONGEST_NAMED = 200
 _OF_ROW = ("msg_", "prt_", "ses_")  # how OpenCode's ids begin
-# Further keys whose texts tell nothing of what was said, and titles: a rule may name one.
+# Further keys whose texts reveal nothing of the conversation, and titles, because a rule may name
+# one.
 _NOT_SAID = frozenset(
     (
         "type",
@@ -70,18 +71,19 @@ _NOT_SAID = frozenset(
 _MARK = b'{"type": "mirrored", "mark": '
 # the keys of a state by which nothing is missing in the mirrors
 _COMPLETE = ("watched", "row", "is_whole", "read")
-# in a folder: replacing it would change the time of the one that lists the mirrors
+# in a folder, because replacing it would change the time of the directory that lists the mirrors
 _STATE_FILE = ".state/mirrored"
 _LOCK_FILE = ".lock"
-_MARK_BYTES = 4096  # that most marks are shorter than
+_MARK_BYTES = 4096  # most marks are shorter than this
 LOCK_SECONDS = 10.0
 _DEEPEST_VALUE = 100
 _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 
 
 def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exception]) -> None:
-    """Call `update`, which updates the mirrors below `root`, unless another process does just now.
-    What raises OSError or one of `errors` is left for the next time."""
+    """Call `update`, which updates the mirrors below `root`, unless another process is doing so.
+
+    OSError and `errors` are not raised: the work is left for the next time."""
     left_for_later: tuple[type[Exception], ...] = (LockedError, OSError, *errors)
     try:
         files.make_private_dir(root)
@@ -92,16 +94,16 @@ def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exceptio
 
 
 class Exclusion:
-    """The rules of a home: of which sessions a mirror holds nothing that was said. `stamps` change
-    with them."""
+    """The rules of a home: which sessions' texts a mirror must not contain.
+
+    `stamps` change with the rules."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self.stamps = [files.path_stamp(path) for path in (home.config_file, *home.rules_files)]
 
     def hides(self, directory: str, *names: str) -> bool:
-        """Check if a session is excluded that was started in `directory` and goes by any of
-        `names`."""
+        """Check if a session from `directory` with any of `names` is excluded."""
         from ..settings.homes import environment, settings_above
 
         if not self._home.settings().has_rules and not settings_above(directory, self._home):
@@ -115,8 +117,9 @@ class Exclusion:
         )
 
     def forgotten(self, directory: str, *session_ids: str) -> float:
-        """Return up to when one of these sessions was forgotten, in seconds since the epoch; 0.0
-        for never. What was said before is in no mirror that is made again."""
+        """Return the time up to which one of these sessions was forgotten, in seconds since 1970.
+
+        Return 0.0 if none was. A rebuilt mirror has no message from before that time."""
         from ..settings.homes import environment, settings_above
 
         if not self._home.has_forgotten() and not settings_above(directory, self._home):
@@ -127,8 +130,9 @@ class Exclusion:
         return max([(privacy.forgotten_until(id, directory) or 0) / 1000 for id in session_ids])
 
     def repeats(self, meaning: Records, directory: str, session_id: str) -> Repeats | None:
-        """Return what tells the records of a session that repeat forgotten messages, by their
-        `meaning`; None if nothing was forgotten."""
+        """Return the object that recognises a session's repeats of forgotten messages.
+
+        `meaning` decodes the session's records. Return None if nothing was forgotten."""
         from ..settings.homes import environment, settings_above
 
         if not self._home.has_forgotten() and not settings_above(directory, self._home):
@@ -139,9 +143,10 @@ class Exclusion:
 
 
 class Repeats:
-    """Tells which records, in their order, repeat forgotten messages: these entries, the results
-    and other records that follow them, and titles of a session that begins with one
-    (`has_begun`)."""
+    """Recognises records, in their order, that repeat forgotten messages.
+
+    These are the entries, the results and other records after them, and titles of a session that
+    begins with one (`has_begun`)."""
 
     def __init__(self, meaning: Records, forgotten: ForgottenSessions, session_id: str) -> None:
         self._meaning = meaning
@@ -166,15 +171,16 @@ class Repeats:
 
 
 def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
-    """Return records as a mirror holds them: without secrets, nor what was said if the session
-    `is_excluded`."""
+    """Return records as a mirror has them, without secrets.
+
+    If the session `is_excluded`, its texts are removed too."""
     from ...common.text.secrets import (  # not loaded by a prompt that has nothing to add
         redact,
         spots,
     )
 
     def copied(record: Any) -> Any:
-        # One look at all texts of a record: few hold what may be a secret.
+        # All texts of a record are checked at once, because few contain a possible secret.
         may_change = is_excluded or spots("\n".join(_texts(record)))
         return _changed(record, "", is_excluded, redact) if may_change else record
 
@@ -182,7 +188,7 @@ def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
 
 
 def _texts(record: Any) -> Iterator[str]:
-    """Yield what `_changed` redacts in a record."""
+    """Yield the texts that `_changed` redacts in a record."""
     parts = [("", record)]
     while parts:
         key, one = parts.pop()
@@ -202,8 +208,9 @@ def _texts(record: Any) -> Iterator[str]:
 
 
 def _may_be_named(value: str, key: str) -> bool:
-    """Check if a text may be a secret by its key alone. That of a path looks like one, but is
-    none."""
+    """Check if a text's key alone may show a secret.
+
+    A path's key looks like one, but is not."""
     return len(value) < _LONGEST_NAMED and not key.endswith(("path", "Path"))
 
 
@@ -215,8 +222,9 @@ def _is_kept(value: str, key: str) -> bool:
 def _changed(
     value: Any, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0
 ) -> Any:
-    """Return the same of a part of a record under `key`; None for what lies deeper than runtimes
-    write."""
+    """Return a part of a record under `key` as a mirror has it.
+
+    Return None for parts nested deeper than runtimes write."""
     if isinstance(value, (dict, list)) and depth > _DEEPEST_VALUE:
         return None
     if isinstance(value, dict):
@@ -241,15 +249,16 @@ def _changed(
 
 
 class Mirror:
-    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none
-    yet. `is_excluded` says that its session is. If it was not before, all that was said is removed;
-    if it is no more, the mirror begins anew. Use it in a `with` block, in one process at a time
-    (see `lock_path`). Raises OSError."""
+    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none.
+
+    With `is_excluded` its session is excluded. If it was not before, all texts are removed; if it
+    no longer is, the mirror is rebuilt. Use it in a `with` block, in one process at a time (see
+    `lock_path`). Raises OSError."""
 
     def __init__(
         self, path: str, is_excluded: bool = False, repeats: Repeats | None = None
     ) -> None:
-        """Leave out all records that `repeats` knows as forgotten."""
+        """Leave out all records that `repeats` recognises as forgotten."""
         self._path = path
         self._is_excluded = is_excluded
         self._repeats = repeats
@@ -286,9 +295,11 @@ class Mirror:
         self._end = len(content)
 
     def append(self, records: Iterable[Record | bytes], mark: Mark, modified: int) -> int:
-        """Add a line for each of `records` (or a line that cannot be read, as it is), and `mark`.
-        Returns the number of bytes. The session was written to at `modified`, in milliseconds since
-        the epoch, and so is the file. Raises OSError: then nothing was added."""
+        """Add a line for each of `records`, and `mark`; return the number of bytes.
+
+        A line in bytes, which cannot be read, is added as it is. `modified` is when the session was
+        last written, in milliseconds since 1970; the file gets the same time. Raises OSError: then
+        nothing was added."""
         if self._is_excluded:
             mark["is_excluded"] = True
         given = self._without_forgotten(list(records), mark)
@@ -314,7 +325,7 @@ class Mirror:
         return written
 
     def _without_forgotten(self, records: list[Record | bytes], mark: Mark) -> list[Record | bytes]:
-        """Return the records, and leave in `mark`, only what repeats no forgotten message."""
+        """Return the records without repeats of forgotten messages, and clean `mark` likewise."""
         repeats = self._repeats
         if repeats is None:
             return records
@@ -343,8 +354,10 @@ class Mirror:
 
 
 def remove(path: str) -> None:
-    """Delete the mirror at `path` and those of its sub-agents, and have them made again: without
-    what was forgotten. Does nothing for what is no mirror. Raises OSError, LockedError."""
+    """Delete the mirror at `path` and its sub-agents' mirrors, so they are rebuilt.
+
+    The new ones lack forgotten messages. Does nothing for another file. Raises OSError,
+    LockedError."""
     if not is_mirror(path):
         return
     root = _root_of(path)
@@ -366,8 +379,7 @@ def remove(path: str) -> None:
 
 
 def is_mirror(path: str) -> bool:
-    """Check if a file is a mirror: one with a mark, or a copy that the state of its directory
-    names."""
+    """Check if a file is a mirror: it has a mark, or its directory's state lists it as a copy."""
     root = _root_of(path)
     if not root or not files.is_file(path):
         return False
@@ -382,8 +394,10 @@ def gone(root: str) -> list[str]:
 
 
 def remove_gone(root: str, stored: Mapping[str, int]) -> None:
-    """Delete those that the store has whole: `stored` tells how many bytes it has of the one at a
-    path below `root`. Those of sub-agents go with their session's."""
+    """Delete the mirrors of deleted sessions that the store has completely.
+
+    `stored` has the number of stored bytes by path below `root`. Sub-agents' mirrors are deleted
+    with their session's."""
     for key in gone(root):
         path, session = f"{root}/{key}", f"{root}/{key}".rpartition("/")[0] + ".jsonl"
         try:
@@ -399,8 +413,9 @@ def remove_gone(root: str, stored: Mapping[str, int]) -> None:
 
 
 def unread(root: str) -> list[tuple[str, str]]:
-    """Return the sessions that could not be copied to the mirrors below `root`, by relative path,
-    and why."""
+    """Return the sessions that could not be copied to mirrors below `root`, and why.
+
+    They are named by relative path."""
     return [(key, why) for key, (_, why) in read_state(root).get("unread", {}).items()]
 
 
@@ -410,7 +425,7 @@ def lock_path(root: str) -> str:
 
 
 def read_state(root: str) -> dict[str, Any]:
-    """Return what was kept with the mirrors below `root`; empty where there are none."""
+    """Return the state beside the mirrors below `root`; empty if there is none."""
     try:
         return as_object(unsealed(files.read_whole(f"{root}/{_STATE_FILE}")))
     except (OSError, ValueError):
@@ -418,15 +433,18 @@ def read_state(root: str) -> dict[str, Any]:
 
 
 def has_changed(root: str) -> bool:
-    """Check if a file or directory that the mirrors below `root` were made of is not as it was, or
-    none was seen."""
+    """Check if a source of the mirrors below `root` has changed, or none was seen.
+
+    Sources are files and directories."""
     watched = read_state(root).get("watched", [])
     return not watched or any([files.path_stamp(path) != stamp for path, stamp in watched])
 
 
 def keep_state(root: str, state: dict[str, Any]) -> None:
-    """Keep `state` with the mirrors; write nothing if it is the same: the page watches this
-    directory, and each write would make it refresh the mirrors again. Raises OSError."""
+    """Store `state` beside the mirrors, unless it is the same.
+
+    The page watches this directory, and each write would make it refresh the mirrors again. Raises
+    OSError."""
     path, content = f"{root}/{_STATE_FILE}", sealed(state)
     if files.read_end(path, len(content) + 1) != content:
         files.write_atomically(path, content)
@@ -437,8 +455,7 @@ def is_mark(line: bytes) -> bool:
 
 
 def _root_of(path: str) -> str:
-    """Return the directory of the mirrors that the transcript at `path` is one of; '' where it is
-    none."""
+    """Return the directory of mirrors with the transcript at `path`; '' if it is not a mirror."""
     for _ in range(_DEEPEST):
         path = path.rpartition("/")[0]
         if files.is_file(lock_path(path)):
@@ -455,8 +472,7 @@ def mark_of(path: str) -> Mark:
 
 
 def _state_of(path: str) -> tuple[int, int, Mark]:
-    """Return the size of a mirror, the offset behind its last mark, and what that says. Raises
-    OSError."""
+    """Return the size of a mirror, the offset after its last mark, and the mark. Raises OSError."""
     try:
         with files.Opened(path) as descriptor:
             size = files.os.fstat(descriptor).st_size
@@ -466,8 +482,7 @@ def _state_of(path: str) -> tuple[int, int, Mark]:
 
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
-    """Return the offset behind the last mark in a file, and what it says; 0 and nothing where there
-    is none."""
+    """Return the offset after the last mark in a file, and the mark; 0 and {} if there is none."""
     last = files.read_at(descriptor, max(0, size - _MARK_BYTES), size)
     if last.endswith(b"\n") and is_mark(last[:-1].rpartition(b"\n")[2]):  # as it nearly always is
         mark = _said_by(last[:-1].rpartition(b"\n")[2])
@@ -482,7 +497,7 @@ def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
 
 
 def _said_by(line: bytes) -> Mark | None:
-    """Return what a mark says; None where it cannot be read."""
+    """Return the content of a mark; None if it cannot be read."""
     try:
         mark: Mark = decode(line.decode())["mark"]
     except (ValueError, KeyError, TypeError):

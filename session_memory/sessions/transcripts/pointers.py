@@ -103,10 +103,11 @@ class SessionManager:
             return dict(self._active)
 
     def usable(self, group: str) -> str | None:
-        """Return the session to continue; None for a new one. A pointer whose transcript is gone is
-        removed, and the history notes it: the group starts a new session instead of failing at
-        every message. Ask only while no session of the group is running: a new one has no
-        transcript yet."""
+        """Return the session to continue; None for a new one.
+
+        A pointer whose transcript is gone is removed, and the history notes it. Then the group
+        starts a new session instead of failing at every message. Call this only while no session of
+        the group is running, because a new one has no transcript yet."""
         with self._lock:
             session_id = self.get(group)
             if session_id is None or is_file(self._group_of(group).transcript(session_id)):
@@ -135,21 +136,22 @@ class SessionManager:
             self._remove(group)
 
     def archive(self, group: str, name: str) -> int:
-        """Copy the group's pointer into the history as `name`; the entry's id. Raises
-        NoSessionError."""
+        """Copy the group's pointer into the history as `name`; return the entry's id.
+
+        Raises NoSessionError."""
         with self._lock, self._writing():
             session_id = self._require(group)
             return self._keep_row(group, session_id, _checked(name), self._begun(group, session_id))
 
     def restore(self, group: str, history_id: int) -> str:
-        """Make the session of a history entry the active one, and remove the entry; return the
-        session's id. Raises NoSessionError if the group has no such entry, or the transcript is
-        gone."""
+        """Make the session of a history entry active, remove the entry, and return its session id.
+
+        Raises NoSessionError if the group has no such entry, or the transcript is gone."""
         with self._lock, self._writing():
             return self._restore(group, history_id)
 
     def get_history(self, group: str) -> list[HistoryEntry]:
-        """Return the group's earlier sessions, the one last archived first."""
+        """Return the group's earlier sessions, the most recently archived first."""
         query = (
             "SELECT id, group_folder, session_id, name, created_at, archived_at "
             "FROM session_history "
@@ -159,10 +161,11 @@ class SessionManager:
             return [HistoryEntry._make(row) for row in self._connection.execute(query, (group,))]
 
     def clear(self, group: str, name: str) -> SavedSession:
-        """Save the active session as `name`: write its archive, add it to the history, and leave
-        the group without an active session. Raises NoSessionError, OSError, LockedError; nothing
-        has changed then. The archive is updated first; the rest is one transaction. An interruption
-        leaves the old state and an updated archive."""
+        """Save the active session as `name`, and leave the group without one.
+
+        This writes the session's archive and adds it to the history. The archive is updated first;
+        the rest is one transaction, so an interruption leaves the old state and an updated archive.
+        Raises NoSessionError, OSError, LockedError; then the state is unchanged."""
         name = _checked(name)
         while True:
             session_id = self._require(group)
@@ -178,9 +181,10 @@ class SessionManager:
     def resume(
         self, group: str, history_id: int, save_as: str | None = None
     ) -> SavedSession | None:
-        """Make the session of a history entry the active one; return what became of the former one,
-        None if there was none. The former one is archived; with `save_as` it gets an entry in the
-        history. Raises as `restore` and `clear` do; nothing has changed then."""
+        """Make the session of a history entry active; return the saved former one, None if none.
+
+        The former one is archived; with `save_as` it gets an entry in the history. Raises as
+        `restore` and `clear` do; then the state is unchanged."""
         name = None if save_as is None else _checked(save_as)
         while True:
             before = self.get(group)
@@ -244,8 +248,7 @@ class SessionManager:
         return self._connection.last_insert_rowid()
 
     def _begun(self, group: str, session_id: str) -> str:
-        """Return the begin of a session: the time of the first entry in its transcript, else
-        now."""
+        """Return when a session began: the first time in its transcript, else now."""
         found = self._group_of(group)
         try:
             with Opened(found.transcript(session_id)) as descriptor:
@@ -276,8 +279,7 @@ class SessionManager:
 
 
 def earlier_names(path: str, group: str) -> dict[str, list[str]]:
-    """Return a group's names of earlier sessions by ids, from the database at `path`, if it can be
-    read."""
+    """Return a group's earlier session names by id, from the database at `path` if readable."""
     import apsw
 
     found: dict[str, list[str]] = {}

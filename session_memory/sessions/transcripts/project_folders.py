@@ -1,5 +1,4 @@
-"""Finding the folders of transcripts that belong to one project, and writing the index that prompts
-read them from."""
+"""Finds the folders of transcripts of one project, and writes the index that prompts read."""
 
 from __future__ import annotations
 
@@ -27,21 +26,23 @@ MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions
 def project_folders(
     places: Places, start: str, user_dir: str, notes_file: str = ""
 ) -> FoldersByRuntime:
-    """Return the folders of the project of sessions started in `start`, by the names of the
-    runtimes, each with the name of its worktree ('' for that of `start`). If `start` is in no
+    """Return the folders of the project of sessions started in `start`, by runtime name.
+
+    Each has the name of its worktree ('' for the worktree of `start`). If `start` is in no
     repository, it is the project. The runtimes share an index, independent of their order.
-    `user_dir` is the person's home directory; `notes_file` says at which paths the repository was
-    before."""
+    `user_dir` is the person's home directory; `notes_file` has the earlier paths of the
+    repository."""
     return _Search(places, start, user_dir, {}, notes_file).folders()
 
 
 def keep_project(
     places: Places, start: str, user_dir: str, index_file: str, notes_file: str = ""
 ) -> tuple[FoldersByRuntime, SubAgents]:
-    """Find the same, and the sub-agents whose transcripts are among those of all sessions; write
-    the index, which also keeps removed worktrees, and the start directory of each transcript
-    outside the project's folders. If it cannot be written, or a directory's name contains a secret,
-    the next prompt searches again. A search cut short by the deadline continues there."""
+    """Find a project's folders and its sub-agents among all sessions, and write the index.
+
+    The index also keeps removed worktrees, and the start directory of each transcript outside the
+    project's folders. If it cannot be written, or a directory's name contains a secret, the next
+    prompt searches again. A search cut short by the deadline continues there."""
     search = _Search(places, start, user_dir, read_index(index_file), notes_file)
     try:
         folders = search.folders()
@@ -78,10 +79,12 @@ def _write(index_file: str, index: dict[str, Any]) -> None:
 
 
 class _Search:
-    """One search; `looked_at` are the paths that its result depends on, `directories` those in
-    which transcripts began that lie in no folder of their project, for a sub-agent's the id of its
-    session in a list. `found` are those of folders, by which a search goes on that was cut short,
-    and `known_folders` the folders in the index of before."""
+    """One search for the folders of a project.
+
+    `looked_at` are the paths that its result depends on. `directories` has the start directories of
+    transcripts outside a project's folders; for a sub-agent, a list with its session's id. `found`
+    has the start directories of folders, by which a search that was cut short continues.
+    `known_folders` are the folders in the previous index."""
 
     def __init__(
         self, places: Places, start: str, user_dir: str, before: dict[str, Any], notes_file: str
@@ -115,7 +118,7 @@ class _Search:
                 f"{own.common_dir}/worktrees",
             ]
             earlier = self._earlier.paths if self._earlier else []
-            self.looked_at += earlier  # another repository may be made there
+            self.looked_at += earlier  # another repository may be created there
             roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)], *earlier} - {""}
         return {
             runtime.name: self._folders_of(runtime, config_dir, roots)
@@ -144,8 +147,9 @@ class _Search:
         return list(found.items())
 
     def _worktree_name(self, directory: str) -> str | None:
-        """Return the project's worktree that a directory is in, '' for that of `start`; None
-        outside."""
+        """Return the project's worktree that contains a directory; None outside.
+
+        It is '' for the worktree of `start`."""
         own = self._own
         if own is None:
             return "" if directory == self._start else None
@@ -160,8 +164,7 @@ class _Search:
         return "" if worktree.root == own.root else worktree.name
 
     def sub_agents(self) -> SubAgents:
-        """Return the transcripts of sub-agents among those of all sessions, by the ids of their
-        sessions."""
+        """Return the sub-agents' transcripts among those of all sessions, by session id."""
         found: SubAgents = {}
         for path, directory in self.directories.items():
             if isinstance(directory, list):
@@ -169,9 +172,9 @@ class _Search:
         return found
 
     def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | list[str]:
-        """Return the directory that the sessions of a folder, or the one of a transcript, were
-        started in, by what transcripts say; '' where it is not known, a list where the transcript
-        is a sub-agent's."""
+        """Return the start directory of a folder's sessions, or of a transcript, from its content.
+
+        Return '' if it is unknown, and a list if the transcript is a sub-agent's."""
         is_one = not runtime.HAS_PROJECT_FOLDERS
         found = self.directories if is_one else self.found
         if self._known.get(folder):
@@ -182,8 +185,7 @@ class _Search:
         for session in sessions:
             if directory := _directory_of(runtime, session.path):
                 directories.append(directory)
-                # Another project's directory may have a folder of the same name as one of this
-                # project.
+                # Another project's directory may have a folder with the same name.
                 if (
                     folder not in self._root_folders
                     or self._worktree_name(str(directory)) is not None
@@ -196,7 +198,7 @@ class _Search:
             )
             found[folder] = directories[-1] if is_of_project else directories[0]
             return found[folder]
-        # No session in it has said anything yet: it is looked at again as soon as one does.
+        # No session in it has a message yet; it is checked again once one has.
         self.looked_at += {folder, *[session.path for session in sessions]}
         return ""
 

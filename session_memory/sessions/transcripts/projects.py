@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 def kept_project(
     places: Places, start: str, index_file: str
 ) -> tuple[FoldersByRuntime, SubAgents] | None:
-    """Return the indexed folders of the project of sessions started in `start`, each with the name
-    of its worktree ('' for that of `start`), and the sub-agents whose transcripts are among those
-    of all sessions. Return None if the index must be rebuilt."""
+    """Return the indexed folders and sub-agents of the project of sessions started in `start`.
+
+    Each folder has the name of its worktree ('' for the worktree of `start`). The sub-agents are
+    those whose transcripts are among all sessions'. Return None if the index must be rebuilt."""
     index = read_index(index_file)
     try:
         if (
@@ -45,9 +46,10 @@ def kept_project(
 def sessions_of(
     runtime: Runtime, config_dir: str, own_path: str | None, scope: str, folders: Folders
 ) -> list[Session]:
-    """Return the sessions of a runtime in the `folders` of a project. `own_path` is None for
-    another one than that of the session at hand: then each has its runtime, and a key that none of
-    one's own has."""
+    """Return the sessions of a runtime in the `folders` of a project.
+
+    `own_path` is None for a runtime other than the current session's: then each has its runtime,
+    and a key that no session of the current runtime has."""
     found = runtime.other_sessions("", config_dir, own_path or "", scope, folders)
     if own_path is None:
         for session in found:
@@ -57,8 +59,7 @@ def sessions_of(
 
 
 def take_sub_agents(sessions: list[Session], sub_agents: SubAgents) -> None:
-    """Has each of the sessions, which may be of several runtimes, know the transcripts of its
-    sub-agents."""
+    """Give each of the sessions, perhaps of several runtimes, its sub-agents' transcripts."""
     for session in sessions:
         session.known_sub_agents = sub_agents.get(session.key.rpartition(":")[2], ())
 
@@ -70,9 +71,10 @@ def sessions_of_project(
     all_folders: Iterable[str],
     sessions_in: Callable[..., list[Session]],
 ) -> list[Session]:
-    """Return the sessions in the folder `own_dir` and in `folders`, and with the scope `all` those
-    in the others of `all_folders`, which is not asked before. `sessions_in` tells a runtime's
-    sessions in a folder."""
+    """Return the sessions in the folder `own_dir` and in `folders`.
+
+    With the scope `all`, also return the sessions in the others of `all_folders`, which is not read
+    before. `sessions_in` returns a runtime's sessions in a folder."""
     found = sessions_in(own_dir) if own_dir else []
     for folder, worktree in folders:
         if folder != own_dir:
@@ -86,12 +88,13 @@ def sessions_of_project(
 
 
 def is_of_namesake(runtime: Runtime, path: str, start: str, own_start: str, user_dir: str) -> bool:
-    """Check if the session with the transcript at `path`, started in `start`, is of another project
-    than one started in `own_start`, though they share a folder: a runtime gives `/srv/my-app` and
-    `/srv/my/app` folders of one name."""
+    """Check if a session in the same folder belongs to another project.
+
+    Its transcript is at `path`; it started in `start`, the current session in `own_start`. A
+    runtime may give `/srv/my-app` and `/srv/my/app` folders with the same name."""
     if start == own_start or not (start.startswith("/") and own_start.startswith("/")):
         return False
-    # the transcript was put there, or has moved
+    # the transcript was put there, or was moved
     if not runtime.is_folder_of(path.rpartition("/")[0], start):
         return False
     from ...common.system.git import find_worktree

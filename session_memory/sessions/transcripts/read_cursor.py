@@ -1,7 +1,7 @@
-"""Read cursor: where reading a transcript resumes, and the facts known of its session so far.
+"""Read cursor: where reading a transcript resumes, and the known facts about its session.
 
-An offset alone misses rewrites. So a cursor also keeps the inode, and checksums of the file's first
-bytes and of those before the offset: if one differs, the file is a new generation."""
+An offset alone misses rewrites. So a cursor also has the inode, and checksums of the file's first
+bytes and of the bytes before the offset: if one differs, the file is a new generation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...common.system.files import Stamp
 
-    # from which byte to which, and the time since which its entries count
+    # the first byte, the end, and the time from which its entries count
     UnreadPart = tuple[int, int, float]
     Title = tuple[int, str]  # with its rank
 
@@ -29,15 +29,17 @@ _KINDS = {
 
 
 class ReadCursor:
-    """Read cursor in a transcript: `offset` is behind the last line that was read, `size`,
-    `inode` and `mtime` are the file's stamp then (0 for a time that was too young), `head` and
-    `tail` are checksums. Without a `tail` nothing is known of the file.
+    """A read cursor in a transcript.
 
-    Of the session it notes the newest time `seen`, the checksums of its last `ids`, the `unread`
+    `offset` is after the last line that was read. `size`, `inode` and `mtime` are the file's stamp
+    at that time (0 for a time that was too recent). `head` and `tail` are checksums; without a
+    `tail` nothing is known about the file.
+
+    For the session it has the newest time `seen`, the checksums of its last `ids`, the `unread`
     parts, how much its `sub_agents` wrote, its best `title`, and up to where titles were searched
-    (`titled`). The transcript's beginning tells the `first` entry's id, the directory of the
-    `start`, if it is `compacted`, the sessions it may be a copy of (`kin`), and the title without
-    hidden entries (`own_title`). Unknown parts are None."""
+    (`titled`). From the transcript's beginning come the `first` entry's id, the directory of the
+    `start`, whether it is `compacted`, the sessions it may be a copy of (`kin`), and the title
+    without hidden entries (`own_title`). Unknown parts are None."""
 
     __slots__ = (
         *_OF_THE_POSITION,
@@ -49,7 +51,7 @@ class ReadCursor:
         "title",
         *_OF_THE_SESSION,
     )
-    VERSION = 1  # 0.4.2 wrote none: the form is the same
+    VERSION = 1  # 0.4.2 wrote no version; the form is the same
 
     def __init__(self, offset: int = 0, inode: int = 0, head: int = 0, tail: int | None = None):
         self.offset = offset
@@ -71,8 +73,7 @@ class ReadCursor:
 
     @classmethod
     def load(cls, kept: object) -> ReadCursor | None:
-        """Return the cursor from a dump; None if a part of it is wrong, or if a later
-        version wrote it."""
+        """Return the cursor from a dump; None if a part is wrong or a later version wrote it."""
         if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
             return None
         get, cursor = kept.get, cls()
@@ -127,7 +128,7 @@ class ReadCursor:
     __hash__ = None  # type: ignore[assignment]
 
     def copy(self) -> ReadCursor:
-        """Return a cursor of its own with the same parts."""
+        """Return a separate cursor with the same parts."""
         other = ReadCursor()
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
@@ -148,8 +149,9 @@ class ReadCursor:
         return cursor
 
     def resume_offset(self, descriptor: int, status: stat_result) -> int | None:
-        """Return the offset to continue at, always the beginning of a line; None if the file is not
-        the cursor's."""
+        """Return the offset to continue at, always the beginning of a line.
+
+        Return None if the file is not the cursor's."""
         offset = self.offset
         if offset > status.st_size:
             return None
@@ -165,7 +167,7 @@ class ReadCursor:
         )
 
     def take_beginning(self, before: ReadCursor) -> None:
-        """Take from an earlier cursor what the transcript's beginning told."""
+        """Copy from an earlier cursor the facts from the transcript's beginning."""
         for name in ("first", "start", "compacted", "kin", "own_title"):
             setattr(self, name, getattr(before, name))
 
@@ -174,15 +176,17 @@ class ReadCursor:
         self.size, self.inode, self.mtime = later.size, later.inode, later.mtime
 
     def drop_titles(self) -> bool:
-        """Delete the titles of the session, and have them looked for again if a rule may name one;
-        return if there was anything to delete."""
+        """Delete the session's titles, so they are searched for again if a rule may name one.
+
+        Return whether there was anything to delete."""
         has_any = (self.title, self.own_title, self.titled) != (None, None, None)
         self.title = self.own_title = self.titled = None
         return has_any
 
     def without_titles(self) -> ReadCursor:
-        """Return a copy with no title's words. It has a title: else the head would be read
-        again."""
+        """Return a copy without the titles' words.
+
+        It still has a title; otherwise the head would be read again."""
         other = self.copy()
         other.own_title = None
         other.title = (0, "-") if self.title is not None else None
@@ -190,8 +194,10 @@ class ReadCursor:
 
 
 class ReadCursors:
-    """Read cursors by the keys of their sessions. Each is loaded when it is asked for: all of 1,000
-    would cost .2 x of a bare start. A broken one counts as none."""
+    """Read cursors by the keys of their sessions.
+
+    Each is loaded on demand: loading all of 1,000 would take .2 x of a bare start. A broken one
+    counts as missing."""
 
     __slots__ = ("_kept", "_loaded")
 
@@ -219,8 +225,9 @@ class ReadCursors:
         return self._loaded.get(key)
 
     def is_unchanged(self, key: str, stamp: Stamp, sub_agents: int) -> bool:
-        """Check if a session's transcript with this stamp was read to its end, and its sub-agents,
-        if they wrote anything, no more."""
+        """Check if a session's transcript with this stamp was read to its end.
+
+        Its sub-agents must not have written more since then."""
         kept = self._kept.get(key)
         if isinstance(kept, dict):
             get = kept.get
@@ -244,7 +251,7 @@ class ReadCursors:
         yield from list(self._loaded.items())
 
     def merged(self, later: ReadCursors) -> ReadCursors:
-        """Return these cursors, replaced by the `later` ones of the same sessions."""
+        """Return these cursors, with the `later` ones replacing those of the same sessions."""
         merged = ReadCursors({**self._loaded, **later._loaded})
         merged._kept = {**self._kept, **later._kept}
         for key in later._loaded:
@@ -284,8 +291,9 @@ def _is_part(part: object) -> bool:
 
 
 def _checksums(descriptor: int, offset: int) -> tuple[int, int]:
-    """Return the checksums of the first bytes of the file and of those before `offset`, at most
-    CHECKED_BYTES each."""
+    """Return the checksums of a file's first bytes and of the bytes before `offset`.
+
+    Each covers at most CHECKED_BYTES."""
     from ...common.system.files import read_at
     from .lines import CHECKED_BYTES, checksum
 

@@ -1,8 +1,8 @@
-"""The one reader of transcripts: backward from the end as far as needed, or forward with constant
-memory.
+"""The one reader of transcripts: backward from the end, or forward with constant memory.
 
-Both ways yield entries, note the session's title and count unreadable records. A session without a
-title has the request that says most, the heading of a plan, or when it began."""
+Backward it reads as far as needed. Both ways yield entries, note the session's title and count
+unreadable records. A session without a title gets its most informative request, the heading of a
+plan, or its start time."""
 
 from __future__ import annotations
 
@@ -30,29 +30,28 @@ FIRST_BYTES = 64  # show how a transcript's JSON is spaced
 # of a file that begins with copies of large files, before the first prompt
 FURTHER_BYTES = 4 * 1024 * 1024
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
-# the same for a prompt: .4 x of a bare start for two files of 100 MB
+# the same for a prompt: takes .4 x of a bare start for two files of 100 MB
 BRIEF_OWNER_BYTES = 1024 * 1024
 NO_TITLE = (-1, "")
-FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title: any other title has a higher one
+FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title; all other titles rank higher
 USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
 
 
 class TitleOwner:
-    """A transcript as the owner of titles: it may also contain those of sessions that it
-    continues."""
+    """A transcript as the owner of titles; it may also contain titles of sessions it continues."""
 
     def __init__(self, session_id: str, descriptor: int, searched: int = OWNER_BYTES) -> None:
-        """`session_id` is the one that its file is called after; `searched` bytes are looked
-        through for a record."""
+        """`session_id` is the id in the file's name; `searched` bytes are searched for a record."""
         self._session_id = session_id
         self._descriptor = descriptor
         self._searched = searched
         self._found: dict[bytes, bool] = {}
 
     def has(self, session_id: str = "", within: bytes = b"") -> bool:
-        """Return whether this transcript owns a title with a session's id, and with bytes that must
-        be in the transcript. A file whose name is no id, such as a copy, owns every session's
-        titles."""
+        """Return whether this transcript owns a title with this session id and these bytes.
+
+        The bytes must be in the transcript. A file whose name is not an id, such as a copy, owns
+        every session's titles."""
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
@@ -64,10 +63,11 @@ class TitleOwner:
 
 
 class TranscriptReader:
-    """Reads one transcript, in one direction. `title` is the best title found, of equals the last
-    in the file; `unreadable` counts records that could not be decoded, `decoded` the bytes of
-    decoded lines; `reached` is the offset behind the last line read forward, `record` the last
-    record."""
+    """Reads one transcript, in one direction.
+
+    `title` is the best title found; of equal ones, the last in the file. `unreadable` counts
+    records that could not be decoded, `decoded` the bytes of decoded lines. `reached` is the offset
+    after the last line read forward, `record` the last record."""
 
     def __init__(
         self,
@@ -78,9 +78,11 @@ class TranscriptReader:
         owner: TitleOwner | None = None,
         of_sub_agents: bool = False,
     ) -> None:
-        """`first_line` is that of the transcript; `decode` gives the values in a line, and how many
-        were unreadable. Without an `owner`, titles count that say nothing of theirs. With
-        `of_sub_agents` what counts is what they did, and nothing else; it is read forward."""
+        """`first_line` is the transcript's;
+
+        `decode` returns a line's values and its number of unreadable ones. Without an `owner`, only
+        titles that name no owner count. With `of_sub_agents` only sub-agents' actions count, read
+        forward."""
         self.title: Title = NO_TITLE
         self.unreadable = 0
         self.decoded = 0
@@ -97,12 +99,14 @@ class TranscriptReader:
         return self._branch is not None and self._branch.is_of_subagent
 
     def may_matter(self, line: bytes) -> bool:
-        """Return False only for a line that surely holds no entry, title or compaction."""
+        """Return False only for a line that surely has no entry, title or compaction."""
         return self._meaning.prefilter(line, MESSAGES | CALLS)
 
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
-        """Yield the entries in `lines`, both from last to first. Entries beside the live branch are
-        omitted: for that, `lines` must begin with the last line of the file."""
+        """Yield the entries in `lines`, both from last to first.
+
+        Entries outside the live branch are omitted; for that, `lines` must begin with the last line
+        of the file."""
         meaning, branch, is_left_out = self._meaning, self._branch, self.is_of_subagent
         wanted = MESSAGES | CALLS
         for offset, line in lines:
@@ -134,10 +138,11 @@ class TranscriptReader:
         with_results: bool = False,
         left_out: Collection[int] = (),
     ) -> Iterator[Entry | CallResult | Compaction]:
-        """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the
-        results of calls. Without tools the entries are those with text, and lines that show that
-        they hold none are not decoded. The entries and results in lines at the offsets `left_out`
-        are left out, records that are glued to one lie at the next offset."""
+        """Yield the entries and compactions in `lines`, in order, and on request results of calls.
+
+        Without tools only entries with text count, and lines that show that they have none are not
+        decoded. Entries and results in lines at the offsets `left_out` are left out. Records glued
+        to a line have the next offsets."""
         meaning, branch = self._meaning, self._branch
         is_left_out = self.is_of_subagent and not self._whose
         wanted = (
@@ -171,8 +176,9 @@ class TranscriptReader:
                         yield event
 
     def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
-        """Yield the entries of a whole transcript that count, each id once, in file order; None for
-        each compaction."""
+        """Yield the entries of a whole transcript that count, each id once; None for a compaction.
+
+        They are in file order."""
         size = os.fstat(descriptor).st_size
         left_out = self.offsets_off_branch(descriptor, size)
         ids: set[int] = set()
@@ -189,8 +195,9 @@ class TranscriptReader:
                 yield None
 
     def take_titles(self, descriptor: int, start: int, end: int) -> None:
-        """Look through `[start, end)` for titles, by the bytes that lines with one have; no other
-        line is decoded."""
+        """Search `[start, end)` for titles.
+
+        Only lines with the bytes that mark a title are decoded."""
         meaning, marks = self._meaning, self._meaning.TITLE_MARKS
         for _, line in lines_forward(descriptor, start, end) if marks else ():
             for record in self.records(line) if any([mark in line for mark in marks]) else ():
@@ -206,8 +213,9 @@ class TranscriptReader:
             self.title = title.rank, title.text
 
     def records(self, line: bytes) -> list[dict[str, Any]]:
-        """Return the records of a line, several if line feeds are missing; others count as
-        unreadable."""
+        """Return the records of a line, several if line feeds are missing.
+
+        Values that are not records count as unreadable."""
         self.decoded += len(line)
         values, unreadable = self._decode(line)
         # as of nearly every line
@@ -218,8 +226,9 @@ class TranscriptReader:
         return records
 
     def offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
-        """Return the offsets of the lines beside the branch that is live in the first `size` bytes:
-        of a new reader."""
+        """Return the offsets of lines outside the live branch in the first `size` bytes.
+
+        Call it on a new reader."""
         branch = self._branch
         if branch is None or not branch.may_leave_out:
             return set()
@@ -247,8 +256,9 @@ def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:
 
 
 def first_directory(runtime: Runtime, descriptor: int) -> str:
-    """Return the directory that the first entry of a transcript names, as TranscriptHead has it,
-    but without reading on to the first prompt; '' for none. Raises OSError."""
+    """Return the directory that the first entry of a transcript names, or ''.
+
+    TranscriptHead has it too, but reads on to the first prompt. Raises OSError."""
     for limit in (HEAD_BYTES, FURTHER_BYTES):
         lines = head_lines(descriptor, limit)
         reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
@@ -259,12 +269,15 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
 
 class TranscriptHead:
-    """The first lines of a transcript: the id of its first entry, the first time, the first
-    directory and the request that says most ('' or None if missing), a title with its rank, and if
-    a compaction precedes all entries."""
+    """The first lines of a transcript.
+
+    It has the id of the first entry, the first time, the first directory and the most informative
+    request ('' or None if missing), a title with its rank, and whether a compaction precedes all
+    entries."""
 
     def __init__(self, runtime: Runtime, descriptor: int, owner: TitleOwner | None = None) -> None:
-        """Read HEAD_BYTES of a transcript, or, if they hold no prompt, at most FURTHER_BYTES.
+        """Read HEAD_BYTES of a transcript, or at most FURTHER_BYTES if they have no prompt.
+
         Raises OSError."""
         self.begins_compacted = False
         self.first_id = ""
@@ -285,9 +298,9 @@ class TranscriptHead:
                 self.first_id = self.first_id or entry.id
                 self.cwd = self.cwd or entry.cwd
                 self.first_time = entry.timestamp if self.first_time is None else self.first_time
-                # A rule may hide what was said in another directory.
+                # A rule may hide messages from another directory.
                 if entry.role == "user" and entry.cwd == self.cwd and is_request(entry.text):
-                    # a better one may be on a branch that was left
+                    # a better one may be on an abandoned branch
                     if self.prompt and left is None:
                         left = TranscriptReader(runtime, lines[0][1]).offsets_off_branch(
                             descriptor, min(limit, os.fstat(descriptor).st_size)
@@ -303,8 +316,9 @@ class TranscriptHead:
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:
-        """Return the session's title with its rank, given the best `later` one: without any, of its
-        request."""
+        """Return the session's title with its rank, given the best `later` one.
+
+        Without any title, its request becomes the title."""
         title = self.title if self.title[0] > later[0] else later
         return title if title[1] else (FIRST_PROMPT_RANK, title_of(self.prompt))
 
@@ -316,13 +330,13 @@ _WITH_VALUES = """
     /permissions /quit /rename /resume /status /theme /usage
 """
 _SETTINGS = frozenset(_WITH_VALUES.split())
-TELLING_WORDS = 3  # so many words say what a session is about
+TELLING_WORDS = 3  # this many words describe a session
 _HANDOFF = "# Handoff: "  # begins the page of a handoff, before the title of its session
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
 _PLAN_LABELS = ("implementation plan:", "plan:")
-# Words that agree, thanks or say to continue, and name nothing. So are single characters and
-# numbers: they answer a question.
+# Words that agree, thank or say to continue, and name nothing. Single characters and numbers count
+# as such words too, because they answer a question.
 _AGREED = """
     ahead all alright and as commit continue cool correct do done exactly fine go good great it just keep lgtm
     looks nice no nope now ok okay on perfect please proceed push resume right same sounds sure thank thanks
@@ -349,13 +363,13 @@ def is_request(text: str) -> bool:
 
 
 def says_enough(request: str) -> bool:
-    """Check if a request says what a session is about, unlike "fix it"."""
+    """Check if a request describes a session, unlike "fix it"."""
     request = _topic(request)
     return len(request) > SHORT_CHARACTERS or _telling_words(request) >= TELLING_WORDS
 
 
 def telling_request(requests: Iterable[str]) -> str:
-    """Return the first request that says enough, else the one that says most; '' for none."""
+    """Return the first request that describes a session, else the most informative; '' if none."""
     best = ""
     for request in requests:
         if says_enough(request):
@@ -398,8 +412,10 @@ def is_plan(prompt: str) -> bool:
 
 
 def title_of(request: str) -> str:
-    """Return the title that a request gives a session: its own words, the heading of a plan, or the
-    session that it continues."""
+    """Return the title from a session's request.
+
+    It is the request's own words, a plan's heading, or the title of the session that it
+    continues."""
     if request.startswith(_HANDOFF):
         return _title_of_successor(request)
     return (_heading_of_plan(request) if is_plan(request) else "") or _topic(request)
@@ -412,7 +428,7 @@ def _title_of_successor(page: str) -> str:
 
 
 def title_by_time(began: float | None) -> str:
-    """Return the title of a session of which only the time it `began` is known or may be shown."""
+    """Return the title of a session if only its start time `began` is known or may be shown."""
     return "unnamed session" if began is None else f"session of {local_time(began)}"
 
 

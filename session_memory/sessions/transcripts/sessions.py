@@ -1,5 +1,6 @@
-"""Sessions for people and scripts: find those of a home in every runtime, and choose one by its
-name or id."""
+"""Sessions for people and scripts: find a home's sessions in every runtime, and choose one.
+
+A session is chosen by its name or id."""
 
 from __future__ import annotations
 
@@ -27,24 +28,24 @@ from .turns import is_at_work
 Candidate = tuple[Session, Runtime, Home]
 
 CANDIDATES = 12
-LATEST = 5  # that are named where none fits
+LATEST = 5  # these are named if none fits
 
 
 class UnknownSessionError(SessionMemoryError):
-    """No session has the name that was asked for, or several have, or there is no home with
-    sessions."""
+    """No session has the name in question, several have it, or there is no home with sessions."""
 
 
 class AmbiguousSessionError(UnknownSessionError):
-    """Several sessions go by what was asked for."""
+    """Several sessions match the text."""
 
 
 class FoundSession:
-    """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes.
-    `gate` says what may be shown of it, None for a participant of the session, who may see all.
-    `described` is what its transcript tells of it. `title` is the part of the title that may be
-    shown, with its rank. `former` is the latest of its former names that no other session has: the
-    session is called by that if it has no name."""
+    """A session with its runtime and home; `modified` in seconds since 1970, `size` in bytes.
+
+    `gate` decides what may be shown; None for a participant of the session, who may see all.
+    `described` is its transcript's description. `title` is the visible part of the title, with its
+    rank. `former` is its latest former name that no other session has; a session without a name is
+    called by it."""
 
     def __init__(
         self,
@@ -73,8 +74,7 @@ class FoundSession:
 
     @property
     def project(self) -> str:
-        """Return the name of the directory that it was started in, `-` if that is unknown or may
-        not be shown."""
+        """Return the name of its start directory, `-` if that is unknown or may not be shown."""
         return (os.path.basename(self.start.rstrip("/")) if self.has_text else "") or "-"
 
     @property
@@ -82,14 +82,13 @@ class FoundSession:
         return self.gate is None or self.gate.rule.quote
 
     def last_entries(self, count: int, *, counts_said: bool = False) -> tuple[list[Entry], int]:
-        """Return the last entries that may be told, and how many records were unreadable. Raises
-        OSError."""
+        """Return the last visible entries, and the number of unreadable records. Raises OSError."""
         return last_entries(
             self.runtime, self.session.path, count, self.gate, counts_said=counts_said
         )
 
     def is_at_work(self, now: float) -> bool:
-        """Return whether a turn of it is running; False if it cannot be read."""
+        """Return whether one of its turns is running; False if it cannot be read."""
         try:
             return is_at_work(
                 self.runtime, self.session.path, self.last_entries(1)[0], now - self.modified
@@ -98,8 +97,7 @@ class FoundSession:
             return False
 
     def message_count(self, most: int) -> int:
-        """Return how many messages it has, as far as its last `most` entries tell; 0 if it cannot
-        be read."""
+        """Return its number of messages in its last `most` entries; 0 if it cannot be read."""
         try:
             entries, _ = self.last_entries(most)
         except OSError:
@@ -107,8 +105,7 @@ class FoundSession:
         return len({entry.message_id or entry.offset for entry in entries})
 
     def described(self) -> str:
-        """Return a line that tells it from others: when and where it was at work, its id and
-        name."""
+        """Return a line that identifies it: its id, when and where it was at work, and its name."""
         when = local_time(self.modified)
         id, project, name = map(name_for_people, (self.id, self.project, self.name))
         return f"{id}  {when}  {project}  {self.runtime.TITLE}  {name}"
@@ -125,15 +122,14 @@ def find_sessions(
     most: int | None = None,
     former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
 ) -> list[FoundSession]:
-    """Return the sessions of the home `path`, else of the current one: an agent home's, the
-    project's, or all.
+    """Return the sessions of the home `path`, else of the current one.
 
-    The latest come first, and with `most` no others are read. Excluded sessions are omitted unless
-    a person asks `with_private`, and so are those that wrote nothing `since` (seconds since the
-    epoch). The session with `own_id`, or the one that the environment names, is the caller's, which
-    may see all of itself. `former_names` returns the former names of a home's sessions, by id;
-    saved sessions are found by them. Raises UnknownSessionError if there is no home with
-    sessions."""
+    The current one's are an agent home's, the project's, or all. The latest come first, and with
+    `most` no others are read. Excluded sessions are omitted unless a person asks `with_private`,
+    and so are sessions that wrote nothing `since` (seconds since 1970). The session with `own_id`,
+    or the one that the environment names, is the caller's, which may see all of itself.
+    `former_names` returns the former names of a home's sessions, by id; saved sessions are found by
+    them. Raises UnknownSessionError if there is no home with sessions."""
     former: dict[str, Mapping[str, Sequence[str]]] = {}
     candidates = list(_candidates(path, all_projects, environ))
     if former_names:
@@ -183,8 +179,7 @@ def _names(
 
 
 def _latest(candidates: list[Candidate], since: float) -> list[tuple[os.stat_result, Candidate]]:
-    """Return the candidates that have a transcript and wrote something `since`, the latest
-    first."""
+    """Return the candidates with a transcript written `since`, the latest first."""
     statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
     latest = [
         (status, one)
@@ -200,8 +195,9 @@ def _of_project(
     show: Callable[[list[tuple[os.stat_result, Candidate]]], Iterator[FoundSession]],
     start: str,
 ) -> tuple[list[FoundSession], bool]:
-    """Return the `most` latest sessions of the project at `start`, and whether another project
-    shares its folder; if `start` is '', return the sessions of all projects."""
+    """Return the `most` latest sessions of the project at `start`, or of all if it is ''.
+
+    Also return whether another project shares its folder."""
     listed: list[FoundSession] = []
     are_others = False
     for at in range(0, len(latest), most or len(latest) or 1):
@@ -230,8 +226,9 @@ def _shown(
     taken: set[str],
     former: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> Iterator[FoundSession]:
-    """Yield the sessions that may be shown. All are described first: one may be a fork of
-    another."""
+    """Yield the sessions that may be shown.
+
+    All are described first, because one may be a fork of another."""
     present = []
     for status, (session, runtime, home) in latest:
         sees_all = runtime.session_id_of(session.path) in (
@@ -261,8 +258,7 @@ def _shown(
 
 
 class _Families:
-    """The transcripts among which sessions may be forks of each other, by folder, for each home's
-    rules."""
+    """The transcripts that may be forks of each other, by folder and each home's rules."""
 
     def __init__(
         self,
@@ -281,7 +277,7 @@ class _Families:
         self._families: dict[tuple[str, str, str], Family] = {}
 
     def of(self, session: Session, runtime: Runtime, home: Home) -> Family:
-        """Return those that a session is among."""
+        """Return the family of a session."""
         folder = session.path.rpartition("/")[0] if runtime.HAS_PROJECT_FOLDERS else ""
         key = runtime.name, home.config_file, folder
         if key not in self._families:
@@ -291,8 +287,9 @@ class _Families:
         return self._families[key]
 
     def gate(self, candidate: Candidate, described: Described, *, sees_all: bool) -> Gate | None:
-        """Return the gate of a session; if the caller `sees_all` of it, None unless something may
-        be forgotten."""
+        """Return the gate of a session.
+
+        If the caller `sees_all` of it, return None unless a part may be forgotten."""
         session, runtime, home = candidate
         if not sees_all:
             return self.of(session, runtime, home).gate(session.path, described)
@@ -301,14 +298,15 @@ class _Families:
         return gate.look_at(runtime, session.path) if gate.may_forget else None
 
     def described(self, session: Session, runtime: Runtime, home: Home) -> Described | None:
-        """Return what a transcript tells of a session; None if it cannot be read, and a rule may
-        exclude it."""
+        """Return a transcript's description of a session.
+
+        Return None if it cannot be read and a rule may exclude it."""
         privacy = self._privacy(home)
         if session.name and privacy.is_open(home.root):
             return Described()
         try:
             described = describe(runtime, session.path, privacy)
-        except Exception:  # whatever it is, is told where the session is asked for
+        except Exception:  # whatever it is, it is reported when somebody asks for the session
             return Described() if privacy.is_open(home.root) else None
         if not session.name and privacy.has_rules(described.start):
             for agent in privacy.agent_homes(described.start):
@@ -338,8 +336,10 @@ class _Families:
 
 
 def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the unreadable directories of projects, in the home `path` or in each runtime's own,
-    and why: `find_sessions` has none of their sessions."""
+    """Return the unreadable project directories, and why they are unreadable.
+
+    They are in the home `path`, or in each runtime's own directory. `find_sessions` has none of
+    their sessions."""
     found = []
     for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
         projects = runtime.transcripts_dir(home.root)
@@ -354,9 +354,11 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
 
 
 def choose(found: list[FoundSession], name: str) -> FoundSession:
-    """Return the session that goes by `name`: exactly, else the only one whose id or name begins
-    so, else the only one with these words in its name, else the latest of the runtime that is
-    called so. Raises UnknownSessionError."""
+    """Return the session that matches `name`.
+
+    It matches exactly, else as the only one whose id or name begins with it, else as the only one
+    with these words in its name, else as the latest session of the runtime with this name. Raises
+    UnknownSessionError."""
     wanted = name.casefold()
     exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
     begun = [
@@ -428,8 +430,9 @@ def _candidates(
 def _put_by(
     candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> list[Candidate]:
-    """Return saved sessions whose name no other has since. Their transcripts are beside the
-    others'."""
+    """Return saved sessions whose name no other session has taken since.
+
+    Their transcripts are beside the others'."""
     ids = {runtime.session_id_of(session.path) for session, runtime, _ in candidates}
     taken = {session.name for session, _, _ in candidates}
     folders = {
@@ -453,7 +456,7 @@ def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterato
         home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
         if home is not None:
             places = [runtime.config_dir(environ)]
-            # of an agent whose runtime is started with this
+            # of an agent whose runtime starts with this
             own = f"{home.root}/{runtime.USUAL_DIR}"
             if os.path.isdir(runtime.transcripts_dir(own)):
                 places.append(own)
@@ -467,8 +470,7 @@ def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterato
 
 
 def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Runtime, Home]]:
-    """Return the runtimes' own directories that have sessions: in or at `path`, else each runtime's
-    own."""
+    """Return the runtimes' own directories with sessions: in or at `path`, else each runtime's."""
     found = []
     for runtime in all_runtimes():
         places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir(environ)]
@@ -483,8 +485,9 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
 def _in_plain_homes(
     plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
 ) -> Iterator[Candidate]:
-    """Yield the sessions of all runtimes; if the environment names the caller's, of those that
-    share its memory."""
+    """Yield the sessions of all runtimes.
+
+    If the environment names the caller's session, yield only those that share its memory."""
     asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
     for runtime, home in [
         (one, home) for one, home in plain if not asking or home.memory_dir in asking

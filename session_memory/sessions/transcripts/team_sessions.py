@@ -1,8 +1,8 @@
-"""The sessions of a team, kept by upkeep on this machine: a folder for each project, a small file
-for each session, read like any transcript.
+"""A team's sessions, kept by upkeep on this machine and read like any transcript.
 
-A session's start directory names a file with three lines: the folder's name, the place of the
-repository here, and the directory; before upkeep has asked the team, only the last.
+Each project has a folder, and each session a small file. A session's start directory names a file
+with three lines: the folder's name, the place of the repository here, and the directory; before
+upkeep has asked the team, only the last.
 
 A session's file has one JSON object a line: `{"title": "...", "branch": "..."}`, then entries:
 `{"role": "user", "text": "...", "at": 1780000000.5, "id": "...", "tools": [["Edit", "edit",
@@ -73,8 +73,9 @@ def team_sessions(team_dir: str, start_file: str) -> list[Session]:
 
 
 def note_start(start_file: str, start: str) -> None:
-    """Make upkeep ask the team about the project of `start`, in time for its first session. Raises
-    OSError."""
+    """Make upkeep ask the team about the project of `start`, in time for its first session.
+
+    Raises OSError."""
     if "\n" not in start and not is_file(start_file):
         write_atomically(start_file, start_content("", "", start))
 

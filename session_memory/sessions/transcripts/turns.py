@@ -1,5 +1,6 @@
-"""Tells whether a session is at work: while a turn is running. The one rule for the page,
-`sessions` and `why`."""
+"""Decides whether a session is at work: while a turn is running.
+
+The page, `sessions` and `why` all use this rule."""
 
 from __future__ import annotations
 
@@ -13,16 +14,17 @@ from .entries import Entry
 from .lines import windows_backward
 
 UNANSWERED_SECONDS = 600.0  # a request or call without an answer counts as in progress this long
-# an agent may continue this long after a message, unless that ends its turn
+# an agent may continue this long after a message, unless the message ends its turn
 ANSWERED_SECONDS = 20.0
 TURN_BYTES = 256 * 1024  # searched from the end for the end of a turn
 _INTERRUPTED = b'"[Request interrupted by user'  # how Claude Code notes that the user ended a turn
 
 
 def is_running(role: str, is_call: bool, silent_seconds: float) -> bool:
-    """Return whether a turn is running if the last entry has this role, or is a tool call, and
-    nothing came for so many seconds. An agent that answered waits for its user; one that was asked
-    or called a tool is at work."""
+    """Return whether a turn is running, by the last entry's role and the time since then.
+
+    An agent that answered waits for its user. An agent that was asked, or that called a tool, is at
+    work."""
     has_answered = role == "assistant" and not is_call
     return silent_seconds <= (ANSWERED_SECONDS if has_answered else UNANSWERED_SECONDS)
 
@@ -30,9 +32,10 @@ def is_running(role: str, is_call: bool, silent_seconds: float) -> bool:
 def is_at_work(
     runtime: Runtime, path: str, entries: Sequence[Entry], silent_seconds: float
 ) -> bool:
-    """Return whether the session with the transcript at `path` and these last entries is at work,
-    if nothing was written for so many seconds. It is not once its process has ended, if the runtime
-    notes that. Raises OSError."""
+    """Return whether the session with these last entries is at work.
+
+    `silent_seconds` is the time since the last write; `path` is its transcript. A session is not at
+    work once its process has ended, if the runtime notes that. Raises OSError."""
     if not entries or not is_running(entries[-1].role, bool(entries[-1].tools), silent_seconds):
         return False
     return not runtime.has_left(path) and not _has_ended(runtime, path)

@@ -1,19 +1,18 @@
-"""The usage of one answer of a model, as a transcript has it. Only code that counts costs loads
-this."""
+"""The usage of one answer of a model, from a transcript. Only code that counts costs loads this."""
 
 from typing import NamedTuple
 
-MOST = 10**12  # more tokens than any answer has: a number beyond it is none
+MOST = 10**12  # more tokens than any answer has; a larger number is ignored
 
 
 class ModelUsage(NamedTuple):
-    """Tokens read fresh, written as an answer, read from a cache, and cached for minutes or for an
-    hour. `id` is the same for all records of one answer and its copies, '' if there is none;
-    `dollars` is the cost that the runtime reports; `running_total` is that of the session if
-    reported: a record that does not change it repeats the one before. If `is_sum`, the tokens are
-    the sums of the session so far. A record without tokens names the model of the next ones, and
-    its id names their turn: copies in another session have the same. `searches` on the web have a
-    price of their own."""
+    """Tokens read anew, written as an answer, read from a cache, and cached for minutes or an hour.
+
+    `id` is the same for all records of one answer and its copies, '' if there is none. `dollars` is
+    the cost that the runtime reports. `running_total` is the session's total, if reported: a record
+    that does not change it repeats the one before. If `is_sum`, the tokens are the sums of the
+    session so far. A record without tokens names the model of the next ones, and its id names their
+    turn: copies in another session have the same. Web `searches` have their own price."""
 
     id: str = ""
     model: str = ""

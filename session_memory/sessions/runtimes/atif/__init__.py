@@ -1,5 +1,4 @@
-"""ATIF: the trajectory format of Harbor, which agents write that have no reader of their own
-here."""
+"""ATIF: Harbor's trajectory format, written by agents that have no reader of their own here."""
 
 from __future__ import annotations
 
@@ -13,10 +12,12 @@ if TYPE_CHECKING:
 
 
 class Atif(MirroredSessions):
-    """Any agent that writes ATIF: trajectories lie anywhere in `~/.atif`, which may be a link or
-    hold some. Each is one JSON document that is written anew as it grows, so it has a mirror (see
-    sessions/transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of an embedded
-    sub-agent lies in `<session>/` beside it. There are no hooks."""
+    """Any agent that writes ATIF, with trajectories anywhere in `~/.atif`.
+
+    The directory may be a link or contain links. Each trajectory is one JSON document that is
+    rewritten as it grows, so it has a mirror (see sessions/transcripts/mirror.py and mirrors.py),
+    `<directory>/<session>.jsonl`. The mirror of an embedded sub-agent is in `<session>/` beside it.
+    There are no hooks."""
 
     name = "atif"
     TITLE = "ATIF"

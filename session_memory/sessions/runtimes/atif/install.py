@@ -1,5 +1,6 @@
-"""The install for ATIF: there is none, since an agent that writes it has hooks and settings of its
-own."""
+"""The install for ATIF: there is none.
+
+An agent that writes ATIF has its own hooks and settings."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Brings the mirrors of ATIF trajectories up to date: what of each is not there yet is added to it.
+"""Brings the mirrors of ATIF trajectories up to date by adding what is new.
 
-A trajectory is one JSON document with numbered steps, versions 1.0 to 1.8. Its lines in the mirror
-are a step, and each result behind the step. A document that grew adds lines; if it says something
-else now, or less, the mirror takes back the steps from there on. A mark says how many lines there
-are, with their checksum, and the same for the last steps."""
+A trajectory is one JSON document with numbered steps, versions 1.0 to 1.8. Its mirror has a line
+for each step, followed by a line for each of its results. A document that grew adds lines. If a
+step changed or is gone, the mirror takes back the steps from there on. A mark has the number of
+lines and their checksum, and the same for the last steps."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ if TYPE_CHECKING:
 # folders below the directory: `<job>/<trial>/agent/trajectory.json` is 3 below Harbor's `jobs`
 DEEPEST = 5
 MOST_FOLDERS = 2000
-HEAD_BYTES = 64 * 1024  # in which a document says what it is, unless its keys are sorted
+HEAD_BYTES = 64 * 1024  # a document identifies itself in these, unless its keys are sorted
 VERSION = '"ATIF-v1.'
 CHECKED_STEPS = 40  # the last ones, back to which a change is traced
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add what is new in the trajectories in `config_dir` to the mirrors below `root`: in those
-    that a prompt may be told of, or in all."""
+    """Add new steps of the trajectories in `config_dir` to the mirrors below `root`.
+
+    Do this for those that a prompt may report, or for all."""
 
     def add(source: Source, most_bytes: int) -> int:
         return _add(source, config_dir, root, exclusion, most_bytes)
@@ -72,7 +73,7 @@ def find_trajectories(config_dir: str) -> tuple[list[str], list[Source]]:
 
 
 def session_of(source: Source) -> str:
-    """Return the id of the session of a file; '' if it is no trajectory, or cannot be read."""
+    """Return the session id of a file; '' if it is not a trajectory or cannot be read."""
     try:
         return _id_of(_document(source, MOST_BYTES)[0], source.key)
     except (OSError, ValueError, KeyError):
@@ -80,8 +81,10 @@ def session_of(source: Source) -> str:
 
 
 def _document(source: Source, most_bytes: int) -> tuple[Record, int]:
-    """Return the document in a file, and its size. Raises OSError; KeyError for no trajectory;
-    ValueError if it is longer than `most_bytes`, UnreadableError if it can never be read."""
+    """Return the document in a file, and its size.
+
+    Raises OSError; KeyError if it is not a trajectory; ValueError if it is longer than
+    `most_bytes`; UnreadableError if it can never be read."""
     with Opened(source.path) as descriptor:
         size = os.fstat(descriptor).st_size
         if VERSION.encode() not in read_at(descriptor, 0, HEAD_BYTES):
@@ -99,8 +102,9 @@ def _document(source: Source, most_bytes: int) -> tuple[Record, int]:
 
 
 def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_bytes: int) -> int:
-    """Add to the mirrors of a trajectory, and of those in it, what is new. Returns how many bytes
-    were read. Raises OSError, ValueError."""
+    """Update the mirrors of a trajectory and its embedded ones; return the number of bytes read.
+
+    Raises OSError and ValueError."""
     try:
         document, size = _document(source, most_bytes)
     except KeyError:
@@ -144,8 +148,7 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
 
 
 def _id_of(document: Record, key: str, *names: str) -> str:
-    """Return the id of a trajectory: what it gives as one of `names`, else a checksum of the key of
-    its file."""
+    """Return the id of a trajectory: its value for one of `names`, or a checksum of `key`."""
     given = [as_string(document.get(name)) for name in names or ("session_id", "trajectory_id")]
     return next((one for one in given if is_name(one)), f"atif-{_checksum(key)}")
 
@@ -155,8 +158,7 @@ def _checksum(key: str) -> str:
 
 
 def _directory(document: Record) -> str:
-    """Return the directory that an agent worked in, as Harbor's converters note it; '' if nothing
-    tells."""
+    """Return the agent's working directory as noted by Harbor's converters; '' if there is none."""
     for holder in (
         as_object(document.get("extra")),
         as_object(as_object(document.get("agent")).get("extra")),
@@ -172,8 +174,10 @@ def _directory(document: Record) -> str:
 
 
 def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[int, Record]]:
-    """Yield the lines of a trajectory, each with the number of its step, without what was said
-    `until` it was forgotten. What was copied for context stands in another trajectory."""
+    """Yield the lines of a trajectory, each with its step number.
+
+    Messages up to `until`, when it was forgotten, are left out. Steps copied for context are in
+    another trajectory, so they are left out too."""
     agent = as_object(document.get("agent"))
     for number, step in enumerate(as_list(document.get("steps")), 1):
         if not isinstance(step, dict) or step.get("is_copied_context"):
@@ -210,8 +214,10 @@ def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[in
 
 
 class Place:
-    """The file of a trajectory, and the parts that must not be in our mirror: all if it
-    `is_excluded`, and those that `repeats` knows as forgotten."""
+    """A trajectory's file, and the parts to leave out of our mirror.
+
+    Everything is left out if it `is_excluded`; otherwise the forgotten parts that `repeats`
+    recognises."""
 
     def __init__(self, source: Source, is_excluded: bool, repeats: Repeats | None) -> None:
         self.source = source
@@ -226,7 +232,7 @@ def _mirror(
     titles: list[Record],
     numbered: Iterator[tuple[int, Record]],
 ) -> None:
-    """Add to the mirror at `path` what it does not have of these lines, behind its `head` and
+    """Add the missing ones of these lines to the mirror at `path`, after its `head` and
     `titles`."""
     lines: list[Record] = []
     sums = [0]  # the checksums of the first lines, by their number

@@ -1,5 +1,7 @@
-"""Decodes the lines of mirrors of ATIF trajectories (see mirrors.py): the first is the session,
-others its title, a step, a result, or that steps from some number on were taken back."""
+"""Decodes the lines of mirrors of ATIF trajectories (see mirrors.py).
+
+The first line is the session. Each other line is its title, a step, a result, or a note that steps
+from some number on were taken back."""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
     from ..records import Event, Record
 
 SESSION, STEP, TITLE = "atif_session", "step", "title"
-_TITLE_RANK = 2  # nothing tells the user's own from one that a model made
+_TITLE_RANK = 2  # nothing distinguishes the user's title from a model's
 _STEP, _RESULT, _TITLE = b'{"type": "step"', b'{"type": "result"', b'{"type": "title"'
 _SESSION, _TAKEN_BACK = b'{"type": "atif_session"', b'{"type": "taken_back"'
-_GLUED = (b'}{"type": "', _STEP, _TITLE)  # a record behind another one on the same line
-# How agents call their tools, by kind, in lower case; a call may say its kind itself.
+_GLUED = (b'}{"type": "', _STEP, _TITLE)  # a record after another one on the same line
+# Agents' names for their tools, by kind, in lower case; a call may state its kind itself.
 _KINDS = {
     **dict.fromkeys(
         (
@@ -86,7 +88,7 @@ _FAILED = ("is_error", "tool_result_is_error")
 
 
 class AtifRecords(records.Records):
-    """Steps continue each other; what a step says of its calls, and its usage, stands in it."""
+    """Records in which each step continues the one before, with its calls and usage inside."""
 
     TITLE_MARKS = (b'"title"',)
     BEGINNINGS = (b'{"type": "',)
@@ -161,8 +163,7 @@ def _may_say(line: bytes) -> bool:
 
 
 class MirroredTrajectory(records.Branch):
-    """A trajectory, of which steps may have been taken back. That of a sub-agent holds nothing that
-    counts."""
+    """A trajectory whose steps may have been taken back; nothing counts in a sub-agent's."""
 
     may_leave_out = True
 
@@ -186,7 +187,7 @@ def _number(line: bytes) -> int:
 
 
 def _entry(record: Record, offset: int) -> Entry | None:
-    """Return the entry in what a user or an agent said or did; None for what the system put in."""
+    """Return the entry for a user's or agent's step; None for text that the system added."""
     source = record.get("source")
     if source not in ("user", "agent"):
         return None
@@ -212,14 +213,15 @@ def _entry(record: Record, offset: int) -> Entry | None:
 
 
 def _patch(arguments: Record) -> str:
-    """Return the patch among the arguments of a call; '' for none."""
+    """Return the patch in a call's arguments; '' if there is none."""
     texts = [arguments.get(key) for key in ("input", "patch", "patchText")]
     return next((text for text in texts if isinstance(text, str) and patched_files(text)), "")
 
 
 def _uses(call: Record) -> tuple[ToolUse, ...]:
-    """Return what a call did; of a patch each file that it names. A call may say its kind, and what
-    it was done to."""
+    """Return the tool uses of a call; for a patch, one for each file.
+
+    A call may state its kind and its argument itself."""
     name, call_id, given = (call.get(key) for key in ("function_name", "tool_call_id", "arguments"))
     name, call_id, extra = (
         as_string(name) or "tool",
@@ -239,7 +241,7 @@ def _uses(call: Record) -> tuple[ToolUse, ...]:
 
 
 def _result(record: Record) -> records.CallResult:
-    """Return how a call ended, as far as its agent says."""
+    """Return how a call ended, if its agent recorded it."""
     extra = as_object(record.get("extra"))
     has_failed = any([extra.get(key) is True for key in _FAILED]) or extra.get(
         "exit_code", 0
@@ -249,8 +251,9 @@ def _result(record: Record) -> records.CallResult:
 
 
 def _usage(metrics: Record, record: Record) -> ModelUsage:
-    """Return what an answer took. Cached tokens are part of the prompt's; so are those written to a
-    cache."""
+    """Return the usage of an answer.
+
+    The prompt's tokens include cached tokens and tokens written to a cache."""
     from ...transcripts.usage import ModelUsage, amount
 
     cached, extra, dollars = (

@@ -22,8 +22,9 @@ WRITTEN_WITHIN_SECONDS = 0.4
 
 
 class ClaudeCode(ProjectFolders):
-    """Transcripts lie at `projects/<directory>/<session>.jsonl`. An agent home has a file for each
-    of its sessions, `<name>.json`, which has the id as `sessionId`."""
+    """Claude Code: transcripts are at `projects/<directory>/<session>.jsonl`.
+
+    An agent home has a file `<name>.json` for each of its sessions, with the id as `sessionId`."""
 
     name = "claude-code"
     TITLE = "Claude Code"
@@ -58,7 +59,9 @@ class ClaudeCode(ProjectFolders):
         return name[:MOST_UNITS] if len(name) > MOST_UNITS else name + "-"
 
     def started_in(self, config_dir: str, directory: str) -> str:
-        """Return the folder for `directory`, or for one above it; '' if there is none yet."""
+        """Return the folder for `directory` or its nearest parent with one;
+
+        '' if there is none yet."""
         while directory.strip("/"):
             folder = self.project_dir(config_dir, directory)
             if is_directory(folder):
@@ -84,7 +87,7 @@ class ClaudeCode(ProjectFolders):
         return found
 
     def _named_in(self, sessions_dir: str, project_dir: str) -> list[Session]:
-        """Return the sessions of an agent home that have an id, each with its transcript in
+        """Return an agent home's sessions that have an id, with their transcripts in
         `project_dir`."""
         found = _pointers(sessions_dir, self.session_names(sessions_dir))
         return [
@@ -93,7 +96,7 @@ class ClaudeCode(ProjectFolders):
         ]
 
     def session_names(self, sessions_dir: str) -> list[str]:
-        """Return the names of the files, without `new-*`, which hosts are just making."""
+        """Return the names of the files, except `new-*`, which hosts are still creating."""
         files = names_in(sessions_dir)
         return [
             file[:-5]
@@ -102,8 +105,9 @@ class ClaudeCode(ProjectFolders):
         ]
 
     def sub_agents_beside(self, path: str) -> list[str]:
-        """Return the transcripts of sub-agents, also those that a workflow started: they are one
-        folder deeper."""
+        """Return the transcripts of sub-agents.
+
+        Those that a workflow started are one folder deeper."""
         if not is_directory(self.folder_beside(path)):
             return []
         workflows = f"{self.folder_beside(path)}{self.SUB_AGENTS}/workflows"
@@ -133,9 +137,11 @@ class ClaudeCode(ProjectFolders):
         return environ.get("CLAUDE_PID", "")
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks
-        of its plugins too, Copilot (whose events name no transcript) those in its settings. Events
-        of our extensions for others name their runtime."""
+        """Return whether the transcript is where Claude Code's are.
+
+        Codex and Qwen Code also run the hooks of its plugins. Copilot runs the hooks in its
+        settings, and its events name no transcript. Events from our extensions for other runtimes
+        name their runtime."""
         path = as_string(event.get("transcript_path"))
         if not path:
             return not environ.get("COPILOT_CLI") and "runtime" not in event
@@ -146,8 +152,9 @@ class ClaudeCode(ProjectFolders):
         return next((session.name for session in sessions if session.path.endswith(file)), "")
 
     def is_from_a_person(self, prompt: str) -> bool:
-        """Tell whether a prompt was typed: background tasks and other agents report through the
-        same event."""
+        """Return whether a person typed a prompt.
+
+        Background tasks and other agents report through the same event."""
         return not prompt.lstrip().startswith(
             ("<task-notification>", "<system-reminder>", *FROM_AGENTS)
         )
@@ -173,8 +180,8 @@ class ClaudeCode(ProjectFolders):
         return found
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the session is interactive, and in a mode that asks: others refuse what they
-        would ask."""
+        """Return whether the session is interactive and its mode asks; other modes refuse
+        instead."""
         return _is_interactive(environ) and event.get("permission_mode") != "dontAsk"
 
     def held_output(self, reason: str, text: str) -> dict[str, Any]:
@@ -187,9 +194,10 @@ class ClaudeCode(ProjectFolders):
 
 
 def encode_cwd(cwd: str) -> str:
-    """Return the name of the folder for sessions started in `cwd` (its real path). Every UTF-16
-    unit outside `[A-Za-z0-9]` becomes `-`; above 200 units the first 200 and a checksum of the path
-    remain (the 32-bit `h * 31 + unit`, its absolute value in base 36), as Claude Code does it."""
+    """Return Claude Code's name of the folder for sessions started in `cwd` (its real path).
+
+    Every UTF-16 unit outside `[A-Za-z0-9]` becomes `-`. Above 200 units, the name is the first 200
+    and a checksum of the path: the 32-bit `h * 31 + unit`, its absolute value in base 36."""
     from ....common.text.paths import dashed
 
     path = real_path(cwd)
@@ -207,7 +215,7 @@ def encode_cwd(cwd: str) -> str:
 
 
 def named_session_id(sessions_dir: str, name: str) -> str:
-    """Return the id that `<sessions_dir>/<name>.json` holds as `sessionId`; '' if there is none."""
+    """Return the `sessionId` in `<sessions_dir>/<name>.json`; '' if there is none."""
     return next((session_id for _, session_id in _pointers(sessions_dir, [name])), "")
 
 
@@ -216,7 +224,7 @@ def _is_interactive(environ: Mapping[str, str]) -> bool:
 
 
 def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each of `names` with the session id in its file; those without one are left out."""
+    """Yield each of `names` with the session id in its file; skip names without one."""
     for file, content in read_each(sessions_dir, [name + ".json" for name in names]):
         try:
             session_id = decode(content.decode())["sessionId"]

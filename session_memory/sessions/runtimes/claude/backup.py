@@ -1,8 +1,7 @@
-"""The files of Claude Code's sessions, and its cleanup, which deletes them 30 days after the last
-change.
+"""The files of Claude Code's sessions, and its cleanup 30 days after the last change.
 
-Measured with 2.1.330: the merged settings of whichever project a session is started in decide, for
-the transcripts of all projects. A file of settings with a wrong `cleanupPeriodDays` is ignored as a
+Measured with 2.1.330: the merged settings of the project where a session starts apply to the
+transcripts of all projects. A settings file with a wrong `cleanupPeriodDays` is ignored as a
 whole."""
 
 from __future__ import annotations

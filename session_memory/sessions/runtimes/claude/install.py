@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from ..install import SettingsHooks, enabled_plugins
 
-# claude-agent-sdk calls no callback for these: they need settings
+# claude-agent-sdk calls no callbacks for these, so they need settings
 NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")
 
 
@@ -31,8 +31,8 @@ class ClaudeCodeInstall(SettingsHooks):
     HOOKS_ARE_OFF = "disableAllHooks"
     ONLY_MANAGED_HOOKS = "allowManagedHooksOnly"
     PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
-    # Rules of `permissions.allow`. A command rule also lets it be piped into commands that only
-    # read, and nothing be run behind it or in it; words and quotes are compared as they stand.
+    # Rules of `permissions.allow`. A command rule also allows piping into commands that only read,
+    # but nothing after or inside the command. Words and quotes are compared literally.
     COMMAND_RULE, READ_RULE, TOOL_RULE = (
         "Bash({command}:*)",
         "Read(/{directory}/**)",
@@ -42,8 +42,7 @@ class ClaudeCodeInstall(SettingsHooks):
     START = "claude {prompt}"
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
-        """Return the directories for the data of the plugin, one a marketplace that it came
-        from."""
+        """Return the plugin's data directories, one for each marketplace that it came from."""
         return sorted(glob(f"{escape(self.runtime.config_dir(environ))}/plugins/data/{plugin}-*"))
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:

@@ -1,5 +1,7 @@
-"""The processes of Claude Code, by `sessions/<pid>.json`: written at the start of a process,
-deleted at its end, and left behind by one that was killed."""
+"""The processes of Claude Code, by `sessions/<pid>.json`.
+
+Claude Code writes the file when a process starts and deletes it when it ends. A process that was
+killed leaves it."""
 
 from __future__ import annotations
 
@@ -25,8 +27,10 @@ def noted_processes(config_dir: str) -> list[NotedProcess]:
 
 
 def has_left(path: str, program: str) -> bool:
-    """Return whether Claude Code keeps such files, and none of a process that may still run names
-    the session whose transcript is at `path`. A process of another machine or container may run."""
+    """Return whether the session's process has ended; `path` is its transcript.
+
+    True if Claude Code keeps such files, and no file of a process that may still run names the
+    session. A process of another machine or container may still run."""
     config_dir, _, name = path.rpartition(_PROJECTS)
     folder, _, file = name.partition("/")
     if not folder or "/" in file or not is_directory(f"{config_dir}/sessions"):

@@ -1,6 +1,7 @@
-"""Reads what a user of Claude Code typed elsewhere than in a plain prompt: behind a slash command
-or skill, in a dialog, as the reason for a refusal, through a channel. Only records that hold such
-words load this."""
+"""Reads the words that a user of Claude Code typed anywhere except in a plain prompt.
+
+They may come after a slash command or skill, from a dialog, as the reason for a refusal, or through
+a channel. Only records with such words load this module."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ _WITH_VALUES = """
     terminal-setup theme think-back todos upgrade usage vim voice web-setup
 """
 _SETTINGS = frozenset(_WITH_VALUES.split())
-# Commands that take the user's words.
+# Commands whose arguments are the user's words.
 _WITH_WORDS = frozenset(("branch", "btw", "bug", "compact", "context", "feedback", "goal", "plan"))
-# Keys in the results of other tools than dialogs.
+# Keys that appear only in results of tools other than dialogs.
 _OF_OTHER_TOOLS = ("stdout", "file", "content", "url", "result", "filenames", "filePath")
 
 
@@ -40,7 +41,7 @@ def typed_text(text: str) -> str:
     while text.startswith(_INTERRUPTED):
         text = text.partition("]")[2].lstrip()
     if not text.startswith(_OF_CLI):
-        text = typed_by_person(text)  # there may be blocks before a command, too
+        text = typed_by_person(text)  # a command, too, may have blocks before it
     if not text.startswith(_OF_CLI) or not _is_closed(text):
         return text
     if text.startswith("<channel "):
@@ -49,15 +50,17 @@ def typed_text(text: str) -> str:
 
 
 def _is_closed(text: str) -> bool:
-    """Check if a text's tag is closed: the CLI closes its tags, and a person may ask about
-    `<bash-stdout>`."""
+    """Check if a text's tag is closed.
+
+    The CLI closes its tags, but a person may ask about `<bash-stdout>`."""
     name = text[1:].partition(">")[0].partition(" ")[0]
     return not text.startswith("<") or f"</{name}>" in text
 
 
 def _command(text: str) -> str:
-    """Return a slash command or skill with its words, as the user typed it; '' for a command of the
-    CLI without words, and for a skill that the model called."""
+    """Return a slash command or skill with its words, as the user typed it.
+
+    Return '' for a command of the CLI without words, and for a skill that the model called."""
     name = _between(text, "command-name").lstrip("/")
     words = text.partition("<command-args>")[2].rpartition("</command-args>")[0].strip()
     # of the CLI: skills begin with their message
@@ -74,8 +77,9 @@ def _between(text: str, tag: str) -> str:
 
 
 def words_of_result(text: str, result: object, *, has_failed: bool) -> str:
-    """Return the user's words in a tool's result: `text` is the model's view of it, `result` the
-    CLI's."""
+    """Return the user's words in a tool's result.
+
+    `text` is the result as the model sees it, `result` as the CLI stores it."""
     if has_failed:
         return dialogs.words_in(text) if text.startswith(dialogs.REFUSED) else ""
     kept = as_object(result)
@@ -87,7 +91,7 @@ def words_of_result(text: str, result: object, *, has_failed: bool) -> str:
 
 
 def _sent_by_channel(text: str) -> str:
-    """Return a person's message from a channel such as a chat; '' for a program's."""
+    """Return a person's message from a channel such as a chat; '' for a program's message."""
     tag, _, words = text.partition(">")
     is_of_person = ' user="' in tag or ' chat_id="' in tag
     return words.rpartition("</channel>")[0].strip() if is_of_person else ""

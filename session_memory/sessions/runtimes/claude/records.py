@@ -1,7 +1,7 @@
-"""Decodes the records of Claude Code and claude-agent-sdk.
+"""Decodes the records of Claude Code and claude-agent-sdk, 1.0.51 to 2.1.329.
 
-Records are those of Claude Code 1.0.51 to 2.1.329. Types are allow-listed: newer versions repeat
-whole requests, injected text included, in records of other types."""
+Types are allow-listed, because newer versions repeat whole requests, including injected text, in
+records of other types."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ...transcripts.usage import ModelUsage
     from ..records import Decode, Event, Record
 
-# Records with titles: the rank of each, and the key. The user, or who started a teammate, gives the
-# first two; models make the others.
+# Records with titles: the rank of each, and the key. The first two come from the user, or from
+# whoever started a teammate; models make the others.
 _TITLES = {
     "custom-title": (3, "customTitle"),
     "agent-name": (3, "agentName"),
@@ -42,7 +42,7 @@ _BEFORE_RESULTS = b'user","message":{"role":"user","content":'
 _TYPED = _BEFORE_RESULTS + b'"'
 _USUAL_RESULTS = tuple(_BEFORE_RESULTS + b'[{"' + result for result in _RESULTS)
 _RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
-_DENIED = b'"toolDenialKind":'  # behind the message: the call was refused or interrupted
+_DENIED = b'"toolDenialKind":'  # after the message: the call was refused or interrupted
 # How an error begins if the call did not run.
 _NOT_RUN = (
     "<tool_use_error>",
@@ -54,14 +54,15 @@ _NOT_RUN = (
 )
 _MESSAGE_END = b']},"uuid":"'
 _TEXT = b'{"type":"text","text":'
-_GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
+# A message with one of these is not the last of its turn
+_GOES_ON = (None, "tool_use", "pause_turn")
 _FAILED_HOOKS = ("hook_cancelled", "hook_non_blocking_error", "hook_error_during_execution")
 HEAD_BYTES = 2048  # of a line, in which its kind shows
-_TASK_BYTES = 256 * 1024  # before the end, in which the call stands that starts a sub-agent
-_GLUED = b'{"parentUuid":'  # a record behind another one on the same line
+_TASK_BYTES = 256 * 1024  # of the end, which contain the call that starts a sub-agent
+_GLUED = b'{"parentUuid":'  # a record after another one on the same line
 
-# A result with one of these near its beginning may have the user's words: answers, or why they
-# refused a call.
+# A result with one of these near its beginning may contain the user's words: answers, or reasons to
+# refuse a call.
 _ANSWERED, _REFUSED = b" answered", b"user doesn't want to"
 _WITH_WORDS = (
     "User has answered",
@@ -82,7 +83,7 @@ _KINDS = {
     "Bash": "command",
     "PowerShell": "command",
 }
-# The input that tells most of a call, in the order of preference, whatever the tool.
+# The most informative input of a call, in order of preference, for any tool.
 _ARGUMENTS = (
     "file_path",
     "notebook_path",
@@ -102,7 +103,7 @@ _KEYS_OF_OTHERS = (b'"provenance":', b'"parts":[', b'"parts": [', b'"projectHash
 
 
 class ClaudeCodeRecords(records.Records):
-    """A transcript is no tree, every record counts."""
+    """A transcript that is not a tree: every record counts."""
 
     TITLE_MARKS = (b'"custom-title"', b'"agent-name"', b'"ai-title"', b'"summary"')
     CALL_MARK = b'tool_use"'
@@ -141,9 +142,10 @@ class ClaudeCodeRecords(records.Records):
         )
 
     def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:
-        """Return the results in a line that has the usual form of a line with results and nothing
-        else. Behind the message the CLI repeats the result in a form of its own, which so need not
-        be decoded."""
+        """Return the results in a line that contains only results in the usual form, else None.
+
+        After the message the CLI repeats the result in its own form, which therefore need not be
+        decoded."""
         at = line.find(b'"type":"', 0, HEAD_BYTES)
         if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
             return None
@@ -193,8 +195,8 @@ class ClaudeCodeRecords(records.Records):
             if title is not None:
                 found.append(title)
         if wanted & records.LINKS and isinstance(record.get("uuid"), str):
-            # The first record after a compaction names its parent in another way. A prompt that was
-            # cancelled before its answer stays behind as a branch.
+            # The first record after a compaction names its parent with another key. A prompt that
+            # was cancelled before its answer remains as a branch.
             parent = record.get("parentUuid") or record.get("logicalParentUuid")
             is_message = (kind == "user" or kind == "assistant") and not record.get("isSidechain")
             found.append(records.ParentLink(record["uuid"], as_string(parent), is_message))
@@ -219,10 +221,11 @@ class ClaudeCodeRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False only for lines recognised as holding no entry, title or compaction, without
-    decoding them; without calls also for lines recognised as holding an entry that has no text.
-    Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string,
-    so what is looked for here cannot be something that somebody typed."""
+    """Return False only for lines recognised as having no entry, title or compaction.
+
+    Lines are recognised without decoding. Without calls, also return False for lines recognised as
+    having an entry without text. Tool results are most of a transcript's bytes. An unescaped
+    `"key":` is never part of a string, so these searches cannot match typed text."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
         if line.startswith(_TYPED, at + 8):
@@ -248,12 +251,13 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 def _usual_result_may_say(line: bytes, at: int) -> bool:
-    """Return the same for a line with results in the usual form; its type is at `at`."""
+    """Return what `_may_say` does for a line with results in the usual form; its type is at
+    `at`."""
     if _may_bring_words(line, at):
         return True
     if not holds_object(line, (_TEXT, _GLUED), at):
         return False
-    end = line.find(_MESSAGE_END, at)  # behind it nothing has text but what is glued to it
+    end = line.find(_MESSAGE_END, at)  # after it, only a glued record has text
     return line.find(_TEXT, at, end) > 0 or is_glued(line, _GLUED)
 
 
@@ -264,8 +268,10 @@ def _may_bring_words(line: bytes, at: int) -> bool:
 
 
 def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry | None:
-    """Return the entry in a `user` or `assistant` record; None for what nobody said: results,
-    thinking, meta records, compaction summaries, notifications, API errors, injected text."""
+    """Return the entry in a `user` or `assistant` record; None if nobody said it.
+
+    Nobody said results, thinking, meta records, compaction summaries, notifications, API errors or
+    injected text."""
     if not message or record.get("isCompactSummary") or message.get("role", kind) != kind:
         return None
     if kind == "user":
@@ -294,8 +300,9 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
 
 
 def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return a prompt typed while the agent was working, which has no user record, or what hooks
-    injected."""
+    """Return a prompt typed while the agent was working, or the text that hooks injected.
+
+    Such a prompt has no user record."""
     kind = attachment.get("type")
     found: list[Event] = []
     if kind == "queued_command":
@@ -326,8 +333,7 @@ def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int)
 
 
 def _of_system(record: Record, offset: int) -> list[Event]:
-    """Return a compaction, or the words behind a command that newer versions note as a record of
-    the system."""
+    """Return a compaction, or a command's words that newer versions store in a system record."""
     if record.get("subtype") == "compact_boundary":
         return [records.Compaction()]
     text = prompt_text(record.get("content")) if record.get("subtype") == "local_command" else ""
@@ -335,8 +341,9 @@ def _of_system(record: Record, offset: int) -> list[Event]:
 
 
 def _title(kind: str, record: Record) -> records.Title | None:
-    """Return the title in a record. A summary is of the conversation that ends with its leaf,
-    mostly another's."""
+    """Return the title in a record.
+
+    A summary belongs to the conversation that ends with its leaf, usually another one."""
     rank, key = _TITLES[kind]
     text = as_string(record.get(key))
     if not text.strip():
@@ -350,8 +357,10 @@ def _title(kind: str, record: Record) -> records.Title | None:
 
 
 def _reply(message: Record, record: Record) -> records.Reply:
-    """Return what an `assistant` record holds; a message of several blocks spans several records.
-    API errors and what a sub-agent says end no turn."""
+    """Return the part of a reply in an `assistant` record.
+
+    A message of several blocks spans several records. API errors and sub-agents' messages end no
+    turn."""
     blocks = objects_of(message.get("content"))
     texts = [
         block["text"]
@@ -368,8 +377,9 @@ def _reply(message: Record, record: Record) -> records.Reply:
 
 
 def _usage(message: Record, record: Record) -> list[ModelUsage]:
-    """Return what a message took, a sub-agent's too, and what the advisor took that its model asked
-    meanwhile. All records of a message repeat it."""
+    """Return the usage of a message, and of the advisor that its model asked meanwhile.
+
+    A sub-agent's message counts too. All records of a message repeat its usage."""
     usage, model = message.get("usage"), as_string(message.get("model"))
     if not isinstance(usage, dict) or model == "<synthetic>" or record.get("isApiErrorMessage"):
         return []
@@ -440,14 +450,15 @@ def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]
 
 
 def _says_not_run(content: object) -> bool:
-    """Check if an error says that the call did not run: older versions have no mark for that, and
-    few errors do."""
+    """Check if an error says that the call did not run.
+
+    Older versions have no mark for that, and few errors have one."""
     first = content[0] if isinstance(content, list) and content else content
     return as_string(first.get("text") if isinstance(first, dict) else first).startswith(_NOT_RUN)
 
 
 def _user_text(content: object, record: Record) -> str:
-    """Return what the user wrote in `content`, a string or blocks; images show as `[image]`, and so
+    """Return the user's text in `content`, a string or blocks; images become `[image]`, and so
     on."""
     if isinstance(content, str):
         return prompt_text(content)
@@ -464,8 +475,7 @@ def _user_text(content: object, record: Record) -> str:
 
 
 def prompt_text(text: object) -> str:
-    """Return the words that the user typed in a text of theirs, without the CLI's and hooks'
-    additions."""
+    """Return the words that the user typed, without additions by the CLI and hooks."""
     if not isinstance(text, str):
         return ""
     text = text.strip()
@@ -491,8 +501,9 @@ def _words_of_result(block: Record, record: Record) -> str:
 
 
 def _sent_by_channel(content: object) -> str:
-    """Return a person's words in a message from a channel; '' for any other message that nobody
-    typed here."""
+    """Return a person's words in a message from a channel;
+
+    '' for any other message not typed here."""
     blocks = (
         [content]
         if isinstance(content, str)
@@ -525,8 +536,9 @@ def _shell_output(content: object, record: Record) -> list[records.CallResult]:
 
 
 def tasks_given(path: str, agent_type: str) -> list[str]:
-    """Return the prompts of the last message in a transcript that starts sub-agents of a type, if
-    one of these calls has no result yet."""
+    """Return the prompts of the last message in a transcript that starts sub-agents of a type.
+
+    Return [] unless one of these calls has no result yet."""
     found: dict[str, dict[str, str]] = {}
     content = read_end(path, _TASK_BYTES)
     for line in content.split(b"\n"):

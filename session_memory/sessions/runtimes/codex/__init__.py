@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from ...transcripts.entries import ToolUse
     from .._base import Event, Folders
 
-MOST_SESSIONS = 400  # those written to last, of which a prompt may be told
-MOST_BEGUN = 5_000  # the youngest, among which these are: their status takes 10 ms
-_ID_CHARACTERS = 36  # a UUID, which ends the name
+MOST_SESSIONS = 400  # most recently written; a prompt may report only these
+MOST_BEGUN = 5_000  # most recently started, from which these are chosen: their status takes 10 ms
+_ID_CHARACTERS = 36  # a UUID at the end of the name
 _NAMES_FILE = "session_index.jsonl"
 _NAMES_BYTES = 256 * 1024  # of its end
 
 
 class Codex(CopiedSessions):
-    """A rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`, by the day that the
-    session began, whatever its project; one that its user has archived lies in
-    `archived_sessions/`. Those of sub-agents lie among all others, and only what is in them tells
-    whose they are."""
+    """Codex: a rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`.
+
+    The day is the session's first, whatever its project. Rollouts that the user archived are in
+    `archived_sessions/`. Sub-agents' rollouts are among all others; only their content tells whose
+    they are."""
 
     name = "codex"
     TITLE = "Codex"
@@ -52,8 +53,9 @@ class Codex(CopiedSessions):
         return self.copies_root(config_dir)
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
-        """Update the copies of compressed and archived rollouts, but not for a prompt, which does
-        not want them."""
+        """Update the copies of compressed and archived rollouts, but not for a prompt.
+
+        A prompt does not need them."""
         if everything and is_directory(self.transcripts_dir(config_dir)):
             from ...transcripts.mirror import Exclusion
             from .copies import bring_up_to_date
@@ -62,8 +64,9 @@ class Codex(CopiedSessions):
             bring_up_to_date(config_dir, self.copies_dir(config_dir), exclusion, self.place_of)
 
     def place_of(self, file: str) -> str:
-        """Return the folder of its day: `rollout-2026-11-20T10-00-00-<id>.jsonl` lies in
-        `2026/11/20/`."""
+        """Return a rollout's path, in the folder of its day.
+
+        `rollout-2026-11-20T10-00-00-<id>.jsonl` is in `2026/11/20/`."""
         year, month, day = file[8:12], file[13:15], file[16:18]
         is_dated = (
             file.startswith("rollout-")
@@ -73,7 +76,7 @@ class Codex(CopiedSessions):
         return f"{year}/{month}/{day}/{file}" if is_dated else ""
 
     def project_dir(self, config_dir: str, cwd: str) -> str:
-        """Return the folder of today: there is none for a directory."""
+        """Return today's folder: there is no folder for a directory."""
         from time import strftime
 
         return f"{self.transcripts_dir(config_dir)}/{strftime('%Y/%m/%d')}"
@@ -85,8 +88,7 @@ class Codex(CopiedSessions):
         return self._youngest(self.transcripts_dir(config_dir))
 
     def folders_below(self, config_dir: str, *directories: str) -> list[str]:
-        """Return the youngest rollouts, and the youngest copies, of any directory: only their
-        content tells it."""
+        """Return the newest rollouts and copies of any directory; only their content tells it."""
         return [*self.all_folders(config_dir), *self._youngest(self.copies_dir(config_dir))]
 
     def listed_dirs(self, config_dir: str) -> list[str]:
@@ -103,7 +105,7 @@ class Codex(CopiedSessions):
     def sessions_in(
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
     ) -> list[Session]:
-        """Return the sessions in a folder of a day, or the one of a rollout."""
+        """Return the sessions in a day's folder, or the single session of a rollout."""
         if folder.endswith(".jsonl"):
             folder, _, file = folder.rpartition("/")
             files = [file]
@@ -118,7 +120,7 @@ class Codex(CopiedSessions):
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the sessions in `folders`, and with the scope `all` the youngest others; no
+        """Return the sessions in `folders`, and with the scope `all` the newest others; no
         copies."""
         place = self.transcripts_dir(config_dir)
         plain = [(path, worktree) for path, worktree in folders if path.startswith(f"{place}/")]
@@ -127,7 +129,7 @@ class Codex(CopiedSessions):
     def project_sessions(
         self, config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the same, and the copies."""
+        """Return the sessions of a project as the default does, and the copies."""
         from ...transcripts.projects import sessions_of_project
 
         return sessions_of_project(
@@ -138,7 +140,7 @@ class Codex(CopiedSessions):
         return super().session_id_of(path)[-_ID_CHARACTERS:]
 
     def given_name(self, path: str) -> str:
-        """Return the last name for the session in the index, which the user gave with `/rename`."""
+        """Return the session's last name in the index, which the user gave with `/rename`."""
         config_dir, session_id = self._config_dir_of(path), self.session_id_of(path)
         wanted = session_id.encode("utf-8", "surrogateescape")
         lines = read_end(f"{config_dir}/{_NAMES_FILE}", _NAMES_BYTES).split(b"\n")
@@ -150,8 +152,9 @@ class Codex(CopiedSessions):
         return ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the transcript is a rollout; the same events come in a sub-agent, of which
-        only its prompt is answered."""
+        """Return whether the transcript is a rollout.
+
+        A sub-agent sends the same events; of these, only its prompt is answered."""
         path = as_string(event.get("transcript_path"))
         is_its = (
             path.rpartition("/")[2].startswith("rollout-") if path else "transcript_path" in event
@@ -161,7 +164,7 @@ class Codex(CopiedSessions):
         )
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool:
-        return bool(event.get("transcript_path"))  # none under `--ephemeral`
+        return bool(event.get("transcript_path"))  # no transcript under `--ephemeral`
 
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
         found = called(event, self.TOOLS)
@@ -171,7 +174,7 @@ class Codex(CopiedSessions):
         return [as_string(event.get("prompt"))]
 
     def _config_dir_of(self, path: str) -> str:
-        """Return Codex's directory, over a rollout or what a copy is of."""
+        """Return Codex's directory from the path of a rollout or copy."""
         sessions_dir = path.rsplit("/", self.DEEPEST)[0]
         if not sessions_dir.endswith("/sessions"):
             from ...transcripts.mirror import read_state
@@ -180,8 +183,9 @@ class Codex(CopiedSessions):
         return sessions_dir.removesuffix("/sessions")
 
     def _youngest(self, directory: str) -> Iterator[str]:
-        """Yield the rollouts written to last, of those sessions that began last by the names of
-        folders and files."""
+        """Yield the most recently written rollouts among the sessions that began last.
+
+        Names of folders and files tell when a session began."""
         found: list[str] = []
         for folder in _days(directory):
             found += sorted([session.path for session in self.sessions_in(folder)], reverse=True)

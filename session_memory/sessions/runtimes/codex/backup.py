@@ -1,5 +1,4 @@
-"""The files of Codex's sessions: rollouts, also those that it has compressed or that its user has
-archived."""
+"""The files of Codex's sessions: rollouts, including compressed and archived ones."""
 
 from __future__ import annotations
 
@@ -24,15 +23,16 @@ class CompressedRollout(SessionFile):
 
 
 class CodexBackup(Backup):
-    """A rollout is kept at the place that it had before it was archived, where Codex resumes it.
-    Sub-agents have sessions of their own, which name their parent."""
+    """Rollouts, kept at the path they had before archiving, where Codex resumes them.
+
+    Sub-agents have their own sessions, which name their parent."""
 
     HAS_SUB_AGENT_SESSIONS = True
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         found: dict[str, str] = {}
-        for folder in (ARCHIVED, SESSIONS):  # of two, the one that is in use
-            # of two, the plain one
+        for folder in (ARCHIVED, SESSIONS):  # if both have a session, the rollout in use wins
+            # if both exist, the uncompressed one wins
             for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):
                 plain = path.removesuffix(COMPRESSED)
                 place = self.runtime.place_of(os.path.basename(plain))

@@ -1,5 +1,6 @@
-"""Reads the content of records of Codex: texts of messages, calls with their arguments, outputs;
-and the items of a turn as a person saw it, each with how it ended."""
+"""Reads the content of Codex's records: messages, calls with their arguments, and outputs.
+
+Also reads the items of a turn as a person saw them, and how each ended."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.e
 _EXIT_CODES = ("Process exited with code ", "Exit code: ", '"exit_code":')
 _NOT_RUN = ("blocked by PreToolUse hook", "reject command", "rejected by user", "aborted by user")
 ANSWERS = '{"answers":{'  # begins the output of a dialog
-_REQUEST = "## My request for Codex:"  # behind what an editor tells of its open files
+_REQUEST = "## My request for Codex:"  # follows an editor's text about its open files
 
 # Texts of the role user that no user wrote, by how they begin.
 _WRAPPERS = (
@@ -43,14 +44,16 @@ _WRAPPERS = (
 
 
 def wrapped(record: Record) -> Record:
-    """Return a record as later versions have it: until September 2025 a line was only what the
-    model saw."""
+    """Return a record in the form of later versions.
+
+    Until September 2025 a line was only the model's view."""
     return record if "payload" in record else {"type": "response_item", "payload": record}
 
 
 def told_directory(content: object) -> str:
-    """Return the directory that Codex tells the model in a message of the role user; '' for any
-    other message."""
+    """Return the directory that Codex states in a message of the role user;
+
+    '' for other messages."""
     for text in texts_of(content):
         if text.lstrip().startswith("<environment_context>"):
             return text.partition("<cwd>")[2].partition("</cwd>")[0].strip()
@@ -72,7 +75,7 @@ def new_entry(
 
 
 def typed_text(content: object) -> str:
-    """Return what the user typed, of the texts in a message; an image shows as `[image]`."""
+    """Return the text that the user typed in a message; an image shows as `[image]`."""
     parts = []
     for block in as_list(content):
         kind = block.get("type") if isinstance(block, dict) else None
@@ -123,7 +126,7 @@ def decoded(arguments: object) -> object:
 
 
 def shell_line(command: object) -> str:
-    """Return the command line that was run: what a shell was given with `-c`, else all words."""
+    """Return the command line that ran: a shell's argument after `-c`, else all words."""
     if isinstance(command, str):
         return command
     words = [as_string(word) for word in as_list(command)]
@@ -143,7 +146,7 @@ def has_failed(output: str) -> bool:
 
 
 def has_run(output: str) -> bool:
-    """Tell whether a call ran, by what it printed: it may have been refused, or interrupted."""
+    """Return whether a call ran, by its output; it may have been refused or interrupted."""
     head = output[:400]
     return any([sign in head for sign in _EXIT_CODES]) or not any(
         [sign in head for sign in _NOT_RUN]
@@ -183,8 +186,9 @@ def calls_in(payload: Record) -> tuple[ToolUse, ...]:
 
 
 def _script_uses(script: str, call_id: str) -> tuple[ToolUse, ...]:
-    """Return the commands and the edits of a script of code mode; all have its id, by which its
-    result names them."""
+    """Return the commands and edits of a script in code mode.
+
+    All have the script's id, because its result names them by that."""
     commands = [
         tool_use("exec_command", {"command": line}, ARGUMENTS, "command", call_id)
         for line in commands_in(script)
@@ -206,7 +210,8 @@ def entry_of_item(item: Record, payload: Record, record: Record, offset: int) ->
     if kind == "UserMessage":
         text = typed_text(item.get("content"))
         return new_entry("user", text, (), record, offset, item_id) if text else None
-    # Ids of messages and calls are the provider's, and some number them anew in each turn.
+    # Ids of messages and calls come from the provider; some providers restart their numbers in each
+    # turn.
     entry_id = ":".join([part for part in (as_string(payload.get("turn_id")), item_id) if part])
     if kind == "AgentMessage":
         text = joined_text(item.get("content"))
@@ -221,8 +226,10 @@ def entry_of_item(item: Record, payload: Record, record: Record, offset: int) ->
 
 
 def _uses(item: Record) -> tuple[ToolUse, ...]:
-    """Return what an item did: a command or a file that it read, the files of a patch, or the call
-    of another tool."""
+    """Return the tool uses of an item.
+
+    An item is a command, a file that a command read, the files of a patch, or the call of another
+    tool."""
     kind, call_id = item.get("type"), as_string(item.get("id"))
     if kind == "CommandExecution":
         parsed = as_list(item.get("parsed_cmd"))
@@ -260,7 +267,7 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
 
 
 def results_of_item(item: Record) -> list[CallResult]:
-    """Return how what an item did ended; nothing where it does not say."""
+    """Return how an item's actions ended; nothing if the item does not say."""
     status = item.get("status")
     if status not in ("completed", "failed", "declined"):
         return []
@@ -283,8 +290,9 @@ def results_of_item(item: Record) -> list[CallResult]:
 
 
 def failed_patch(payload: Record) -> list[CallResult]:
-    """Return that a patch failed, for each of its files; nothing if it was applied: its call's
-    output says so too."""
+    """Return a failed result for each file of a failed patch.
+
+    Return nothing for an applied patch: its call's output reports it too."""
     if payload.get("success") is not False:
         return []
     call_id, text = as_string(payload.get("call_id")), as_string(payload.get("stderr"))
@@ -297,5 +305,5 @@ def changes_of(item: Record) -> Record:
 
 
 def change_id(item: Record, number: int) -> str:
-    """Return the id of the change of one file in a patch."""
+    """Return the id of one file's change in a patch."""
     return part_id(as_string(item.get("id")), number)

@@ -1,9 +1,8 @@
-"""Copies of the rollouts that Codex has compressed (`.jsonl.zst`) or archived, so that they are
-read as all others are.
+"""Copies of the rollouts that Codex has compressed (`.jsonl.zst`) or archived.
 
-They lie in the folders of their days below a directory of ours, which is a mirror (see
-sessions/transcripts/mirror.py): each is made once, with the time of what it is of, and goes when that goes,
-or lies in its place uncompressed again."""
+With a copy they are read as all others. The copies are in folders by day below our own directory,
+which is a mirror (see sessions/transcripts/mirror.py). Each copy is made once, with the time of its
+original. It is removed when the original is gone or is again uncompressed at its usual place."""
 
 from __future__ import annotations
 
@@ -31,16 +30,17 @@ SESSIONS, ARCHIVED = "sessions", "archived_sessions"
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, place_of: PlaceOf) -> None:
-    """Make the copies below `root` that are missing, and removes those that are not wanted any
-    more. `place_of` says where an archived rollout lay, by its name. What is damaged is noted, and
-    what cannot be done now is left for the next time. Without a library for zstd nothing is read
-    that is compressed."""
+    """Create missing copies below `root` and remove unwanted ones.
+
+    `place_of` returns an archived rollout's former path from its name. Damaged rollouts are noted;
+    work that cannot be done now waits for the next time. Compressed rollouts are read only if a
+    library for zstd is installed."""
     paths = {**_archived(config_dir, place_of), **_compressed(f"{config_dir}/{SESSIONS}")}
     wanted = {key: files.path_stamp(path) for key, path in paths.items()}
     copied, unread = _done(root, exclusion)
     if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}}:
         return
-    # not loaded where nothing is to be done: lists of sessions ask each time
+    # not loaded if nothing is to be done: lists of sessions ask each time
     from ....common.system.zstd import can_decompress
 
     if not can_decompress():
@@ -55,7 +55,7 @@ def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, place_of:
 def _update(
     config_dir: str, root: str, exclusion: Exclusion, paths: dict[str, str], wanted: Stamps
 ) -> None:
-    """Return the same under the lock. Raises OSError where no state can be written."""
+    """Update the copies, under the lock. Raises OSError if the state cannot be written."""
     from ....common.system.zstd import DamagedFileError
 
     copied, noted = _done(root, exclusion)
@@ -71,7 +71,7 @@ def _update(
             copied[key] = stamp
         except DamagedFileError as error:
             unread[key] = stamp, str(error)
-        except OSError:  # it is gone, or there is no room
+        except OSError:  # it is gone, or the disk is full
             continue
     damaged = {key + COMPRESSED: noted for key, noted in unread.items()}
     state = {
@@ -84,8 +84,9 @@ def _update(
 
 
 def _done(root: str, exclusion: Exclusion) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
-    """Return of what there are copies by these rules, and what could not be read and why, each with
-    its stamp."""
+    """Return the copies made under these rules, and the unreadable files with reasons.
+
+    Each has its stamp."""
     state = read_state(root)
     known = state.get("copied", {}).items() if state.get("rules") == exclusion.stamps else ()
     copied = {key: stamp for key, stamp in known if files.is_file(f"{root}/{key}")}
@@ -94,8 +95,9 @@ def _done(root: str, exclusion: Exclusion) -> tuple[Stamps, dict[str, tuple[list
 
 
 def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
-    """Write what the rollout at `path` holds to `copy`, whole or not at all. Raises
-    DamagedFileError, OSError."""
+    """Write the rollout at `path` to `copy`, completely or not at all.
+
+    Raises DamagedFileError, OSError."""
     from ....common.system.zstd import blocks, decompressed
 
     temporary = f"{copy}.{files.os.getpid()}.tmp"
@@ -130,7 +132,7 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines in blocks, each with its line feed; the last one may have none."""
+    """Yield the lines in blocks, each with its line feed, which may be missing from the last."""
     rest = b""
     for block in blocks:
         *lines, rest = (rest + block).split(b"\n")
@@ -141,9 +143,11 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _copied_line(line: bytes, is_excluded: bool, until: float, repeats: Repeats | None) -> bytes:
-    """Return a line as the copy has it: the same unless something must not be in it, such as
-    messages `until` they were forgotten, or that `repeats` knows; else as long if possible, because
-    readers go on at an offset in bytes."""
+    """Return a line as the copy has it: the same unless it contains something to leave out.
+
+    Left out are messages up to `until`, when they were forgotten, and messages that `repeats`
+    recognises. The new line is as long as the old one if possible, because readers continue at an
+    offset in bytes."""
     records, unreadable = decode_line(line)
     remembered = [
         record
@@ -159,8 +163,9 @@ def _copied_line(line: bytes, is_excluded: bool, until: float, repeats: Repeats 
 
 
 def _compressed(sessions_dir: str) -> dict[str, str]:
-    """Return the compressed rollouts without an original beside them, by their paths without
-    `.zst`."""
+    """Return the compressed rollouts without an original beside them.
+
+    The keys are their paths without `.zst`."""
     found: dict[str, str] = {}
     folders = [""]
     for _ in ("year", "month", "day"):
@@ -183,8 +188,10 @@ def _compressed(sessions_dir: str) -> dict[str, str]:
 
 
 def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
-    """Return the rollouts that Codex has archived, by the paths that they had below the directory
-    of sessions, to which their names tell the day; without those that lie there again."""
+    """Return the rollouts that Codex has archived, by their former paths.
+
+    The paths are relative to the sessions directory; a rollout's name contains the day. Rollouts
+    that are back at that path are left out."""
     found: dict[str, str] = {}
     for name in files.names_in(f"{config_dir}/{ARCHIVED}"):
         plain = name.removesuffix(COMPRESSED)

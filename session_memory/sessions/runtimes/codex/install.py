@@ -13,18 +13,16 @@ from ....common.system.json import as_object
 from ..install import Hook, SettingsHooks, text_of
 
 _CONFIG_FILE = "config.toml"
-_END_SECONDS = 3  # the longest that Codex lets a hook take at a session's end
+_END_SECONDS = 3  # the longest time that Codex gives a hook at a session's end
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 # by the matcher for Claude Code's
 _TOOLS = {"Bash": "Bash", "Edit|MultiEdit|Write|NotebookEdit": "apply_patch"}
-# What config.toml holds of a hook, after its user was asked about it, under file, event and
-# position.
+# config.toml's note about a hook after its user was asked, under file, event and position.
 _STATE = re.compile(r"""^\[hooks\.state\.("(?:[^"\\]|\\.)*"|'[^']*')\]([^\[]*)""", re.MULTILINE)
 
 
 class CodexInstall(SettingsHooks):
-    """Hooks go into hooks.json: those for tools name the tools that Codex has in place of Claude
-    Code's."""
+    """Hooks in hooks.json; hooks for tools use Codex's names for Claude Code's tools."""
 
     HOME_FOLDER = ".codex"
     MCP_FILES, MCP_KEY = (_CONFIG_FILE,), "mcp_servers"
@@ -46,8 +44,9 @@ class CodexInstall(SettingsHooks):
         )
 
     def wanted_server(self, command: str) -> dict[str, Any]:
-        """Return the entry of our MCP server. Codex passes on a few variables, and none that tells
-        that it is Codex."""
+        """Return the entry of our MCP server.
+
+        Codex passes on only a few variables, and none that identifies Codex."""
         passed = ["SESSION_MEMORY_DIR", "SESSION_MEMORY_HOME", self.runtime.CONFIG_VARIABLE]
         return {
             **super().wanted_server(command),
@@ -56,8 +55,8 @@ class CodexInstall(SettingsHooks):
         }
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
-        """Return the plugins of this name, as `plugin@marketplace`, that config.toml has and does
-        not switch off."""
+        """Return the plugins of this name, as `plugin@marketplace`, that config.toml has
+        enabled."""
         entry = re.compile(
             rf"""^\[plugins\.["'](({re.escape(plugin)})@[^"']+)["']\]([^\[]*)""", re.MULTILINE
         )
@@ -73,8 +72,10 @@ class CodexInstall(SettingsHooks):
         return Hook(hook.event, _TOOLS[hook.matcher or ""], entry)
 
     def untrusted_hooks(self, settings_dir: str) -> list[str]:
-        """Return the events of those hooks in hooks.json that config.toml does not say to be
-        trusted. Whether one was changed since is not told: Codex compares a checksum of its own."""
+        """Return the events of hooks in hooks.json that config.toml does not mark as trusted.
+
+        A hook that changed since then still counts as trusted, because Codex compares its own
+        checksum."""
         trusted = {
             place
             for place, body in self._marks(settings_dir)
@@ -94,8 +95,7 @@ class CodexInstall(SettingsHooks):
         return [(f"{number}, in {settings_dir}/{_CONFIG_FILE}", how)] if gone else []
 
     def _marks(self, settings_dir: str) -> Iterator[tuple[str, str]]:
-        """Yield the place of each hook in hooks.json that config.toml knows, and what it says of
-        it."""
+        """Yield the place of each hook of hooks.json in config.toml, and its text there."""
         path = os.path.realpath(f"{settings_dir}/{self.SETTINGS_FILE}")
         for match in _STATE.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}")):
             quoted, body = match.groups()
@@ -116,8 +116,7 @@ def _is_off(body: str) -> bool:
 
 
 def _places(text: str) -> dict[str, str]:
-    """Return the events of the hooks in the text of hooks.json by their places, as
-    `user_prompt_submit:0:0`."""
+    """Return the events of hooks.json's hooks by their places, such as `user_prompt_submit:0:0`."""
     try:
         declared = json.loads(text)["hooks"].items()
         return {

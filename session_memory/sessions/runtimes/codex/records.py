@@ -1,9 +1,9 @@
-"""Decodes the lines of rollouts of Codex 0.77 to 0.169, and those of before September 2025.
+"""Decodes the lines of rollouts of Codex 0.77 to 0.169, and from before September 2025.
 
 A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169,
-not yet 0.140), as a person saw it (`item_completed`), which alone names commands and files where
-the model writes JavaScript that calls the tools. Lines of these versions have an `ordinal`: then
-what a person saw is read, else what the model saw."""
+not yet 0.140), as a person saw it (`item_completed`). If the model writes JavaScript that calls the
+tools, only the second view names commands and files. Lines of these versions have an `ordinal`;
+then the person's view is read, else the model's."""
 
 from __future__ import annotations
 
@@ -45,12 +45,13 @@ if TYPE_CHECKING:
 
 _ANSWERS = ANSWERS.replace('"', '\\"').encode()  # in a line
 HEAD_BYTES = 200  # of a line, in which its type and its payload's show
-_GLUED = b'{"timestamp":"'  # a record behind another one on the same line
+_GLUED = b'{"timestamp":"'  # a record after another one on the same line
 
 
 class CodexRecords(records.Records):
-    """A rollout is no tree, and what was cancelled stays in it: each message goes on from what
-    stands before it. Names lie in an index beside the rollouts."""
+    """A rollout that is not a tree and keeps cancelled messages.
+
+    Each message continues the one before it. Names are in an index beside the rollouts."""
 
     RESULT_KEY, NEXT_KEY = b'"aggregated_output":', b'"payload":'
     BEGINNINGS = (b'{"timestamp":"', b'{"type":"', b'{"id":"')
@@ -70,7 +71,7 @@ class CodexRecords(records.Records):
 
     def open_transcript(self, first_line: bytes) -> CodexRollout:
         header = next(iter(objects_in(first_line)), {})
-        if not header:  # longer than what was read of it
+        if not header:  # it is longer than the part that was read
             _, _, rest = first_line[:HEAD_BYTES].partition(b'"timestamp":"')
             header = {"timestamp": rest.partition(b'"')[0].decode("utf-8", "replace")}
         payload = header.get("payload") if header.get("type") == "session_meta" else header
@@ -102,7 +103,7 @@ class CodexRecords(records.Records):
                 return [records.Compaction()]
             if "payload" in record:
                 return []
-            # until September 2025 a line was what the model saw
+            # until September 2025 a line was the model's view
             kind, payload = "response_item", record
         if kind == "response_item":
             return _of_model(payload, record, offset, wanted)
@@ -112,7 +113,7 @@ class CodexRecords(records.Records):
                 found += _of_item(as_object(payload.get("item")), payload, record, offset, wanted)
             elif payload.get("type") == "patch_apply_end" and wanted & records.RESULTS:
                 found.extend(failed_patch(payload) if "ordinal" not in record else [])
-            # repeats what was said last
+            # repeats the last message
             elif payload.get("type") == "task_complete" and wanted & records.TURNS:
                 turn_id, text = (
                     as_string(payload.get("turn_id")),
@@ -176,9 +177,10 @@ class CodexRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for lines recognised as holding no entry, compaction or directory: most of what
-    the model saw, which stands there a second time, and counts of tokens. Without calls also for
-    commands and what they printed."""
+    """Return False for lines recognised as having no entry, compaction or directory.
+
+    These are counts of tokens, and most of the model's view, which the rollout repeats. Without
+    calls, also return False for commands and their output."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at < 0:
         return True
@@ -223,8 +225,10 @@ def _may_bring_results(line: bytes) -> bool:
 
 
 class CodexRollout(records.Branch):
-    """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another
-    directory: each turn names its own, and stands before what was said in it."""
+    """A rollout; nothing in a sub-agent's rollout counts.
+
+    A session may continue in another directory: each turn names its directory, before its
+    messages."""
 
     copies_keep_ids = False
 
@@ -241,7 +245,8 @@ class CodexRollout(records.Branch):
             as_string(header.get("id")),
             as_string(header.get("forked_from_id")),
         )
-        # Before lines had ordinals, a fork began with a copy of what was said, written at once.
+        # Before lines had ordinals, a fork began with a copy of the earlier messages, written at
+        # once.
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
         self._began = epoch_seconds(line.get("timestamp"))
         self.copied_until = self._began + 1.0 if is_copied and self._began is not None else None
@@ -268,7 +273,7 @@ class CodexRollout(records.Branch):
             self._without_turn = []
 
     def complete(self, entry: Entry) -> None:
-        """Add the directory, unless a command named its own; if it was copied; a missing time."""
+        """Add the directory, unless a command named one; mark a copy; add a missing time."""
         if entry.timestamp is None:
             entry.timestamp = self._began
         if not entry.cwd:
@@ -279,8 +284,7 @@ class CodexRollout(records.Branch):
 def _of_item(
     item: Record, payload: Record, record: Record, offset: int, wanted: int
 ) -> list[Event]:
-    """Return the events in what a person saw: a message, or something that was done, with how it
-    ended."""
+    """Return the events in an item that a person saw: a message, or an action and how it ended."""
     entry = (
         entry_of_item(item, payload, record, offset)
         if wanted & (records.MESSAGES | records.TURNS)
@@ -292,8 +296,9 @@ def _of_item(
 
 
 def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in what the model saw. With an `ordinal`, messages and calls are read
-    elsewhere."""
+    """Return the events in the model's view.
+
+    With an `ordinal`, messages and calls are read elsewhere."""
     kind, role = as_string(payload.get("type")), payload.get("role")
     is_read = "ordinal" not in record
     is_wanted = wanted & (records.MESSAGES | records.TURNS) and (
@@ -330,8 +335,9 @@ def _turn_of(entry: Entry | None) -> list[Event]:
 
 
 def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | None:
-    """Return the entry in a message or a call as the model saw it. None for what Codex and hooks
-    put in."""
+    """Return the entry in a message or call as the model saw it.
+
+    Return None for text that Codex and hooks added."""
     call_id = as_string(payload.get("call_id"))
     if kind == "message":
         role, content, message_id = (
@@ -365,8 +371,10 @@ def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | N
 
 
 def _usage(payload: Record, record: Record) -> list[ModelUsage]:
-    """Return the usage of the last answer, or of all answers up to now if an old version wrote only
-    their sum. Cached tokens are part of those read; a count may be repeated."""
+    """Return the usage of the last answer.
+
+    If an old version wrote only the sum, return the usage of all answers up to now. Cached tokens
+    are part of the input tokens. A count may be repeated."""
     from ...transcripts.usage import ModelUsage, amount
 
     info = payload.get("info")
@@ -388,9 +396,10 @@ def _usage(payload: Record, record: Record) -> list[ModelUsage]:
 
 
 def item_began(lines: Iterable[bytes]) -> float | None:
-    """Return when the call was made whose item is in the first of `lines`; None for another record.
-    What a command in the background did may lie before the last call, and an item says that it
-    started after it did what it was to do."""
+    """Return when the call was made whose item is in the first of `lines`.
+
+    Return None for another record. A background command may have acted before the last call, and an
+    item's own start may be later than its effect."""
     found = iter(lines)
     payloads = [as_object(record.get("payload")) for record in objects_in(next(found, b""))]
     items = [one for one in payloads if one.get("type") == "item_completed"]

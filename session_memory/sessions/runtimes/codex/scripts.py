@@ -1,6 +1,6 @@
-"""Finds the commands and patches in the JavaScript by which a model calls tools in Codex' code
-mode. Versions before 0.169 note them nowhere else. Only texts that the script has literally are
-found. Pure."""
+"""Finds the commands and patches in JavaScript that calls tools in Codex' code mode. Pure.
+
+Versions before 0.169 note them nowhere else. Only literal texts of the script are found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def patches_in(script: str) -> list[str]:
 
 
 def _literals(script: str) -> list[tuple[str, str]]:
-    """Return the strings in a script, each after its key, '' if it has none."""
+    """Return the strings in a script, each with the key before it; the key is '' if there is
+    none."""
     literals: list[tuple[str, str]] = []
     at, script = 0, script[:MOST_CHARACTERS]
     while at < len(script):
@@ -49,7 +50,7 @@ def _literals(script: str) -> list[tuple[str, str]]:
 
 
 def _end_of(script: str, at: int) -> int:
-    """Return where the string that begins at `at` ends: at its closing mark."""
+    """Return the index of the closing mark of the string that begins at `at`."""
     mark, end = script[at], at + 1
     while end < len(script) and script[end] != mark:
         end += 2 if script[end] == "\\" else 1
@@ -57,8 +58,7 @@ def _end_of(script: str, at: int) -> int:
 
 
 def _unquoted(literal: str) -> str | None:
-    """Return the text of a string as JavaScript has it; None if it is only known when the script
-    runs."""
+    """Return the value of a JavaScript string; None if it is only known when the script runs."""
     mark, inner = literal[0], literal[1:-1]
     if mark == "`" and "${" in inner:
         return None

@@ -16,21 +16,23 @@ if TYPE_CHECKING:
     from ...transcripts.entries import ToolUse
     from .._base import Event
 
-MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
+MOST_SESSIONS = 400  # the newest ones; a prompt may report only these
 _EVENTS = "events.jsonl"
 _NAME_FILE = "workspace.yaml"
-_NAME_BYTES = 64 * 1024  # more than it ever has
-_SEARCHED_BYTES = 2 * 1024 * 1024  # in which a prompt looks for what a sub-agent did
+_NAME_BYTES = 64 * 1024  # more than its size ever is
+_SEARCHED_BYTES = 2 * 1024 * 1024  # in which a prompt looks for a sub-agent's events
 _SUB_AGENTS = (b'"agentId":"', b'"parentToolCallId":"')
 _PATCHES = {"Edit": ("edit", "input"), "Write": ("edit", "input")}
 
 
 class Copilot(Runtime):
-    """A session's events are `session-state/<id>/events.jsonl`, whatever its project. Events of
-    hooks with names as Claude Code's (`UserPromptSubmit`) come in its form, but without a
-    transcript. All hooks that an event starts get the same `timestamp`, one after the other; of
-    what those of a prompt say, only the last that says something is heard. Copilot runs the hooks
-    in a repository's `.claude/settings.json` too."""
+    """Copilot CLI: a session's events are in `session-state/<id>/events.jsonl`.
+
+    The path does not depend on the project. If hooks have Claude Code's names (`UserPromptSubmit`),
+    their events come in its form, but without a transcript. All hooks of an event get the same
+    `timestamp` and run one after the other. If several hooks of a prompt print something, the agent
+    gets only the last output. Copilot also runs the hooks in a repository's
+    `.claude/settings.json`."""
 
     name = "copilot"
     TITLE = "Copilot CLI"
@@ -51,10 +53,11 @@ class Copilot(Runtime):
         return f"{self.transcripts_dir(config_dir)}/{session_id}/{_EVENTS}"
 
     def all_folders(self, config_dir: str) -> list[str]:
-        """Return the events of the sessions that were written to last: ids tell nothing of when
-        they began."""
+        """Return the event files of the most recently written sessions.
+
+        Ids do not tell when a session began."""
         found = [session.path for session in self.sessions_in(self.transcripts_dir(config_dir))]
-        # one that was begun, and nothing said in it, has no events yet
+        # a session that has started, but has no messages, has no events yet
         if len(found) > MOST_SESSIONS:
             found = sorted(found, key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
         return found
@@ -62,8 +65,9 @@ class Copilot(Runtime):
     def sessions_in(
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
     ) -> list[Session]:
-        """Return the session whose events are named, or lie in `folder`; or all those in the folder
-        of all sessions."""
+        """Return the session of an events file, of a session's `folder`, or all sessions.
+
+        All sessions are returned for the folder of all sessions."""
         if folder.endswith(".jsonl"):
             paths = [folder]
         elif folder.endswith(f"/{self.TRANSCRIPTS}"):
@@ -87,13 +91,14 @@ class Copilot(Runtime):
         )
 
     def sub_agents(self, path: str) -> list[str]:
-        """Return the session's own events, if a sub-agent's stand in the end of those."""
+        """Return the session's own events, if they end with events of a sub-agent."""
         end = read_end(path, _SEARCHED_BYTES)
         return [path] if any([mark in end for mark in _SUB_AGENTS]) else []
 
     def given_name(self, path: str) -> str:
-        """Return what the user called the session with `/rename`, by the file beside its events; ''
-        for the name that Copilot gave it, which is the first prompt."""
+        """Return the user's name for the session (`/rename`), from the file beside its events.
+
+        Return '' for the name that Copilot chose, which is the first prompt."""
         content = read_end(f"{path.rpartition('/')[0]}/{_NAME_FILE}", _NAME_BYTES)
         lines = content.decode("utf-8", "replace").split("\n")
         values = {
@@ -104,7 +109,7 @@ class Copilot(Runtime):
         return _scalar(values.get("name", "")) if values.get("user_named") == "true" else ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether Copilot started the hook, not a runtime in it, nor a sub-agent."""
+        """Return whether Copilot started the hook, and not a runtime inside it or a sub-agent."""
         path = event.get("transcript_path", f"/{_EVENTS}")
         is_its = bool(environ.get(self.AGENT_VARIABLE)) and as_string(path).endswith(f"/{_EVENTS}")
         return is_its and not event.get("agent_id") and not event.get("parent_agent_id")
@@ -116,13 +121,14 @@ class Copilot(Runtime):
         return patch_uses(*called(event, _PATCHES)) if is_patch else found
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
-        """Return what tells the agent `text`: behind the prompt or result, at SessionStart before
-        all."""
+        """Return the output that gives the agent `text`.
+
+        The agent sees it after the prompt or result; at SessionStart, before everything."""
         return {"additionalContext": text}
 
 
 def _scalar(text: str) -> str:
-    """Return a value of one line of YAML, without its quotes."""
+    """Return the value of a one-line YAML scalar, without quotes."""
     if text[:1] == "'" == text[-1:] and len(text) > 1:
         return text[1:-1].replace("''", "'")
     if text[:1] == '"' == text[-1:] and len(text) > 1:

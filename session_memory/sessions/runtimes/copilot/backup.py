@@ -10,7 +10,7 @@ _EVENTS = "/events.jsonl"
 
 
 class CopilotBackup(Backup):
-    """A session is `session-state/<id>/`, in older versions one file."""
+    """The files in `session-state/<id>/`; older versions have one file for each session."""
 
     def transcripts(self, config_dir: str) -> Iterator[str]:
         for session in self.runtime.sessions_in(self.runtime.transcripts_dir(config_dir)):

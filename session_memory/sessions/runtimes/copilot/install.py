@@ -13,12 +13,11 @@ _HOOKS_FILE = "hooks/session-memory.json"
 
 
 class CopilotInstall(Install):
-    """Hooks come in a file of their own: with names as Claude Code's their events come in the form
-    of its events."""
+    """Hooks in a separate file, named as Claude Code's, so their events come in its form."""
 
     HOME_FOLDER = ".copilot"
     HAS_BOM = True
-    SWITCH_FILE = _HOOKS_FILE  # in the person's settings the switch is for the hooks in them alone
+    SWITCH_FILE = _HOOKS_FILE  # the switch in the person's settings applies only to the hooks there
     PROJECT_SWITCH_FILES = tuple(
         f"{folder}/{name}"
         for folder in (".github/copilot", ".claude")

@@ -1,7 +1,7 @@
 """Decodes the events of sessions of Copilot CLI 1.0.64 to 1.0.102.
 
 Each is `{type, data, id, timestamp, parentId}`. The events of a sub-agent are in the same file,
-with an `agentId`. A resume and a compaction rewrite nothing, and there is no record of a session's
+with an `agentId`. A resume or a compaction rewrites nothing, and there is no record of a session's
 name (see files.given_name)."""
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ..records import Event, Record
 
 _START = b'{"type":"'
-# A record behind another one on the same line, a whole one or one that was torn.
+# A record after another one on the same line; either may be the torn one.
 _GLUED = (b'}{"type":"', b'{"type":"user.message"', b'{"type":"assistant.message"')
-# after these the session may be in another directory
+# after these events the session may be in another directory
 _MOVES = ("session.resume", "session.context_changed")
 _TELLS_DIRECTORY = tuple(_START + kind.encode() + b'"' for kind in ("session.start", *_MOVES))
 _SAID = (
@@ -54,7 +54,7 @@ _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")
 
 
 class CopilotRecords(records.Records):
-    """Decodes events, among which are those of sub-agents."""
+    """Decodes events, including those of sub-agents."""
 
     BEGINNINGS = (_START,)
 
@@ -121,8 +121,8 @@ class CopilotRecords(records.Records):
             if entry is not None and wanted & records.MESSAGES:
                 found.append(entry)
             if wanted & records.INJECTED and kind == "user.message":
-                # Of several hooks the last one that says something is heard: what the others said
-                # is not there.
+                # If several hooks print something, the agent gets only the last output; the others
+                # are not recorded.
                 given = as_string(data.get("transformedContent")).split(_REMINDER)[1:]
                 texts = [part.partition(_REMINDER_END)[0].strip("\n") for part in given]
                 found += [records.Injected(tuple(texts))] if texts else []
@@ -150,8 +150,9 @@ class CopilotRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for lines recognised as what hooks, tools and models were given and gave, most
-    of a transcript; without calls also for an answer that has no text."""
+    """Return False for lines recognised as inputs and outputs of hooks, tools and models.
+
+    They are most of a transcript. Without calls, also return False for an answer without text."""
     # perhaps torn: it is counted
     if not line.startswith(_START) or line[-3:].rstrip()[-1:] != b"}":
         return True
@@ -165,7 +166,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class CopilotSession(records.Branch):
-    """A session. A fork begins with all that was said before it: what is older than the session."""
+    """A session. A fork begins with all earlier messages, which are older than the session."""
 
     def __init__(self, start: Record) -> None:
         data = start.get("data")
@@ -182,7 +183,7 @@ class CopilotSession(records.Branch):
             for record in objects_in(line):
                 directory = _directory_of(record)
                 if record.get("type") == "session.start":
-                    # this is the first line: what is read from here on is read forward
+                    # this is the first line; everything from here on is read forward
                     self._before_move = None
                 elif directory:
                     for entry in self._before_move or ():
@@ -191,21 +192,23 @@ class CopilotSession(records.Branch):
         return True
 
     def note(self, record: Record) -> None:
-        """Take the directory from a record that tells it to those behind it."""
+        """Note the directory in a record; it applies to the records after it."""
         self.directory = _directory_of(record) or self.directory
 
     def complete(self, entry: Entry) -> None:
-        """Add the same. Read backward, the directory is that of the session's start until what
-        moved it is reached."""
+        """Add the directory.
+
+        When reading backward, use the directory at the session's start until the record of a move
+        is reached."""
         super().complete(entry)
         if self._before_move is not None:
             self._before_move.append(entry)
 
 
 def _entry(kind: str, data: Record, record: Record, offset: int) -> Entry | None:
-    """Return the entry in a message of the user, without what hooks said, in one of the model with
-    the calls that it asks for, or in a command that the user had run. None for what nobody
-    typed."""
+    """Return the entry in a user message, a model message with its calls, or a user's command.
+
+    Text from hooks is left out. Return None if nobody typed the message."""
     role, text = "user", ""
     tools: tuple[ToolUse, ...] = ()
     if kind == "user.message":
@@ -234,8 +237,7 @@ def _new_entry(
 
 
 def _words_of_result(data: Record) -> str:
-    """Return the user's words in a result: their answer to a question, or why they refused a call
-    or plan."""
+    """Return the user's words in a result: answers to a question, or reasons to refuse."""
     text = _result_text(data)
     if not text.startswith(("User ", "Plan not approved", "The user rejected")):
         return ""
@@ -250,8 +252,7 @@ def _result_text(data: Record) -> str:
 
 
 def _results(data: Record) -> list[records.CallResult]:
-    """Return the result of a call, for each changed file. The exit code tells if a command
-    failed."""
+    """Return the result of a call, for each changed file; a command's exit code shows failure."""
     exit_code = as_object(data.get("shellExecution")).get("exitCode")
     has_failed = data.get("success") is not True or exit_code not in (None, 0)
     text = _result_text(data)
@@ -266,8 +267,10 @@ def _results(data: Record) -> list[records.CallResult]:
 
 
 def _usage(data: Record) -> ModelUsage:
-    """Return what an answer took. What came from a cache is part of what was read. A record names
-    the session that it was first written in, and its place there."""
+    """Return the usage of an answer.
+
+    Tokens from a cache are part of the input tokens. A record names the session in which it was
+    first written, and its place there."""
     from ...transcripts.usage import ModelUsage, amount
 
     took = data["usage"]
@@ -284,7 +287,7 @@ def _usage(data: Record) -> ModelUsage:
 
 
 def _typed(data: Record) -> str:
-    """Return what the user typed, and `[image]` for each that was pasted."""
+    """Return the text that the user typed, and `[image]` for each pasted image."""
     kinds = [as_string(one.get("mimeType")) for one in objects_of(data.get("attachments"))]
     images = ["[image]" for kind in kinds if kind.startswith("image/")]
     return "\n\n".join(
@@ -315,7 +318,7 @@ def _uses(requests: object) -> tuple[ToolUse, ...]:
 
 
 def _given(request: Record) -> object:
-    """Return the arguments of a call, which older versions have as JSON in a string."""
+    """Return the arguments of a call; older versions store them as JSON in a string."""
     arguments = request.get("arguments")
     if isinstance(arguments, str) and arguments.startswith("{"):
         return next(iter(objects_in(arguments.encode())), arguments)

@@ -18,10 +18,11 @@ CHATS = "chats"
 
 
 class Gemini(MirroredSessions):
-    """A chat says nothing of its directory, and may be deleted at any time: so each has a mirror.
-    What a hook says at the start of a session makes Gemini lose the prompt when it resumes that,
-    and what one says before a tool is run does not reach the agent: neither is answered. In a
-    sub-agent no prompt's event comes."""
+    """Gemini CLI: a chat names no directory and may be deleted at any time, so it has a mirror.
+
+    Output of a hook at a session's start makes Gemini lose the prompt on a resume, and output
+    before a tool call does not reach the agent. So neither event is answered. No prompt event comes
+    in a sub-agent."""
 
     name = "gemini"
     TITLE = "Gemini CLI"
@@ -50,7 +51,7 @@ class Gemini(MirroredSessions):
         return folder.endswith("/chats") and file.startswith("session-") and "/tmp/" in folder
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return what the variable says, else the directory over the chat's
+        """Return the directory that the variable names, else the one above
         `tmp/<project>/chats/`."""
         above, mark, _ = as_string(event.get("transcript_path")).rpartition("/tmp/")
         return above if mark and not environ.get(self.CONFIG_VARIABLE) else self.config_dir(environ)

@@ -1,7 +1,7 @@
-"""The files of Gemini's sessions, and its retention, which deletes chats 30 days after their last
-`lastUpdated`.
+"""The files of Gemini's sessions, and its retention.
 
-Measured with 0.61.0: the dates in a chat decide, not the file's time, at each start."""
+Gemini deletes chats 30 days after their last `lastUpdated`. Measured with 0.61.0: at each start,
+the dates in a chat decide, not the file's time."""
 
 from __future__ import annotations
 

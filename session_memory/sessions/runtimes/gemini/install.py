@@ -11,8 +11,8 @@ from ...settings.homes import environment
 from ..install import Hook, SettingsHooks
 from . import CHATS
 
-# What Gemini calls the events of hooks.json. Not that of a compaction: it comes before every
-# request to the model.
+# Gemini's names for the events of hooks.json. The event of a compaction is missing, because it
+# comes before every request to the model.
 _EVENTS = {
     "UserPromptSubmit": "BeforeAgent",
     "SessionStart": "SessionStart",
@@ -24,8 +24,7 @@ _NAME = "session-memory"  # of our hooks
 
 
 class GeminiInstall(SettingsHooks):
-    """Hooks go into settings.json, in which times are milliseconds. Gemini does not take the
-    plugin."""
+    """Hooks in settings.json, with times in milliseconds. Gemini does not use the plugin."""
 
     HOME_FOLDER = ".gemini"
     MANAGED_SETTINGS = {
@@ -55,8 +54,9 @@ class GeminiInstall(SettingsHooks):
     def prompt_event(
         self, session_id: str, transcript_path: str, cwd: str, prompt: str
     ) -> dict[str, Any]:
-        """Return the event that a prompt hook reads from its stdin. It names a chat;
-        `transcript_path` is a mirror."""
+        """Return the event that a prompt hook reads from stdin.
+
+        It names a chat; `transcript_path` is a mirror."""
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         now = datetime.now(timezone.utc)
         chat = f"session-{now:%Y-%m-%dT%H-%M}-{session_id[:8]}.jsonl"

@@ -1,13 +1,12 @@
-"""Brings the mirrors of Gemini's chats up to date: what was said in each, and is not there yet, is
-added to it.
+"""Brings the mirrors of Gemini's chats up to date by adding what is new.
 
-Gemini keeps a chat as a log, `chats/session-<minute>-<beginning of the id>.jsonl`, in older
-versions as one JSON document (`.json`) that it writes anew. It says nowhere in it in which
-directory that was, and deletes chats, also those that it has just resumed. A mirror has the
-messages alone, each once, behind a header that names the directory.
+Gemini keeps a chat as a log, `chats/session-<minute>-<beginning of the id>.jsonl`; older versions
+rewrite one JSON document (`.json`). The chat does not contain its directory, and Gemini deletes
+chats, even ones just resumed. A mirror has only the messages, each once, after a header with the
+directory.
 
-A mark says how far each file of a chat was read, and which messages were added last: the model's
-come again with their calls."""
+A mark says how far each file of a chat was read, and which messages were added last, because the
+model's messages are repeated with their calls."""
 
 from __future__ import annotations
 
@@ -38,17 +37,18 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
     Mark = dict[str, Any]
 
-HEAD_BYTES = 256  # by which a file is known to be the one that was read before
+HEAD_BYTES = 256  # these identify a file as the one read before
 LAST_IDS = 40
 _HEADER_KEYS = ("sessionId", "projectHash", "startTime", "kind")
-# without what is shown on the screen
+# without the parts for the screen
 _CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add what is new in the chats to the mirrors below `root`: in those that a prompt may be told
-    of, or in all. What cannot be read, or is done by another process just now, is left for the next
-    time."""
+    """Add new messages of the chats to the mirrors below `root`.
+
+    Do this for the chats that a prompt may report, or for all. Chats that cannot be read, or that
+    another process is adding now, are left for the next time."""
 
     def add(source: Source, most_bytes: int) -> int:
         return _add(source, root, exclusion, most_bytes)
@@ -57,7 +57,7 @@ def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everythin
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
-    """Return the directories whose listings tell of chats, and the files of all of them."""
+    """Return the directories whose listings show new chats, and the files of all chats."""
     projects_dir = f"{config_dir}/tmp"
     listed, sources = [projects_dir], []
     for name in names_in(projects_dir):
@@ -76,9 +76,10 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
 
 
 def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
-    """Add to the mirror of a chat what is new in a file of it, unless that is more than
-    `most_bytes`. Returns how many were read, none of what is no chat. Raises OSError; ValueError
-    where it cannot be read, or not yet."""
+    """Add what is new in a file of a chat to its mirror, unless it exceeds `most_bytes`.
+
+    Returns the number of bytes read, 0 if the file is not a chat. Raises OSError; ValueError if it
+    cannot be read, or not yet."""
     with Opened(source.path) as descriptor:
         size = os.fstat(descriptor).st_size
         head = read_at(descriptor, 0, 64 * 1024)
@@ -124,8 +125,9 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
 
 
 def _said_since(until: float, record: Record) -> Iterator[Record]:
-    """Yield a record unless it is a message of then or before, without the title, which may be made
-    of these."""
+    """Yield a record unless it is a message from `until` or before.
+
+    Its title is removed, because it may be made from such messages."""
     if (
         record.get("type") not in ("user", "gemini")
         or (epoch_seconds(record.get("timestamp")) or 0.0) > until
@@ -144,8 +146,9 @@ def _mirrored(path: str) -> Iterator[Record]:
 
 
 def exported_lines(content: bytes) -> list[Record]:
-    """Return a chat as Gemini keeps it, a log or one JSON document, as the lines of a mirror; [] if
-    it is none."""
+    """Return a chat in Gemini's form as the lines of a mirror; [] if it is not one.
+
+    The form is a log or one JSON document."""
     try:
         document = decode(content.decode("utf-8", "replace"))
         records = [document, *document["messages"]] if "messages" in document else [document]
@@ -159,7 +162,7 @@ def exported_lines(content: bytes) -> list[Record]:
 
 
 def _header(head: bytes) -> Record:
-    """Return what the beginning of a file says of its chat; no id if it is none."""
+    """Return the header in the beginning of a chat's file; without an id if it is not a chat."""
     found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
     for key in _HEADER_KEYS if "sessionId" not in found else ():
         value = head.partition(b'"%b":' % key.encode())[2].partition(b'"')[2].partition(b'"')[0]
@@ -168,21 +171,22 @@ def _header(head: bytes) -> Record:
 
 
 class ChatAddition:
-    """The new part of the records of a chat, found by its `mark`, which is updated, and by the
-    records in its mirror: for a chat that is read `is_again` from its beginning, and for prompts to
-    which Gemini gave new ids."""
+    """The new part of a chat's records, found by its `mark` and the records in its mirror.
+
+    The mark is updated. The mirror's records are used for a chat that is read `is_again` from its
+    beginning, and for prompts to which Gemini gave new ids."""
 
     def __init__(self, mark: Mark, mirrored: Iterable[Record], *, is_again: bool) -> None:
         self._mark = mark
         self._ids = dict.fromkeys(mark.get("ids", ()))
         self._calls = dict.fromkeys(mark.get("calls", ()))
-        # new ids of prompts, and those that they had
+        # new ids of prompts, with their old ids
         self._renamed: dict[str, str] = dict(mark.get("renamed", {}))
         self._mirrored = list(mirrored) if is_again else mirrored
         for record in self._mirrored if is_again else ():
             self._ids[as_string(record.get("id"))] = None
             self._calls.update(dict.fromkeys([call["id"] for call in _calls(record)]))
-        self._prompts: list[Record] = []  # of this addition
+        self._prompts: list[Record] = []  # in this addition
         self._added: dict[str, Record] = {}
 
     def lines(self, records: Iterable[Record]) -> list[Record]:
@@ -225,8 +229,7 @@ class ChatAddition:
             yield {"$set": {"summary": named}}
 
     def _note_renamed(self, messages: list[Any]) -> None:
-        """Note prompts with new ids, those that were not compressed: by what was typed, last
-        first."""
+        """Note prompts with new ids, except compressed ones, by their typed text, last first."""
         self._mirrored = list(self._mirrored)
         known = [*[one for one in self._mirrored if one.get("type") == "user"], *self._prompts]
         for message in reversed(messages):
@@ -263,8 +266,7 @@ class ChatAddition:
 
 
 def _prompt(record: Record) -> Record:
-    """Return a message of the user as it was typed, with what hooks told, without files that Gemini
-    read for it."""
+    """Return a user's message as typed, with hooks' text, without files that Gemini read for it."""
     content = record.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
     texts = [
@@ -281,14 +283,15 @@ def _prompt(record: Record) -> Record:
 
 
 def _calls(record: Record) -> list[Record]:
-    """Return the calls of a message that have an id, without what is shown on the screen."""
+    """Return the calls of a message that have an id, without the parts for the screen."""
     calls = [call for call in objects_of(record.get("toolCalls")) if as_string(call.get("id"))]
     return [{key: call[key] for key in _CALL_KEYS if key in call} for call in calls]
 
 
 def project_root(config_dir: str, name: str) -> str:
-    """Return the directory of the project whose chats lie in `tmp/<name>`: older versions called
-    that by its SHA-256. '' where nothing tells it."""
+    """Return the directory of the project whose chats are in `tmp/<name>`; '' if unknown.
+
+    Older versions named the folder after the directory's SHA-256."""
     try:
         root = read_whole(f"{config_dir}/tmp/{name}/.project_root").decode(
             "utf-8", "surrogateescape"

@@ -1,9 +1,9 @@
 """Decodes the lines of chats of Gemini CLI, and of their mirrors (see mirrors.py).
 
 A chat is a log of changes to a list of messages: a line is a message, `{"$set": ...}` or
-`{"$rewindTo": <id>}`. A message of the model comes first as it was said, and again with the calls
-that were made for it: then its calls alone count, unless a mirror has put both into one line. Lists
-of messages that are set as a whole hold nothing new."""
+`{"$rewindTo": <id>}`. A message of the model comes twice: first its text, then again with its
+calls. From the second only the calls count, unless a mirror has merged both into one line. Message
+lists that are set as a whole contain nothing new."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
 
-_TITLE_RANK = 1  # of what a model made of the first prompts
-COMPRESSED = "compressed"  # the type of a mirror's line where Gemini compressed the chat
+_TITLE_RANK = 1  # of a title that a model made from the first prompts
+COMPRESSED = "compressed"  # the type of a mirror's line for a compression of the chat
 WHOLE = "whole"  # marks a mirror's line that has the text of a message beside its calls
-SNAPSHOT = "<state_snapshot>"  # begins the summary that takes the place of what was compressed
-REFERENCED = "--- Content from referenced files ---"  # begins what Gemini put behind a prompt
-CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"  # around what a hook told
+SNAPSHOT = "<state_snapshot>"  # begins the summary that replaces the compressed messages
+REFERENCED = "--- Content from referenced files ---"  # begins Gemini's addition after a prompt
+CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"  # around a hook's text
 _WRAPPERS = (CONTEXT, "<session_context>", SNAPSHOT)  # how parts begin that nobody typed
 _DIRECTORIES = "- **Workspace Directories:**\n  - "
 _TELLS_DIRECTORY = b"- **Workspace Directories:**"
 _MESSAGE = b'{"id":'
-_GLUED = (b'}{"id":', b'{"$rewindTo":')  # a record behind another one on the same line
+_GLUED = (b'}{"id":', b'{"$rewindTo":')  # a record after another one on the same line
 _KINDS = {
     "replace": "edit",
     "edit": "edit",
@@ -50,7 +50,7 @@ _ARGUMENTS = (
     "name",
 )
 _EXIT_CODE = "Exit Code: "
-_DIALOGS = ("ask_user", "exit_plan_mode")  # tools whose results have the user's words
+_DIALOGS = ("ask_user", "exit_plan_mode")  # tools whose results contain the user's words
 _DIALOGS_IN_LINE = tuple(f'"{name}"'.encode() for name in _DIALOGS)
 
 
@@ -140,8 +140,9 @@ class GeminiRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for notes on a whole chat and lists of what was said; without calls also for
-    those."""
+    """Return False for notes on a whole chat and lists of messages.
+
+    Without calls, also return False for lines with calls."""
     if line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
         return True
     may_be_glued = is_glued(line, *_GLUED)
@@ -157,7 +158,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class GeminiChat(records.Branch):
-    """A chat, from which its user may have taken back what was said from some message on."""
+    """A chat whose user may have taken back the messages from some message on."""
 
     may_leave_out = True
 
@@ -166,13 +167,14 @@ class GeminiChat(records.Branch):
         directories = header.get("directories")
         first = directories[0] if isinstance(directories, list) and directories else ""
         self.directory = as_string(header.get("cwd")) or as_string(first)
-        self._back_to = b""  # the id that is looked for where something was taken back
-        self._taken_back = b""  # that of the first message that was
+        self._back_to = b""  # the id of the message to which the chat was rewound; searched for
+        self._taken_back = b""  # the id of the first message taken back
         self._without_directory: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
-        """Tell whether what `line` says was not taken back. To be asked of every line, from the
-        last to the first."""
+        """Return whether the content of `line` still counts.
+
+        Call it for every line, last to first."""
         if not self.directory and line.startswith(b'{"$set":') and _TELLS_DIRECTORY in line:
             for record in objects_in(line):
                 self.note(record)
@@ -187,7 +189,7 @@ class GeminiChat(records.Branch):
         return not self._taken_back or _id_in(line) != self._taken_back
 
     def note(self, record: Record) -> None:
-        """Take the directory from what Gemini tells the model of it, where the header has none."""
+        """Take the directory from Gemini's text to the model, if the header has none."""
         for message in _messages(record) if not self.directory else ():
             for text in _texts(message.get("content")):
                 _, found, after = text.partition(_DIRECTORIES)
@@ -199,15 +201,16 @@ class GeminiChat(records.Branch):
                     return
 
     def complete(self, entry: Entry) -> None:
-        """Add the directory, which the chat itself tells in its first lines."""
+        """Add the directory, which the chat itself has in its first lines."""
         super().complete(entry)
         if not self.directory:
             self._without_directory.append(entry)
 
 
 def _entry(record: Record, offset: int) -> Entry | None:
-    """Return the entry in a message of the user, without what hooks and Gemini put in, or in one of
-    the model."""
+    """Return the entry in a message of the user or the model.
+
+    Text that hooks and Gemini added is left out."""
     kind, record_id = record.get("type"), as_string(record.get("id"))
     text = ""
     tools: tuple[ToolUse, ...] = ()
@@ -231,7 +234,7 @@ def _entry(record: Record, offset: int) -> Entry | None:
 
 
 def _injected(record: Record) -> list[Event]:
-    """Return what hooks told with a prompt."""
+    """Return the text that hooks added to a prompt."""
     told = [
         text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)
     ]
@@ -242,8 +245,7 @@ def _injected(record: Record) -> list[Event]:
 
 
 def _answers(record: Record, offset: int) -> list[Entry]:
-    """Return the user's words in a message of the model: their answers to its questions, or why
-    they refused a plan."""
+    """Return the user's words in a model's message: answers, or reasons to refuse a plan."""
     answers = []
     for call in objects_of(record.get("toolCalls")):
         if call.get("name") in _DIALOGS:
@@ -259,8 +261,7 @@ def _answers(record: Record, offset: int) -> list[Entry]:
 
 
 def _results(record: Record) -> list[records.CallResult]:
-    """Return the results of calls, which stand beside them. The exit code tells if a command
-    failed."""
+    """Return the results of a message's calls; the exit code shows if a command failed."""
     found = []
     for call in objects_of(record.get("toolCalls")):
         output = "\n".join(_outputs(call))
@@ -274,8 +275,9 @@ def _results(record: Record) -> list[records.CallResult]:
 
 
 def _usage(record: Record) -> ModelUsage:
-    """Return what an answer took. What came from a cache is part of what was read; thoughts were
-    written too."""
+    """Return the usage of an answer.
+
+    Tokens from a cache are part of the input tokens; thoughts count as output."""
     from ...transcripts.usage import ModelUsage, amount
 
     tokens = record["tokens"]
@@ -290,15 +292,15 @@ def _usage(record: Record) -> ModelUsage:
 
 
 def summary_in(record: Record) -> str | None:
-    """Return what a model called the chat, at a later start of Gemini; None for any other
-    record."""
+    """Return a model's title for the chat, made at a later start; None for another record."""
     name = as_object(record.get("$set")).get("summary")
     return name.strip() if isinstance(name, str) else None
 
 
 def typed(record: Record) -> str:
-    """Return what the user typed, of a message of theirs; `[image]` for what was pasted. '' for
-    results of calls."""
+    """Return the user's typed text in their message, with `[image]` for a pasted image.
+
+    Return '' for results of calls."""
     content = record.get("displayContent") or record.get("content")
     texts: list[str] = []
     for part in content if isinstance(content, list) else [content]:
@@ -317,8 +319,7 @@ def said(record: Record) -> str:
 
 
 def snapshot_id(record: Record) -> str:
-    """Return the id of the summary in a list of messages that takes the place of what was
-    compressed; '' for none."""
+    """Return the id of the summary that replaces compressed messages in a list; '' if none does."""
     for message in _messages(record):
         if any([text.startswith(SNAPSHOT) for text in _texts(message.get("content"))]):
             return as_string(message.get("id"))
@@ -330,8 +331,9 @@ def _messages(record: Record) -> list[Record]:
 
 
 def _without_context(text: str) -> str:
-    """Return a part of a prompt without what is no one's words: all of it, or, where a hook told
-    something at the start of the session, what stands before the prompt."""
+    """Return a part of a prompt without text that nobody typed.
+
+    That may be all of it, or a hook's text from the session's start before the prompt."""
     if text.startswith(CONTEXT) and _CONTEXT_END in text:
         return text.partition(_CONTEXT_END)[2]
     return "" if text.startswith(_WRAPPERS) else typed_by_person(text)
@@ -348,7 +350,7 @@ def _uses(record: Record) -> tuple[ToolUse, ...]:
 
 
 def _outputs(call: Record) -> list[str]:
-    """Return what a call gave, or why it failed."""
+    """Return the output of a call, or why it failed."""
     responses = [
         as_object(part.get("functionResponse"))
         for part in as_list(call.get("result"))
@@ -365,7 +367,7 @@ def _texts(content: object) -> list[str]:
 
 
 def _id_in(line: bytes) -> bytes:
-    """Return the id with which a line begins; empty for none."""
+    """Return the id at the beginning of a line; empty if there is none."""
     if line.startswith(GeminiRecords.BEGINNINGS):
         return line[6:].partition(b'"')[2].partition(b'"')[0] if line.startswith(b'{"id":') else b""
     return as_string(next(iter(objects_in(line)), {}).get("id")).encode()

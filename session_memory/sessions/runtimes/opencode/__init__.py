@@ -19,10 +19,11 @@ DATABASE = "opencode.db"
 
 
 class OpenCode(MirroredSessions):
-    """OpenCode keeps all sessions in one database, whose rows it changes. So each session has a
-    mirror (see sessions/transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a
-    sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each
-    prompt."""
+    """OpenCode keeps all sessions in one database and changes its rows, so they have mirrors.
+
+    The mirror of a session (see sessions/transcripts/mirror.py and mirrors.py) is
+    `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it. Our plugin
+    file sends the events, once for each prompt."""
 
     name = "opencode"
     TITLE = "OpenCode"
@@ -61,7 +62,9 @@ class OpenCode(MirroredSessions):
         return event.get("runtime") == "opencode"
 
     def is_from_a_person(self, prompt: str) -> bool:
-        """Tell whether something was typed. What goes to a sub-agent the plugin file leaves out."""
+        """Return whether a person typed the prompt.
+
+        The plugin file leaves out prompts for sub-agents."""
         return bool(prompt)
 
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
@@ -72,7 +75,7 @@ class OpenCode(MirroredSessions):
         return ""  # its calls are not asked about
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
-        """Return what the plugin file puts behind the prompt, or behind what a tool printed."""
+        """Return the text that the plugin file adds after the prompt, or after a tool's output."""
         return {"text": text}
 
     def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:

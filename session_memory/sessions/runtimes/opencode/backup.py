@@ -1,8 +1,7 @@
-"""The sessions in OpenCode's database, kept as its own export has them, and put back by its own
-import.
+"""The sessions in OpenCode's database, kept in its export format and restored by its import.
 
-Measured with 1.18.33: an export holds the rows of the tables `session`, `message` and `part`. An
-import takes a session to the directory that it is run in, and adds to one that is there."""
+Measured with 1.18.33: an export has the rows of the tables `session`, `message` and `part`. An
+import assigns a session to the directory in which it runs, and adds to an existing session."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ TIMEOUT_SECONDS = 300
 _PARENT_KEY = b'"parentID":"'
 _TOKENS = ("input", "output", "reasoning")
 _SUMMARY = ("additions", "deletions", "files")
-_OF_INFO = {  # the names of an export by those of columns, of which some hold JSON
+_OF_INFO = {  # an export's names by the columns' names; some columns have JSON
     "id": "id",
     "slug": "slug",
     "project_id": "projectID",
@@ -46,12 +45,11 @@ _JSON = ("model", "permission", "revert", "metadata")
 
 
 class NotImportedError(SessionMemoryError):
-    """OpenCode did not take a session back."""
+    """OpenCode did not import a session."""
 
 
 class ExportedSession(SessionFile):
-    """A session as lines of JSON: what an export says of it, and then each message with its
-    parts."""
+    """A session as lines of JSON: the export's header, then each message with its parts."""
 
     def __init__(self, database: str, session_id: str, stamp: list[int]) -> None:
         self.path = f"{DATABASE}/{session_id}.jsonl"
@@ -78,8 +76,7 @@ class ExportedSession(SessionFile):
 
 
 class OpenCodeBackup(Backup):
-    """A session is the rows that have its id; a sub-agent's is one of its own, which names its
-    parent."""
+    """The rows with a session's id; a sub-agent has its own session, which names its parent."""
 
     REWRITES = IS_PUT_BACK = HAS_SUB_AGENT_SESSIONS = True
 
@@ -127,7 +124,7 @@ class OpenCodeBackup(Backup):
             ENV_GUARD: "1",
             self.runtime.CONFIG_VARIABLE: os.path.dirname(config_dir),
         }
-        with tempfile.TemporaryDirectory() as folder:  # for this user alone
+        with tempfile.TemporaryDirectory() as folder:  # readable only for this user
             path = f"{folder}/{session_id}.json"
             with open(path, "w", encoding="utf-8") as file:
                 json.dump({"info": info, "messages": messages}, file)
@@ -182,7 +179,7 @@ def _lines(reader: DatabaseReader, session_id: str) -> Iterator[dict[str, Any]]:
 
 
 def _info(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an export says of the session in a row of any version."""
+    """Return an export's header for the session in a row of any version."""
     info = {
         name: json.loads(row[column]) if column in _JSON else row[column]
         for column, name in _OF_INFO.items()

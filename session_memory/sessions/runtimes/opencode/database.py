@@ -1,8 +1,8 @@
-"""OpenCode's database, read while OpenCode writes to it. Nothing is written, made or locked for
-longer than a read.
+"""Reads OpenCode's database while OpenCode writes to it.
 
-Every statement goes by an index or by row ids, whatever the size of the database: only the list of
-all sessions, which no prompt asks for twice, reads a table."""
+Nothing is written or created, and no lock outlasts a read. Every statement uses an index or row
+ids, so the database's size does not matter. The only exception is the list of all sessions, which
+reads a table and which no prompt asks for twice."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _LAST_ASSISTANT = """
     SELECT id FROM message WHERE session_id = ? AND data LIKE '%"role":"assistant"%'
     ORDER BY time_created DESC, id DESC LIMIT 1
 """
-# The oldest session with a message of then is the one that it was written in: all others have it
-# from there. The `+` keeps SQLite from looking for each time in each session.
+# The oldest session with a message of that time is the message's origin; all others copied it. The
+# `+` keeps SQLite from searching for each time in each session.
 _ORIGINALS = """
     SELECT message.time_created, message.data LIKE '%"role":"assistant"%', message.id
     FROM session CROSS JOIN message ON message.session_id = session.id
@@ -40,10 +40,11 @@ _ORIGINALS = """
 
 
 class DatabaseReader:
-    """A connection to the database at `path`, to be used in a `with` block. Raises sqlite3.Error
-    wherever it cannot be read at the moment. Without a write-ahead log nobody writes to it, and it
-    is read as it lies there: SQLite would make a log. Where one turns up meanwhile, what was read
-    may not hold (`is_same`)."""
+    """A connection to the database at `path`, for a `with` block.
+
+    Raises sqlite3.Error if it cannot be read at the moment. Without a write-ahead log nobody is
+    writing, so the file is read without one; SQLite would otherwise create a log. If a log appears
+    meanwhile, the results may be wrong (`is_same`)."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -75,14 +76,15 @@ class DatabaseReader:
 
     @property
     def is_same(self) -> bool:
-        """Tell whether what was read holds."""
+        """Return whether the results are still valid."""
         return not self._is_still or (
             not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp
         )
 
     def rows(self, table: str, column: str, value: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table with this value, in any version; by time, if they have times,
-        and id."""
+        """Yield the rows of a table with this value, in any version.
+
+        They are ordered by time, if they have times, and id."""
         order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
         found = self._connection.execute(
             f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,)
@@ -92,8 +94,7 @@ class DatabaseReader:
             yield dict(zip(names, row))
 
     def session_stamps(self) -> list[tuple[str, list[int]]]:
-        """Return the ids of all sessions, each with numbers that change when something is said in
-        it."""
+        """Return the ids of all sessions, each with numbers that change with every new message."""
         rows = self._connection.execute(
             "SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id),"
             " (SELECT max(time_updated) FROM message WHERE session_id = session.id) FROM session"
@@ -119,32 +120,32 @@ class DatabaseReader:
         return [found[0], as_string(found[1])] if found else [0, ""]
 
     def message_at(self, row: int) -> str:
-        """Return the id of the message in a row; '' where there is none."""
+        """Return the id of the message in a row; '' if there is none."""
         found = self._connection.execute(
             "SELECT id FROM message WHERE rowid = ?", (row,)
         ).fetchone()
         return as_string(found[0]) if found else ""
 
     def sessions_behind(self, row: int) -> list[str]:
-        """Return the ids of the sessions with messages behind a row."""
+        """Return the ids of the sessions with messages after a row."""
         return self._strings("SELECT session_id FROM message WHERE rowid > ?", row)
 
     def sessions_since(self, updated: int) -> list[SessionRow]:
-        """Return the sessions that changed since then, in milliseconds since the epoch; the latest
-        first."""
+        """Return the sessions that changed since `updated`, the latest first.
+
+        `updated` is in milliseconds since 1970."""
         rows = self._connection.execute(
             f"{_SESSION} WHERE time_updated >= ? ORDER BY time_updated DESC", (updated,)
         )
         return [SessionRow(row) for row in rows]
 
     def session(self, session_id: str) -> SessionRow | None:
-        """Return a session; None where it was deleted."""
+        """Return a session; None if it was deleted."""
         row = self._connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchone()
         return SessionRow(row) if row else None
 
     def parents(self, session: SessionRow) -> SessionRow:
-        """Return the session whose sub-agent it is, or whose sub-agent's; the same where it is
-        none."""
+        """Return the topmost parent of a sub-agent's session; the session itself if it has none."""
         seen = {session.id}
         while session.parent and session.parent not in seen:
             seen.add(session.parent)
@@ -155,8 +156,9 @@ class DatabaseReader:
         return session
 
     def count_behind(self, session_id: str, created: int) -> int:
-        """Return how many messages of a session are as young as this, in milliseconds since the
-        epoch, or younger."""
+        """Return how many messages of a session were created at or after `created`.
+
+        `created` is in milliseconds since 1970."""
         statement = "SELECT count(*) FROM message WHERE session_id = ? AND time_created >= ?"
         return int(self._connection.execute(statement, (session_id, created)).fetchone()[0])
 
@@ -164,7 +166,7 @@ class DatabaseReader:
         return self._strings("SELECT id FROM message WHERE session_id = ?", session_id)
 
     def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
-        """Return the messages of a session that are as young as this or younger, in order."""
+        """Yield the messages of a session that were created at or after a time, in order."""
         last = self._connection.execute(_LAST_ASSISTANT, (session.id,)).fetchone()
         rows = self._connection.execute(
             "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
@@ -176,8 +178,9 @@ class DatabaseReader:
                 yield MessageRow(row, session, as_string(last[0]) if last else "")
 
     def unread(self) -> dict[str, Any]:
-        """Return what is not read, by name: sessions that OpenCode keeps in the tables of a later
-        version alone."""
+        """Return the unread sessions, by name.
+
+        These are sessions that OpenCode has only in tables of a later version."""
         every = self._strings("SELECT name FROM sqlite_master WHERE type = 'table'")
         found: set[str] = set()
         for table, column, known in (
@@ -199,7 +202,7 @@ class DatabaseReader:
         return {"opencode.db": [[], why]} if found else {}
 
     def created(self, message_id: str) -> int | None:
-        """Return when a message was made; None where it is gone."""
+        """Return when a message was created; None if it is gone."""
         row = self._connection.execute(
             "SELECT time_created FROM message WHERE id = ?", (message_id,)
         ).fetchone()
@@ -214,8 +217,9 @@ class DatabaseReader:
         return self._strings("SELECT id FROM part WHERE message_id = ? ORDER BY id", message_id)
 
     def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:
-        """Return the ids of the messages that those in a fork are copies of which are as young as
-        this or younger, by their times and roles; without those that are gone."""
+        """Return the ids of the originals that a fork's messages copy, by time and role.
+
+        Only messages created at or after `created` count; deleted originals are left out."""
         rows = self._connection.execute(
             _ORIGINALS, (session.project, session.created, created, session.id)
         )
@@ -225,7 +229,6 @@ class DatabaseReader:
         }
 
     def _strings(self, statement: str, *values: object) -> list[str]:
-        """Return the different texts in the one column of a statement, which may hold values of any
-        type."""
+        """Return the distinct texts in the only column of a statement; skip other types."""
         rows = self._connection.execute(statement, values)
         return list(dict.fromkeys([value for (value,) in rows if isinstance(value, str)]))

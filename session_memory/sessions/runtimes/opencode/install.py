@@ -30,8 +30,9 @@ class OpenCodeInstall(Install):
         return {"type": "local", "command": [command, "mcp"], "enabled": True}
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return a plugin file that loads the program's own, and names it the interpreter to run
-        its entries with."""
+        """Return a plugin file that loads the program's own.
+
+        It also names the interpreter for the program's entries."""
         interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
         plugin = (
             f"export {{ SessionMemory }} from {json.dumps(f'{app}/hooks/opencode/index.js')};\n"

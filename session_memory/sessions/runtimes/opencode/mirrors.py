@@ -1,10 +1,9 @@
-"""Brings the mirrors of OpenCode's sessions up to date: what of each is final, and not there yet,
-is added to it.
+"""Brings the mirrors of OpenCode's sessions up to date by adding what is new and final.
 
-A message or a part of it is final once it has ended; until then OpenCode changes its row. A mark
-says up to which message a session was read, which of them go on, and what was taken back. What a
-user undoes is taken back by a line, and what they do again is added again. Messages that are gone,
-as an undone one is with the next prompt, are taken back too."""
+A message or part is final once it has ended; until then OpenCode changes its row. A mark says up to
+which message a session was read, which messages are unfinished, and what was taken back. If a user
+undoes something, a line takes it back; if they redo it, it is added again. Deleted messages, such
+as an undone message after the next prompt, are taken back too."""
 
 from __future__ import annotations
 
@@ -29,18 +28,19 @@ if TYPE_CHECKING:
     # the ids of a message and of a part, from which on something is taken back
     Place = tuple[str, str]
 
-# of one session, that a prompt has added to its mirror: a longer one waits for upkeep
+# the most messages of one session that a prompt adds to its mirror; a longer one waits for upkeep
 PROMPT_MESSAGES = 300
 PROMPT_BYTES = 1024 * 1024  # after which a prompt begins no further session
-# after which a session is not expected to go on, nor told of at first
+# age after which a session is not expected to continue, nor reported at first
 RECENT_MILLISECONDS = 24 * 3600 * 1000
 _NOWHERE: Place = ("", "")
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add what is new to the mirrors below `root`: in the sessions of the database that a prompt
-    may be told of, or in all. What cannot be read, or is done by another process just now, is left
-    for the next time."""
+    """Add new messages to the mirrors below `root`.
+
+    Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
+    that another process is adding now, are left for the next time."""
     database = f"{config_dir}/{DATABASE}"
     watched = [[path, path_stamp(path)] for path in (database, f"{database}-wal")]
 
@@ -73,8 +73,9 @@ class _Refresh:
         self._is_whole = True
 
     def run(self, watched: list[list[Any]]) -> None:
-        """Add to each mirror, and keep what was seen of the database, so that the next time begins
-        there. `watched` are its files with the stamps that they had before."""
+        """Add to each mirror, and store the state of the database as the next start.
+
+        `watched` are the database's files with their stamps from before."""
         before = read_state(self._root)
         self._have_rules_changed = (
             self._everything and before.get("rules") != self._exclusion.stamps
@@ -106,13 +107,14 @@ class _Refresh:
                 self._database.begin()
                 self._add_session(session_id)
                 self._database.end()
-            except Exception:  # whatever is odd in one session costs that one alone, for now
+            except Exception:  # an odd session fails alone, for now
                 self._database.end()
                 self._leave(session_id)
 
     def _changed(self, before: dict[str, Any]) -> list[str]:
-        """Return the sessions with something new: by their messages, which are rows behind those
-        seen before; where that does not tell, as where rows were deleted, by the times of all."""
+        """Return the sessions with new messages: those in rows after the last seen one.
+
+        If rows do not show it, for example after a deletion, compare the times of all sessions."""
         database = self._database
         row, message_id = before.get("row") or (0, "")
         is_same = bool(row) and database.message_at(row) == message_id
@@ -139,7 +141,7 @@ class _Refresh:
                     os.unlink(path)
 
     def _is_known(self, session: SessionRow) -> bool:
-        """Check that the mirror of a session is from when that was changed last, and from the same
+        """Return whether a session's mirror is as new as its last change and uses the same
         rules."""
         if self._have_rules_changed:
             return False
@@ -147,7 +149,7 @@ class _Refresh:
         return status is not None and status.st_mtime_ns == session.updated * 1_000_000
 
     def _path(self, session: SessionRow) -> str:
-        """Return where the mirror of a session lies: that of a sub-agent in a folder beside the
+        """Return the path of a session's mirror; a sub-agent's is in a folder beside its
         session's."""
         above = self._database.parents(session)
         folder = f"{self._root}/{RUNTIME.folder_name(above.directory)}"
@@ -162,7 +164,7 @@ class _Refresh:
         self._is_whole = False
 
     def _add_session(self, session_id: str) -> None:
-        """Add to the mirror of a session what is final in it. Raises sqlite3.Error, OSError."""
+        """Add the final parts of a session to its mirror. Raises sqlite3.Error, OSError."""
         session = self._database.session(session_id)
         if session is None or not is_name(session.id):
             return
@@ -189,10 +191,10 @@ class _Refresh:
 
 
 class Addition:
-    """The `lines` to add to the mirror of a session, which has this `mark`, and the `mark` behind
-    them. If `goes_on`, more follows without another message. What was said up to when it was
-    `forgotten` is not added again, nor the title, which may be made of that. Raises sqlite3.Error,
-    OSError."""
+    """The `lines` to add to the mirror of a session with this `mark`, and the `mark` after them.
+
+    If `goes_on`, more follows without another message. Messages up to `forgotten` are not added
+    again. Neither is the title, which may be made from them. Raises sqlite3.Error, OSError."""
 
     def __init__(
         self,
@@ -225,8 +227,9 @@ class Addition:
         }
 
     def _taken_back(self, mark: dict[str, Any], path: str) -> Place:
-        """Return where what was taken back, or is no more, begins: from there on all that is left
-        is added again."""
+        """Return the start of the messages that were taken back or deleted.
+
+        All remaining messages from there on are added again."""
         before: Place = tuple(mark.get("reverted") or _NOWHERE)
         places = [place for place in (before, self._session.reverted) if place[0]]
         begin = min(places) if mark and before != self._session.reverted else _NOWHERE
@@ -239,7 +242,7 @@ class Addition:
         return begin
 
     def _take(self, begin: Place) -> None:
-        """Add what is final of the messages that are new, go on, or stand behind `begin`."""
+        """Add the final parts of messages that are new, unfinished, or after `begin`."""
         reverted = self._session.reverted
         before, oldest = self._after, 0
         if begin[0]:
@@ -263,8 +266,8 @@ class Addition:
         self.goes_on = self.goes_on or not ends_turn or bool(self._open)
 
     def _take_message(self, message: MessageRow, begin: str, until: str) -> None:
-        """Add the final parts of a message between `begin` and `until`; if it ended, also
-        itself."""
+        """Add the final parts of a message between `begin` and `until`; add an ended message
+        too."""
         written = self._open.pop(message.id, [])
         rows = [(part_id, decoded(data)) for part_id, data in self._database.parts(message.id)]
         originals = (
@@ -291,8 +294,9 @@ class Addition:
             self._open[message.id] = written
 
     def _original_parts(self, message: MessageRow, part_ids: list[str]) -> list[str]:
-        """Return the ids that the parts of a message had before a fork copied it, which it notes of
-        itself too: the same where the original is gone."""
+        """Return the ids of the original parts that a fork's message copies.
+
+        The message notes its original too. If the original is gone, return the same ids."""
         if self._originals is None:
             self._originals = self._database.originals(self._session, message.created)
         original = self._originals.get((message.created, message.role), "")
@@ -302,8 +306,9 @@ class Addition:
 
 
 def _first_gone(path: str, message_ids: set[str]) -> str:
-    """Return the first message in the mirror at `path` that counts there and is not in the
-    database; '' for none."""
+    """Return the first message that counts in the mirror at `path` and is not in the database.
+
+    Return '' if there is none."""
     found: set[str] = set()
     with Opened(path) as descriptor:
         for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):

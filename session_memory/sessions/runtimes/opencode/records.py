@@ -1,8 +1,7 @@
-"""Decodes the lines of mirrors of OpenCode sessions. Rows are those of OpenCode 1.18; rows.py makes
-lines of them.
+"""Decodes the lines of mirrors of OpenCode sessions; rows.py makes them from OpenCode 1.18's rows.
 
-The first line is the `opencode_session`, others its `title`, a `part` of a message, a `message`
-that has ended, or what was `taken_back`."""
+The first line is the `opencode_session`. Each other line is its `title`, a `part` of a message, a
+`message` that has ended, or a note that something was `taken_back`."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
 
-_TITLE_RANK = 2  # nothing tells the user's own from one that a model made
+_TITLE_RANK = 2  # nothing distinguishes the user's title from a model's
 _PART, _TITLE, _MESSAGE = b'{"type": "part"', b'{"type": "title"', b'{"type": "message"'
-_GLUED = (b'}{"type": "', _PART, _TITLE)  # a record behind another one on the same line
+_GLUED = (b'}{"type": "', _PART, _TITLE)  # a record after another one on the same line
 _SESSION, _TAKEN_BACK = b'{"type": "opencode_session"', b'{"type": "taken_back"'
 _TOOL = b'"data": {"type": "tool"'
 _QUESTION = b'"tool": "question"'
@@ -36,11 +35,11 @@ _ARGUMENTS = (
     "prompt",
     "name",
 )
-_ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the model's turn ends
+_ENDED = ("stop", "length", "content-filter", "error")  # the reasons for which a model's turn ends
 
 
 class OpenCodeRecords(records.Records):
-    """A message comes part by part; behind them it says whether the model's turn ends there."""
+    """A message comes part by part; the record after them says if the model's turn ends."""
 
     CALL_MARK = b'"tool"'
     RESULT_KEY, NEXT_KEY = b'"output":', b'"input":'
@@ -117,8 +116,9 @@ class OpenCodeRecords(records.Records):
         return found
 
     def _entry(self, data: Record, record: Record, offset: int) -> Entry | None:
-        """Return the entry in a text that somebody wrote, a picture or a call. None for what
-        OpenCode and plugins put in, for reasoning and for summaries."""
+        """Return the entry in a written text, a picture or a call.
+
+        Return None for text that OpenCode and plugins added, for reasoning and for summaries."""
         kind, role = data.get("type"), as_string(record.get("role"))
         if record.get("summary") or data.get("synthetic") or data.get("ignored"):
             return None
@@ -180,7 +180,7 @@ class OpenCodeRecords(records.Records):
 
 
 def _seconds(milliseconds: object) -> float | None:
-    """Return a time in seconds since the epoch; None if it is none."""
+    """Return a time in seconds since 1970; None if the value is not a time."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
         return None
     return milliseconds / 1000 if 0 <= milliseconds < 1e15 else None
@@ -195,8 +195,9 @@ def _as_typed(prompt: str) -> str:
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for lines recognised as holding no part and no title; without calls also for a
-    tool's."""
+    """Return False for lines recognised as having no part and no title.
+
+    Without calls, also return False for a tool's part."""
     if line.startswith(_PART):
         has_words = _QUESTION in line or _REFUSED in line
         return with_calls > 0 or _TOOL not in line or has_words or is_glued(line, *_GLUED)
@@ -206,8 +207,10 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class MirroredSession(records.Branch):
-    """A session. A message that was undone is taken back behind it, with all that followed; what of
-    that is done again stands there again. That of a sub-agent holds nothing that counts."""
+    """A session; nothing in a sub-agent's session counts.
+
+    An undone message is taken back by a later line, with all that followed. If it is redone, it
+    appears again."""
 
     may_leave_out = True
 
@@ -233,7 +236,7 @@ class MirroredSession(records.Branch):
 
 
 def is_unnamed(title: str) -> bool:
-    """Tell whether a title is one that OpenCode begins with."""
+    """Return whether a title is one of OpenCode's defaults."""
     return title.startswith(("New session - ", "Child session - "))
 
 
@@ -242,8 +245,9 @@ def is_taken_back(line: bytes) -> bool:
 
 
 def ids_in(line: bytes) -> tuple[str, str]:
-    """Return the ids of the message and of the part that a line is of, or from which on it takes
-    back; '' for none."""
+    """Return the message's and part's ids of a line, or from which a line takes back.
+
+    Return '' for a missing id."""
     record = next(iter(objects_in(line)), {})
     if record.get("type") == "message":
         return as_string(record.get("id")), ""
@@ -251,8 +255,9 @@ def ids_in(line: bytes) -> tuple[str, str]:
 
 
 def _results(data: Record) -> list[records.CallResult]:
-    """Return how a call ended: a command that failed is `completed` like any other, and its exit
-    code tells."""
+    """Return how a call ended.
+
+    A failed command is `completed` too; its exit code shows the failure."""
     state = as_object(data.get("state"))
     if state.get("status") not in ("completed", "error"):
         return []
@@ -280,7 +285,7 @@ def _words_of_result(data: Record) -> str:
 
 
 def _usage(data: Record, record: Record) -> ModelUsage:
-    """Return what a message took. What came from a cache is no part of what was read anew."""
+    """Return the usage of a message. The input tokens do not include tokens from a cache."""
     from ...transcripts.usage import ModelUsage, amount
 
     tokens = as_object(data.get("tokens"))
@@ -297,7 +302,7 @@ def _usage(data: Record, record: Record) -> ModelUsage:
 
 
 def _uses(data: Record) -> tuple[ToolUse, ...]:
-    """Return what a call did; of a patch each file that it names."""
+    """Return the tool uses of a call; for a patch, one for each file."""
     name, call_id = as_string(data.get("tool")), as_string(data.get("callID"))
     given = as_object(data.get("state")).get("input")
     if name in ("apply_patch", "patch") and isinstance(given, dict):
@@ -307,7 +312,6 @@ def _uses(data: Record) -> tuple[ToolUse, ...]:
 
 
 def _copied(record: Record) -> tuple[str, str]:
-    """Return the ids of the part and of the message that a fork copied; '' if they are not
-    known."""
+    """Return the ids of the part and message that a fork copied; '' if unknown."""
     ids = as_list(record.get("copied"))
     return (as_string(ids[0]), as_string(ids[1])) if len(ids) == 2 else ("", "")

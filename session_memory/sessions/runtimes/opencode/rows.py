@@ -1,5 +1,4 @@
-"""The rows of OpenCode's database as lines of a mirror: which are final, and what of them is
-kept."""
+"""The rows of OpenCode's database as lines of a mirror: which are final, and what is kept."""
 
 from __future__ import annotations
 
@@ -29,11 +28,13 @@ _KEPT_OF_MESSAGE = ("finish", "tokens", "modelID", "providerID")
 
 
 class SessionRow:
-    """A session; times in milliseconds since the epoch. `reverted` are the ids of the message and
-    of the part from which on it is taken back at the moment, '' for none."""
+    """A session, with times in milliseconds since 1970.
+
+    `reverted` has the ids of the message and part from which the session is currently taken back;
+    '' if it is not."""
 
     def __init__(self, row: tuple[Any, ...]) -> None:
-        """`row` may hold anything: the columns of SQLite take values of every type."""
+        """`row` may contain anything: SQLite's columns accept values of every type."""
         self.id, self.parent, self.project, self.directory, self.title = [
             as_string(text) for text in row[:5]
         ]
@@ -43,14 +44,14 @@ class SessionRow:
 
 
 class MessageRow:
-    """A message of a session. `is_ended` says that none of its parts changes any more."""
+    """A message of a session. `is_ended` means that none of its parts will change again."""
 
     def __init__(self, row: tuple[Any, ...], session: SessionRow, last_assistant: str) -> None:
-        """`last_assistant` is the id of the last message of the model in the session: those before
-        it have ended."""
+        """`last_assistant` is the id of the session's last model message; all before it have
+        ended."""
         self.id, self.created, self.data = as_string(row[0]), milliseconds(row[1]), decoded(row[2])
         self.role = str(self.data.get("role"))
-        # by a fork, which is younger than what it begins with
+        # by a fork, which is newer than the messages at its beginning
         self.is_copied = self.created < session.created
         self.original = ""  # the message that it is a copy of
         self.cwd = str(as_object(self.data.get("path")).get("cwd") or session.directory)
@@ -59,14 +60,13 @@ class MessageRow:
 
     @property
     def ends_turn(self) -> bool:
-        """Tell whether the model is done, or was stopped: else more of the turn follows."""
+        """Return whether the model is done or was stopped; otherwise the turn continues."""
         return (
             self.role == "assistant" and self.is_ended and self.data.get("finish") != "tool-calls"
         )
 
     def line(self, texts: list[str]) -> Data:
-        """Return the message once it has ended, with what it says of itself and its last
-        `texts`."""
+        """Return the line of an ended message, with its own data and its last `texts`."""
         record: Data = {"type": "message", "id": self.id, "role": self.role}
         if self.data.get("summary") is True:
             record["summary"] = True
@@ -81,8 +81,10 @@ class MessageRow:
         return record
 
     def part_line(self, part_id: str, data: Data, original: str) -> Data | bytes:
-        """Return a part of it that is final; `original` is the id of the one that it is a copy of,
-        if it is. One that cannot be read is a line that is counted as such."""
+        """Return the line of a final part.
+
+        `original` is the id of the part that it copies, if any. A part that cannot be read becomes
+        a line that is counted as unreadable."""
         record: Data = {"type": "part", "id": part_id, "message": self.id, "role": self.role}
         if self.role == "assistant":
             record["parent"] = str(self.data.get("parentID") or "")
@@ -97,7 +99,7 @@ class MessageRow:
 
 
 def milliseconds(time: object) -> int:
-    """Return a time in milliseconds since the epoch; 0 where it is none of the years up to 9999."""
+    """Return a time in milliseconds since 1970; 0 if it is not in the years up to 9999."""
     return int(time) if isinstance(time, (int, float)) and 0 < time < LAST_MILLISECOND else 0
 
 
@@ -108,8 +110,9 @@ def session_line(session: SessionRow) -> Data:
 
 
 def exported_lines(content: bytes) -> list[Data | bytes]:
-    """Return a session as `opencode export` writes it, a JSON document, as the lines of a mirror;
-    [] if it is none."""
+    """Return a session from `opencode export` as the lines of a mirror.
+
+    An export is a JSON document. Return [] if `content` is not one."""
     try:
         document = decode(content.decode("utf-8", "replace"))
         info, messages = (
@@ -149,13 +152,14 @@ def exported_lines(content: bytes) -> list[Data | bytes]:
 
 
 def is_kept(data: Data) -> bool:
-    """Tell whether a part belongs in a mirror: what was said and done."""
+    """Return whether a part belongs in a mirror: something said or done."""
     return data.get("type") in _KEPT or not data
 
 
 def is_final(data: Data, message: MessageRow) -> bool:
-    """Tell whether a part does not change any more: what the model writes is empty until it has
-    ended."""
+    """Return whether a part no longer changes.
+
+    A text of the model is empty until it has ended."""
     if message.is_ended or message.role != "assistant":
         return True
     if data.get("type") == "tool":
@@ -164,8 +168,7 @@ def is_final(data: Data, message: MessageRow) -> bool:
 
 
 def _kept(data: Data) -> Data:
-    """Return what is told of a part: without the copies of files that an edit holds, and without
-    pictures."""
+    """Return the kept keys of a part, without an edit's copies of files and without pictures."""
     kept = {key: data[key] for key in _KEPT_OF_PART if key in data}
     state = data.get("state")
     if isinstance(state, dict):
@@ -177,7 +180,7 @@ def _kept(data: Data) -> Data:
 
 
 def _began(data: Data) -> int:
-    """Return when a part was begun, in milliseconds; 0 where it does not say."""
+    """Return when a part began, in milliseconds; 0 if unknown."""
     time = as_object(data.get("state")).get("time") if "state" in data else data.get("time")
     return milliseconds(as_object(time).get("start"))
 

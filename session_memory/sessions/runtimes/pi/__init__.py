@@ -18,10 +18,11 @@ CUSTOM_TYPE = "session-update"  # of the messages that our extension puts in
 
 
 class Pi(ProjectFolders):
-    """Session files lie at `sessions/--<directory>--/<time>_<id>.jsonl`; those of an agent home's
-    named sessions at `<name>/<time>_<id>.jsonl` in its own place. Our extension sends the events,
-    with names in small letters; it answers no start of a session. Pi has no sub-agents of its
-    own."""
+    """Pi: session files are at `sessions/--<directory>--/<time>_<id>.jsonl`.
+
+    An agent home's named sessions are at `<name>/<time>_<id>.jsonl` in the home's own place. Our
+    extension sends the events, with lower-case names; it does not answer a session's start. Pi has
+    no sub-agents."""
 
     name = "pi"
     TITLE = "Pi"
@@ -68,8 +69,7 @@ class Pi(ProjectFolders):
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return a home's named sessions, each with its last file; else those of the project or
-        `all`."""
+        """Return a home's named sessions, each with its last file; else the project's, or `all`."""
         if sessions_dir:
             files = {
                 name: self.latest_transcript(sessions_dir, name)
@@ -86,7 +86,7 @@ class Pi(ProjectFolders):
         return self.other_sessions(sessions_dir, config_dir, "", "project")
 
     def session_names(self, sessions_dir: str) -> list[str]:
-        """Return the names of the directories, without `new-*`, which hosts are just making."""
+        """Return the names of the directories, except `new-*`, which hosts are still creating."""
         names = names_in(sessions_dir)
         return [
             name
@@ -95,8 +95,9 @@ class Pi(ProjectFolders):
         ]
 
     def latest_transcript(self, sessions_dir: str, name: str) -> str:
-        """Return the session file of `<sessions_dir>/<name>/` written last, which pi would
-        continue; '' for none."""
+        """Return the last written session file of `<sessions_dir>/<name>/`; '' if there is none.
+
+        Pi would continue this one."""
         paths = [session.path for session in self.sessions_in(f"{sessions_dir}/{name}")]
         return max(paths, key=lambda path: path_stamp(path)[2], default="")
 
@@ -114,8 +115,9 @@ class Pi(ProjectFolders):
         return nested_began(lines)
 
     def session_id_of(self, path: str) -> str:
-        """Return the id in `<time>_<id>.jsonl`, which begins with the time as well: it may not be
-        shortened."""
+        """Return the id in `<time>_<id>.jsonl`.
+
+        It must not be shortened, because it begins with the time."""
         name = super().session_id_of(path)
         return name.partition("_")[2] or name
 
@@ -126,27 +128,29 @@ class Pi(ProjectFolders):
         )
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool:
-        return bool(event.get("transcript_path"))  # none under `--no-session`
+        return bool(event.get("transcript_path"))  # no transcript under `--no-session`
 
     def start_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return the directory of the session's file: a named one lies in its agent's home."""
+        """Return the directory of the session's file; a named one's is in the agent's home."""
         return _session_dir(event) or as_string(event.get("cwd"))
 
     def project_start(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return the directory that the agent works in, which stays the same."""
+        """Return the agent's working directory, which never changes."""
         return as_string(event.get("cwd"))
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return the directory over the session's file if that lies in `sessions/--<cwd>--/`, else
-        the usual one."""
+        """Return the directory above `sessions/--<cwd>--/` if the session's file is there.
+
+        Otherwise return the usual directory."""
         above, _, project = _session_dir(event).rpartition("/")
         if project.startswith("--") and project.endswith("--") and above.endswith("/sessions"):
             return above[: -len("/sessions")]
         return self.config_dir(environ)
 
     def own_path(self, event: Event, start: str, config_dir: str) -> str:
-        """Return the session's file; under `--no-session` a path in its project where no file will
-        lie."""
+        """Return the path of the session's file.
+
+        Under `--no-session`, return a path in its project where no file will ever be."""
         path = as_string(event.get("transcript_path"))
         if path:
             return path
@@ -154,8 +158,7 @@ class Pi(ProjectFolders):
         return f"{directory}/{as_string(event.get('session_id'))}.jsonl"
 
     def own_name(self, event: Event, sessions_dir: str, sessions: Iterable[Session]) -> str:
-        """Return the folder in `sessions_dir` that the session's file lies in; '' if it lies
-        elsewhere."""
+        """Return the folder in `sessions_dir` with the session's file; '' if it is elsewhere."""
         directory = _session_dir(event)
         if not directory.startswith(sessions_dir + "/"):
             from os.path import realpath  # a host may name its home by another path

@@ -21,7 +21,7 @@ class PiInstall(Install):
     START = "pi {prompt}"
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
-        """Return a directory of ours in Pi's own, which has none for the data of a package."""
+        """Return our directory in Pi's directory, because Pi has none for a package's data."""
         return [f"{self.runtime.config_dir(environ)}/{plugin}"]
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
@@ -34,8 +34,9 @@ class PiInstall(Install):
         return [source for source in sources if _package_name(source, settings_dir) == plugin]
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return an extension that loads the program's own, and names it the interpreter to run its
-        entries with."""
+        """Return an extension that loads the program's own.
+
+        It also names the interpreter for the program's entries."""
         interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
         extension = f"export {{ default }} from {json.dumps(f'{app}/hooks/pi/index.ts')};\n"
         return {"extensions/session-memory.ts": interpreter + extension}
@@ -48,8 +49,10 @@ class PiInstall(Install):
 
 
 def _package_name(source: str, settings_dir: str) -> str:
-    """Return the name of a package, by the source that settings.json has for it: `npm:name@1.0`,
-    `git:host/user/name@v1`, the address of a repository, or a directory; '' if nothing tells."""
+    """Return the name of a package from its source in settings.json; '' if it has none.
+
+    A source is `npm:name@1.0`, `git:host/user/name@v1`, the address of a repository, or a
+    directory."""
     if source.startswith(("npm:", "git:", "https:", "http:", "ssh:")):
         return source.rpartition("/")[2].rpartition(":")[2].partition("@")[0].removesuffix(".git")
     directory = os.path.join(settings_dir, expanded(source, os.environ))

@@ -1,8 +1,8 @@
-"""Reads the calls that a tool of Pi made, such as codemode for its script: they are in the message
-with its result.
+"""Reads the calls that a tool of Pi made, such as codemode for its script.
 
-Pi 1.6 writes them down as `nestedCalls` for every tool, versions before it for codemode only, in
-its `details`, with the arguments as JSON that is cut after some characters."""
+They are in the message with the tool's result. Pi 1.6 stores them as `nestedCalls` for every tool.
+Earlier versions store them only for codemode, in its `details`, with the arguments as JSON that is
+cut off after some characters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from ..records import Record
 
-MARKS = (b'"nestedCalls":{', b'"details":{"calls":[')  # at least one is in a line with nested calls
+# A line with nested calls contains at least one of these
+MARKS = (b'"nestedCalls":{', b'"details":{"calls":[')
 
 
 def nested_calls(message: Record) -> list[Record]:
@@ -35,8 +36,9 @@ def arguments_of(call: Record) -> object:
 
 
 def nested_began(lines: Iterable[bytes]) -> float | None:
-    """Return when the tool was called whose result is in the first of `lines`, if that has nested
-    calls; None for any other record. The lines before it follow, the last first."""
+    """Return when a tool with nested calls was called; its result is in the first of `lines`.
+
+    Return None for any other record. The other lines are those before it, last first."""
     several = iter(lines)
     for record in objects_in(next(several, b"")):
         message = as_object(record.get("message"))

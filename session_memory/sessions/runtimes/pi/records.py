@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ..records import Event, Record
 
 _TITLE_RANK = 3
-_TORN = ""  # in place of a parent's id: that of a torn record is not known
+_TORN = ""  # replaces a parent's id if that is unknown because the record is torn
 _INJECTED = f'"customType":"{CUSTOM_TYPE}"'.encode()
-_GLUED = (b'}{"type":"', b'{"type":"message"')  # a record behind another one on the same line
-# `exec` is what programs that are built on Pi call their shell.
+_GLUED = (b'}{"type":"', b'{"type":"message"')  # a record after another one on the same line
+# `exec` is the shell's name in programs that are built on Pi.
 _KINDS = {
     "edit": "edit",
     "write": "edit",
@@ -39,7 +39,7 @@ _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "descri
 
 
 class PiRecords(records.Records):
-    """A session file is a tree, of which one branch is alive."""
+    """A session file is a tree with one live branch."""
 
     TITLE_MARKS = (b'"session_info"',)
     BEGINNINGS = (b'{"type":"',)
@@ -48,7 +48,7 @@ class PiRecords(records.Records):
         return b'"session"' in line and self.owns(_first_record(line) or {})
 
     def open_transcript(self, first_line: bytes) -> PiBranch | None:
-        """Return the live branch; None for a file without a header, which is read as it stands."""
+        """Return the live branch; None for a file without a header, which is read as it is."""
         header = _first_record(first_line)
         return PiBranch(header) if header is not None and header.get("type") == "session" else None
 
@@ -103,10 +103,11 @@ class PiRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for tool results, most of a session file's bytes, and for the system prompt;
-    without calls also for what shows that it has no text. The first `"message":{` that is not part
-    of a string is the record's own: what stands before it are plain strings. An unescaped `"type":`
-    is never part of a string either, so that a glued record shows."""
+    """Return False for tool results, most of a session file's bytes, and for the system prompt.
+
+    Without calls, also return False for lines that show that they have no text. The first
+    `"message":{` outside a string is the record's own, because only plain strings come before it.
+    An unescaped `"type":` is never part of a string either, so a glued record is noticed."""
     at = line.find(b'"message":{"role":"', 0, 400)
     if at < 0:
         return True
@@ -124,9 +125,10 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class PiBranch(records.Branch):
-    """The branch that ends at the last record of the tree. What lies beside it or was edited out
-    does not count. Records before version 2 have no ids and are all on it. `/tree` may return to a
-    branch: its records count again as soon as one follows them."""
+    """The branch that ends at the last record of the tree; other or removed records do not count.
+
+    Before version 2, records have no ids and all are on the branch. `/tree` may return to another
+    branch: its records count again once another record follows them."""
 
     may_leave_out = True
 
@@ -148,8 +150,8 @@ class PiBranch(records.Branch):
         link = _link(line) if self._is_tree else None
         if link is None:
             if line and _first_record(line) is None:
-                # Torn, and perhaps the one that is looked for: the branch is taken to go on at the
-                # record before it.
+                # Torn, and possibly the record that is searched for: the branch is assumed to
+                # continue at the record before it.
                 self._is_leaf_known = False
             return True
         if not self._is_leaf_known or link[0] == self._next_id:
@@ -159,7 +161,7 @@ class PiBranch(records.Branch):
             return False
         if b'"context_edit"' in line:
             for record in objects_in(line):
-                # of several of a record the last holds, which is met first
+                # of several edits of one record the last applies, which is read first
                 if record.get("type") == "context_edit":
                     self._is_removed.setdefault(
                         as_string(record.get("targetId")), record.get("replacement") is None
@@ -167,8 +169,9 @@ class PiBranch(records.Branch):
         return not self._is_removed.get(link[0], False)
 
     def _continues_in(self, line: bytes, first: tuple[str, str | None]) -> bool:
-        """Check if the branch goes on in a line with glued records, the first perhaps torn; follow
-        it."""
+        """Check if the branch continues in a line with glued records, and follow it.
+
+        The first of these records may be torn."""
         if not is_glued(line, *_GLUED):
             return False
         with_ids = [record for record in objects_in(line) if isinstance(record.get("id"), str)]
@@ -183,8 +186,10 @@ _RUN = ("Command exited with code ", "Command timed out")  # end the output of a
 
 
 def _of_message(message: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in a message. A command that the user ran (`!`) brings its own result; one
-    that they kept from the agent (`!!`) is left out, and so is an attempt that failed."""
+    """Return the events in a message.
+
+    A user's command (`!`) contains its own result. A command that the user kept from the agent
+    (`!!`) is left out, and so is a failed attempt."""
     role, record_id = message.get("role"), as_string(record.get("id"))
     found: list[Event] = []
     if role == "toolResult":
@@ -268,8 +273,7 @@ def _entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, off
 
 
 def _answered(message: Record) -> str:
-    """Return what the user answered in a dialog that an extension offers the model as a tool; ''
-    for other results."""
+    """Return the user's answer in a dialog that an extension offers as a tool; '' for others."""
     name = as_string(message.get("toolName")).lower()
     if "ask" not in name and "question" not in name:
         return ""
@@ -280,7 +284,7 @@ def _answered(message: Record) -> str:
 
 
 def _without_injected(message: Record) -> object:
-    """Return the content of a result without what our extension put behind it."""
+    """Return the content of a result without our extension's addition."""
     content = message.get("content")
     if not isinstance(content, list):
         return content
@@ -293,7 +297,7 @@ def _without_injected(message: Record) -> object:
 
 
 def _usage(message: Record, record: Record) -> ModelUsage:
-    """Return what an assistant's message took, with what it cost if Pi knows the price."""
+    """Return the usage of an assistant's message, with its price if Pi knows that."""
     from ...transcripts.usage import ModelUsage, amount
 
     found = message["usage"]
@@ -310,9 +314,10 @@ def _usage(message: Record, record: Record) -> ModelUsage:
 
 
 def _link(line: bytes) -> tuple[str, str | None] | None:
-    """Return the id in a line and that of its parent, None for the first of all; None for a line
-    that is not of the tree. Most lines begin as pi writes them, with both, and need not be decoded
-    for them."""
+    """Return the id in a line and its parent's id, or None for a line outside the tree.
+
+    The first record's parent is None. Most lines begin in pi's form, with both ids, and need no
+    decoding."""
     if line.startswith(b'{"type":"'):
         at = line.find(b'"', 9)
         end = line.find(b'"', at + 8)
@@ -342,8 +347,7 @@ def _first_record(line: bytes) -> Record | None:
 
 
 def _as_typed(text: str) -> str:
-    """Return what the user typed: pi replaces names of skills and files by their content, which is
-    undone here."""
+    """Return the text as typed: undo pi's replacement of skill and file names by their content."""
     typed = []
     while text.startswith(('<skill name="', '<file name="')):
         tag, sign = ("</skill>", "/skill:") if text.startswith("<skill") else ("</file>", "@")

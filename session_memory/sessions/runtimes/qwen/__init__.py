@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 class QwenCode(ProjectFolders):
-    """Chats lie at `projects/<directory>/chats/<id>.jsonl`. Qwen Code deletes none: its
-    `cleanupPeriodDays` is about `file-history/` and logs. What a hook says before a tool is run
-    does not reach the agent: no calls are answered but those that failed."""
+    """Qwen Code: chats are at `projects/<directory>/chats/<id>.jsonl`.
+
+    Qwen Code deletes none; its `cleanupPeriodDays` applies to `file-history/` and logs. Output of a
+    hook before a tool call does not reach the agent, so only failed calls are answered."""
 
     name = "qwen-code"
     TITLE = "Qwen Code"
@@ -54,8 +55,9 @@ class QwenCode(ProjectFolders):
         return folder.endswith("/chats") and "/projects/" in folder
 
     def is_from_a_person(self, prompt: str) -> bool:
-        """Tell whether a prompt was typed: in print mode the event comes again after every tool,
-        without one."""
+        """Return whether a person typed the prompt.
+
+        In print mode the event is repeated after every tool, without a prompt."""
         return bool(prompt)
 
 

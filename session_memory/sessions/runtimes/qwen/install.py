@@ -12,7 +12,7 @@ from ..install import Hook, SettingsHooks
 
 
 class QwenCodeInstall(SettingsHooks):
-    """Hooks go into settings.json: of those for tools, the one for calls that failed."""
+    """Hooks in settings.json; of the hooks for tools, only the one for failed calls."""
 
     HOME_FOLDER = ".qwen"
     HOOKS_ARE_OFF = "disableAllHooks"
@@ -29,7 +29,7 @@ class QwenCodeInstall(SettingsHooks):
     START = "qwen -i {prompt}"
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
-        """Return `~/.qwen`: `$QWEN_RUNTIME_DIR` moves the chats alone."""
+        """Return `~/.qwen`; `$QWEN_RUNTIME_DIR` moves only the chats."""
         return f"{user_dir(environ)}/{self.runtime.USUAL_DIR}"
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TITLE_RANK = 3
 HEAD_BYTES = 600  # of a line, in which its type shows
-_GLUED = b'{"uuid":"'  # a record behind another one on the same line
+_GLUED = b'{"uuid":"'  # a record after another one on the same line
 _KINDS = {"edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_command": "command"}
 _ARGUMENTS = (
     "file_path",
@@ -28,22 +28,22 @@ _ARGUMENTS = (
     "prompt",
     "name",
 )
-# What older versions, which do not say where a text comes from, write as a user's that nobody
-# typed.
+# Subtypes of a user's texts that nobody typed, in older versions, which do not state a text's
+# origin.
 _PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")
-# Commands whose argument is a value.
+# Commands whose argument is a value, not the user's words.
 _WITH_VALUES = """
     approval-mode auth chat clear delete directory doctor editor effort export extensions help hooks ide insight
     language lsp mcp memory model permissions rename restore resume rewind settings skills stats statusline tasks
     terminal-setup theme tools trust vim
 """
 _SETTINGS = frozenset(_WITH_VALUES.split())
-_DIALOGS = ("ask_user_question", "exit_plan_mode")  # tools whose results have the user's words
+_DIALOGS = ("ask_user_question", "exit_plan_mode")  # tools whose results contain the user's words
 _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 
 
 class QwenCodeRecords(records.Records):
-    """A chat is no tree, every record counts."""
+    """A chat that is not a tree: every record counts."""
 
     CALL_MARK = b'functionCall"'
 
@@ -124,8 +124,9 @@ class QwenCodeRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for lines recognised as telemetry, snapshots and results, most of a chat;
-    without calls also for what shows that it has no text."""
+    """Return False for lines recognised as telemetry, snapshots and results, most of a chat.
+
+    Without calls, also return False for lines that show that they have no text."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at < 0:
         return True
@@ -143,8 +144,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | None:
-    """Return the entry in a `user` or `assistant` record: without what hooks put in, and without
-    thoughts."""
+    """Return the entry in a `user` or `assistant` record, without hooks' text and thoughts."""
     if record.get("provenance", "real_user") not in ("real_user", "assistant_output"):
         return None
     if "provenance" not in record and record.get("subtype") in _PUT_IN:
@@ -156,8 +156,9 @@ def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | N
 
 
 def _command(payload: Record) -> str:
-    """Return a slash command as the user typed it, if it has words: the prompt that Qwen Code makes
-    of it differs."""
+    """Return a slash command as the user typed it, if it has words.
+
+    Qwen Code turns it into a different prompt."""
     text = as_string(payload.get("rawCommand")).strip()
     name, _, words = text.partition(" ")
     is_typed = payload.get("phase") == "invocation" and not payload.get("hiddenInvocation")
@@ -165,7 +166,7 @@ def _command(payload: Record) -> str:
 
 
 def _of_system(record: Record, payload: Record, offset: int) -> list[Event]:
-    """Return the words behind a command, a title or a compaction."""
+    """Return the event in a system record: a command's words, a title or a compaction."""
     subtype = record.get("subtype")
     if subtype == "slash_command":
         text = _command(payload) if record.get("type") == "system" else ""
@@ -176,8 +177,7 @@ def _of_system(record: Record, payload: Record, offset: int) -> list[Event]:
 
 
 def _answers(record: Record, offset: int) -> list[Event]:
-    """Return the user's words in a result: their answers to questions, or why they refused a
-    plan."""
+    """Return the user's words in a result: answers to questions, or reasons to refuse a plan."""
     results = [as_object(part.get("functionResponse")) for part in _parts(record)]
     outputs = [
         as_object(result.get("response")) for result in results if result.get("name") in _DIALOGS
@@ -210,8 +210,10 @@ def _new_entry(
 
 
 def _results(record: Record) -> list[records.CallResult]:
-    """Return the results in a `tool_result` record: what failed has an `error` in place of an
-    `output`, behind which stands what a hook told of it."""
+    """Return the results in a `tool_result` record.
+
+    A failed call has an `error` instead of an `output`. A hook's text about the failure comes after
+    it and is left out."""
     given = [
         part["functionResponse"]
         for part in _parts(record)
@@ -232,8 +234,10 @@ def _results(record: Record) -> list[records.CallResult]:
 
 
 def _usage(event: Record, record: Record) -> ModelUsage:
-    """Return what an answer took, by the telemetry behind it. What came from a cache is part of
-    what was read; thoughts count as written, wherever the provider counts them."""
+    """Return the usage of an answer, from the telemetry after it.
+
+    Tokens from a cache are part of the input tokens. Thoughts count as output, wherever the
+    provider counts them."""
     from ...transcripts.usage import ModelUsage, amount
 
     read, cached = amount(event, "input_token_count"), amount(event, "cached_content_token_count")
