@@ -41,9 +41,10 @@ FATES = {
     "forked": 1,
     "hook run twice": 4,
 }
+LAST_EMPTY = 5  # prompts in a row; one alone may have read only what forks copied
 LATE_EXCHANGES = 5  # at most, in the update whose record comes late
 _LINE = re.compile(
-    r"^- \"(s\d)\"(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did (\d+)\"$", re.MULTILINE
+    r"^- \"(s\d)\"(?: in \S+)? \([^)]*?([\d,]+) messages\).*last: \"did (\d+)\"$", re.MULTILINE
 )
 RUNTIMES: dict[str, type[ClaudeSession] | type[PiSession]] = {
     "claude-code": ClaudeSession,
@@ -129,8 +130,9 @@ class Ledger:
             self.result.fates[fate] += 1
             getattr(self, "_" + fate.replace(" ", "_"))(self._listeners[-1])
         for listener in self._listeners:
-            while self._answered(listener, may_be_late=False):
-                pass
+            empty = 0
+            while empty < LAST_EMPTY:
+                empty = 0 if self._answered(listener, may_be_late=False) else empty + 1
         self._count()
         return self.result
 
@@ -273,7 +275,7 @@ def spans(text: str) -> list[tuple[int, int]]:
     for name, count, last in _LINE.findall(text):
         found += [
             (int(name[1:]), number)
-            for number in range(int(last) - int(count) // 2 + 1, int(last) + 1)
+            for number in range(int(last) - int(count.replace(",", "")) // 2 + 1, int(last) + 1)
         ]
     assert len(_LINE.findall(text)) == len(re.findall(r"^- \"s\d\"", text, re.MULTILINE)), text
     return found
