@@ -46,12 +46,15 @@ RECENT_IDS = 4  # of the last entries, which find their place in a rewritten fil
 
 class Budget:
     """Bytes that may still be `decoded` and `read`, of all transcripts; of one at most `of_one` are
-    decoded."""
+    decoded. `first_sight` is how much may be read of those that are seen first."""
 
-    def __init__(self, decoded: int = PROMPT_BYTES, read: int = SKIPPED_BYTES) -> None:
+    def __init__(
+        self, decoded: int = PROMPT_BYTES, read: int = SKIPPED_BYTES, first_sight: int | None = None
+    ) -> None:
         self.decoded = decoded
         self.of_one = decoded // 2
         self.read = read
+        self.first_sight = read if first_sight is None else first_sight
 
     @property
     def is_spent(self) -> bool:
@@ -95,13 +98,12 @@ def read_changed(
     all_of: Collection[str] = (),
 ) -> tuple[list[NewEntries], int]:
     """Return the new entries of the first sessions, until `most` have some, PROMPT_BYTES were
-    decoded, SKIPPED_BYTES read or no time is left, and how many sessions were not read. A given
-    `budget` is the limit for all, also for sessions that are seen first; else it is for those with
-    the keys `all_of`, and others are read less far back."""
+    decoded, SKIPPED_BYTES read or no time is left, and how many sessions were not read. `budget`
+    has other limits. Sessions with the keys `all_of` are read as far back as it permits, others
+    that are seen first less far."""
     found: list[NewEntries] = []
     deadline = own.deadline
-    first_sight_left = FIRST_SIGHT_BYTES if budget is None else budget.read
-    budget = budget or Budget()
+    budget = budget or Budget(first_sight=FIRST_SIGHT_BYTES)
     with_entries = 0
     for index, (session, _) in enumerate(changed):
         if budget.is_spent or with_entries >= most:
@@ -109,7 +111,7 @@ def read_changed(
         if deadline.is_over:
             deadline.late.append(session.path)
             return found, len(changed) - index
-        first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
+        first_sight = max(0, budget.first_sight) // min(most - with_entries, len(changed) - index)
         new = NewEntries(session, own.runtime_of(session))
         asked = (
             new,
@@ -121,7 +123,7 @@ def read_changed(
         )
         if deadline.attempt(session.path, _read_session, *asked) is None:
             continue
-        first_sight_left -= new.bytes_read * new.is_first_sight
+        budget.first_sight -= new.bytes_read * new.is_first_sight
         with_entries += bool(new.entries)
         if new.unreadable:
             deadline.notes.append(

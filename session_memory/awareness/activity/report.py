@@ -261,6 +261,11 @@ class Report:
         return self.may_quote and not (said or self.summary.has_actions)
 
     @property
+    def says_something(self) -> bool:
+        """Check if it can be a line of an update."""
+        return bool(self.summary.messages) and not self.is_empty and not self.is_nameless
+
+    @property
     def named_file(self) -> tuple[str, int, str]:
         """The file that stands for those it edited, else for those it read, '' for none that may be
         named, after the verb and how many there are. It is the last one of the session's directory,

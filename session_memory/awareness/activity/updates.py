@@ -242,11 +242,10 @@ class UpdateParts:
 
 def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     """Return the update about `changed`: its text is '' if nothing is new in them."""
-    from .report import reports_of
     from .update_text import text_of
 
     news = read_news(context, changed)
-    pairs = reports_of(news.read, context.reader, context.observed.settings, context.now)
+    pairs = news.pairs
     reports = [(report, new) for report, new in pairs if report is not None]
     found = find_collisions(context, reports, news.pending)
     add_conflicts(context, found)
@@ -279,13 +278,15 @@ def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
 
 
 class ReadNews:
-    """News of the sessions that were `read`; of `further` ones only the number is known, and if
-    there `are_more`, perhaps others have news. Sessions `left_out` were last active before
+    """News of the sessions that were `read`, in `pairs` with the report of each, None if there is
+    nothing to report. Of `further` ones only the number is known, and if there `are_more`, perhaps
+    others have news. Sessions `left_out` were last active before
     OLD_SECONDS. The `pending` ones may have done something to this session's work, and could not be
     compared with it: each has how often that was late."""
 
     def __init__(self) -> None:
         self.read: list[NewEntries] = []
+        self.pairs: list[tuple[Report | None, NewEntries]] = []
         self.left_out: list[str] = []
         self.pending: dict[str, int] = {}
         self.further = 0
@@ -297,10 +298,7 @@ def read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
     this session's work, however old and many, then of the last ones. Sessions that were last active
     before OLD_SECONDS are left out else, unless this is the first prompt, or the first one after so
     long, and there is room."""
-    from ._forks import drop_copies
-    from ._new_entries import read_changed
-
-    news, cursors = ReadNews(), context.state.cursors
+    news = ReadNews()
     most = context.form.most_with_room(context.limit) + 1
     concerned, active = concerned_sessions(context, changed, most, news)
     if not context.is_start:
@@ -313,14 +311,41 @@ def read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
         changed = young
     if concerned:
         changed = sorted(changed, key=lambda pair: pair[0].key not in concerned)
-    until = (context.now, context.oldest, most + len(concerned))
-    read, unread = read_changed(context.reader, changed, cursors, *until, all_of=concerned)
+    unread = _read_enough(context, changed, concerned, most + len(concerned), news)
     if unread:
         _count_unread(context, changed[-unread:], active, news)
         left = [session.key for session, _ in changed[-unread:] if session.key in concerned]
         news.pending.update(dict.fromkeys(left, 0))
-    news.read = drop_copies(read, context.observed.sessions, cursors, context.reader)
     return news
+
+
+def _read_enough(
+    context: UpdateContext,
+    changed: list[Changed],
+    concerned: set[str],
+    most: int,
+    news: ReadNews,
+) -> int:
+    """Read the new entries of the first sessions into `news`, except those that forks copied, until
+    `most` sessions have something to say or the budget is spent. Return how many were not read.
+    Sessions with nothing but copies or a "yes" would keep the news of others waiting."""
+    from ._forks import drop_copies
+    from ._new_entries import FIRST_SIGHT_BYTES, Budget, read_changed
+    from .report import reports_of
+
+    reader, cursors, settings = context.reader, context.state.cursors, context.observed.settings
+    budget = Budget(first_sight=FIRST_SIGHT_BYTES)
+    left = changed
+    while left:
+        room = most - len([1 for report, _ in news.pairs if report and report.says_something])
+        until = (context.now, context.oldest, room, budget)
+        read, unread = read_changed(reader, left, cursors, *until, all_of=concerned)
+        if unread == len(left):
+            break
+        left = left[len(left) - unread :]
+        news.read = drop_copies([*news.read, *read], context.observed.sessions, cursors, reader)
+        news.pairs = reports_of(news.read, reader, settings, context.now)
+    return len(left)
 
 
 def _keys_without(changed: list[Changed], kept: list[Changed]) -> list[str]:

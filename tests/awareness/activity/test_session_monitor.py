@@ -359,6 +359,26 @@ class TestForks:
         assert "the fork's words" in told
         assert "my own" not in told
 
+    def test_forks_with_nothing_but_copies_keep_no_news_waiting(self, home, ask):
+        shared = exchange("shared question", "shared answer")
+        home.session("main-line", *shared)
+        ask()
+        speaker = home.session("speaker", *exchange("the news", "yes"))
+        os.utime(speaker, (time.time() - 60, time.time() - 60))
+        for number in range(12):
+            home.session(f"fork-{number}", *shared)
+        told = ask()
+        assert "the news" in told
+        assert "shared" not in told
+
+
+def test_sessions_with_nothing_to_say_keep_no_news_waiting(home, tmp_path):
+    idle = [home.session(f"idle-{number}", *exchange("go on", "yes")) for number in range(12)]
+    speaker = home.session("speaker", *exchange("the news", "yes"))
+    os.utime(speaker, (time.time() - 60, time.time() - 60))
+    sessions = [Session(path.stem, str(path)) for path in [*idle, speaker]]
+    assert "the news" in told_to_main(sessions, tmp_path)
+
 
 class TestRules:
     def told(self, home, rules, tmp_path):
