@@ -326,9 +326,9 @@ def _read_enough(
     most: int,
     news: ReadNews,
 ) -> int:
-    """Read the new entries of the first sessions into `news`, except those that forks copied, until
-    `most` sessions have something to say or the budget is spent. Return how many were not read.
-    Sessions with nothing but copies or a "yes" would keep the news of others waiting."""
+    """Read the new entries of the first `most` sessions that have some into `news`, except those
+    that forks copied. If none has something to say, read the next: sessions with nothing but copies
+    or a "yes" would keep the news of others waiting. Return how many were not read."""
     from ._forks import drop_copies
     from ._new_entries import FIRST_SIGHT_BYTES, Budget, read_changed
     from .report import reports_of
@@ -336,15 +336,18 @@ def _read_enough(
     reader, cursors, settings = context.reader, context.state.cursors, context.observed.settings
     budget = Budget(first_sight=FIRST_SIGHT_BYTES)
     left = changed
-    while left:
-        room = most - len([1 for report, _ in news.pairs if report and report.says_something])
-        until = (context.now, context.oldest, room, budget)
+    while left and not (news.pairs and reader.deadline.is_over):
+        until = (context.now, context.oldest, most, budget)
         read, unread = read_changed(reader, left, cursors, *until, all_of=concerned)
         if unread == len(left):
             break
         left = left[len(left) - unread :]
-        news.read = drop_copies([*news.read, *read], context.observed.sessions, cursors, reader)
-        news.pairs = reports_of(news.read, reader, settings, context.now)
+        read = drop_copies(read, context.observed.sessions, cursors, reader)
+        pairs = reports_of(read, reader, settings, context.now)
+        news.read += read
+        news.pairs += pairs
+        if any([report and report.says_something for report, _ in pairs]):
+            break
     return len(left)
 
 
