@@ -11,7 +11,7 @@ from ..transcripts.entries import Entry, Value, tool_use, typed_by_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeAlias
 
     from ..transcripts.edits import Edit, Hunk
@@ -32,7 +32,7 @@ INJECTED = 8
 LINKS = 16
 TURNS = 32  # prompts and replies
 USAGE = 64
-SUB_AGENTS = 128  # combined with others: only the sub-agents' actions count
+SUB_AGENTS = 128  # with MESSAGES or RESULTS: only the sub-agents'
 
 # how runtimes call the id of a call
 _CALL_IDS = ("id", "call_id", "callID", "toolCallId", "tool_call_id")
@@ -235,7 +235,50 @@ class Records:
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         """Return the events in a record at byte `offset` that are `wanted`; an entry first."""
-        raise NotImplementedError
+        found: list[Event] = []
+        is_counted = self.counts(record, of_sub_agents=bool(wanted & SUB_AGENTS))
+        if wanted & MESSAGES and is_counted:
+            found += self.messages(record, offset)
+        if wanted & RESULTS and is_counted:
+            found += self.results(record)
+        if wanted & INJECTED:
+            found += self.injected(record)
+        if wanted & TURNS:
+            found += self.turns(record)
+        if wanted & USAGE:
+            found += self.usage(record)
+        if wanted & LINKS:
+            found += self.links(record)
+        return found
+
+    def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
+        """Check if the messages and results in a record are the session's; with `of_sub_agents`,
+        if they are a sub-agent's."""
+        return True
+
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
+        """Return the entries in a record at byte `offset`, its title or compaction."""
+        return ()
+
+    def results(self, record: Record) -> Iterable[Event]:
+        """Return the results of tool calls in a record."""
+        return ()
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        """Return what hooks gave to the agent in a record."""
+        return ()
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        """Return the prompt that a record is, or the reply that it is a part of."""
+        return ()
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        """Return the tokens that an answer in a record took."""
+        return ()
+
+    def links(self, record: Record) -> Iterable[Event]:
+        """Return the link of a record of the conversation to the one before it."""
+        return ()
 
     def entry(self, record: Record, offset: int = 0) -> Entry | None:
         """Return the entry among the events of a record."""

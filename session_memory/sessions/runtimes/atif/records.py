@@ -13,6 +13,8 @@ from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
@@ -112,32 +114,33 @@ class AtifRecords(records.Records):
             or (wanted & records.USAGE and is_step and b'"metrics"' in line)
         )
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
         kind = record.get("type")
-        found: list[Event] = []
-        if kind == STEP:
-            entry = (
-                _entry(record, offset)
-                if wanted & (records.MESSAGES | records.LINKS | records.TURNS)
-                else None
-            )
-            if entry is not None and wanted & records.MESSAGES:
-                found.append(entry)
-            elif (
-                wanted & records.MESSAGES
-                and as_object(record.get("context_management")).get("type") == "compaction"
-            ):
-                found.append(records.Compaction())
-            if entry is not None and wanted & records.LINKS:
-                found.append(records.ParentLink("", "", True))
-            found += records.turn_of(entry) if wanted & records.TURNS else []
-            if wanted & records.USAGE and isinstance(record.get("metrics"), dict):
-                found.append(_usage(record["metrics"], record))
-        elif kind == TITLE and wanted & records.MESSAGES and as_string(record.get("title")).strip():
-            found.append(records.Title(_TITLE_RANK, as_string(record["title"]).strip()))
-        elif kind == "result" and wanted & records.RESULTS and as_string(record.get("id")):
-            found.append(_result(record))
-        return found
+        if kind == TITLE:
+            title = as_string(record.get("title")).strip()
+            return (records.Title(_TITLE_RANK, title),) if title else ()
+        if kind != STEP:
+            return ()
+        entry = _entry(record, offset)
+        if entry is not None:
+            return (entry,)
+        management = as_object(record.get("context_management"))
+        return (records.Compaction(),) if management.get("type") == "compaction" else ()
+
+    def results(self, record: Record) -> Iterable[Event]:
+        is_result = record.get("type") == "result" and as_string(record.get("id"))
+        return (_result(record),) if is_result else ()
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        return records.turn_of(_entry(record, 0) if record.get("type") == STEP else None)
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        metrics = record.get("metrics") if record.get("type") == STEP else None
+        return (_usage(metrics, record),) if isinstance(metrics, dict) else ()
+
+    def links(self, record: Record) -> Iterable[Event]:
+        is_said = record.get("type") == STEP and _entry(record, 0) is not None
+        return (records.ParentLink("", "", True),) if is_said else ()
 
     def thinking(self, record: Record) -> str:
         return as_string(record.get("reasoning_content"))

@@ -22,6 +22,8 @@ from . import RUNTIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...transcripts.edits import Edit, Hunk
     from ...transcripts.usage import ModelUsage
     from ..records import Decode, Event, Record
@@ -162,45 +164,65 @@ class ClaudeCodeRecords(records.Records):
         found = _results_of(blocks, is_denied=line.find(_DENIED, end) > 0)
         return found if found and len(found) == len(blocks) else None
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
-        kind, message = record.get("type"), as_object(record.get("message"))
-        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
-        found: list[Event] = []
+    def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
+        return of_sub_agents or not record.get("isSidechain")
+
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
+        kind = record.get("type")
         if kind == "user" or kind == "assistant":
-            entry = (
-                _entry_of(kind, message, record, offset)
-                if counts and wanted & records.MESSAGES
-                else None
-            )
-            if entry is not None:
-                found.append(entry)
-            if kind == "user":
-                if counts and wanted & records.RESULTS:
-                    found += _results_of(
-                        message.get("content"), is_denied="toolDenialKind" in record
-                    )
-                    found.extend(_shell_output(message.get("content"), record))
-                if wanted & records.TURNS:
-                    found.append(records.PromptId(as_string(record.get("uuid"))))
-            else:
-                if wanted & records.TURNS and message:
-                    found.append(_reply(message, record))
-                found.extend(_usage(message, record) if wanted & records.USAGE else ())
-        elif kind == "attachment":
-            found += _of_attachment(as_object(record.get("attachment")), record, offset, wanted)
-        elif kind == "system" and wanted & records.MESSAGES:
-            found.extend(_of_system(record, offset) if counts else ())
-        elif isinstance(kind, str) and kind in _TITLES and wanted & records.MESSAGES:
-            title = _title(kind, record)
-            if title is not None:
-                found.append(title)
-        if wanted & records.LINKS and isinstance(record.get("uuid"), str):
-            # The first record after a compaction names its parent with another key. A prompt that
-            # was cancelled before its answer remains as a branch.
-            parent = record.get("parentUuid") or record.get("logicalParentUuid")
-            is_message = (kind == "user" or kind == "assistant") and not record.get("isSidechain")
-            found.append(records.ParentLink(record["uuid"], as_string(parent), is_message))
-        return found
+            entry = _entry_of(kind, as_object(record.get("message")), record, offset)
+            return () if entry is None else (entry,)
+        if kind == "attachment":
+            return _queued(as_object(record.get("attachment")), record, offset)
+        if kind == "system":
+            return _of_system(record, offset)
+        title = _title(kind, record) if isinstance(kind, str) and kind in _TITLES else None
+        return () if title is None else (title,)
+
+    def results(self, record: Record) -> Iterable[Event]:
+        if record.get("type") != "user":
+            return ()
+        content = as_object(record.get("message")).get("content")
+        results = _results_of(content, is_denied="toolDenialKind" in record)
+        return [*results, *_shell_output(content, record)]
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        if record.get("type") != "attachment":
+            return ()
+        attachment = as_object(record.get("attachment"))
+        kind, content = attachment.get("type"), attachment.get("content")
+        if kind in _FAILED_HOOKS:
+            event = attachment.get("hookEvent", RUNTIME.PROMPT_EVENT)
+            return (records.Injected(()),) if event == RUNTIME.PROMPT_EVENT else ()
+        if kind == "hook_additional_context" and isinstance(content, list):
+            texts = [text for text in content if isinstance(text, str)]
+            return (records.Injected(tuple(texts)),)
+        return ()
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        kind, message = record.get("type"), as_object(record.get("message"))
+        if kind == "user":
+            return (records.PromptId(as_string(record.get("uuid"))),)
+        if kind == "assistant" and message:
+            return (_reply(message, record),)
+        attachment = as_object(record.get("attachment")) if kind == "attachment" else {}
+        if attachment.get("type") == "queued_command":
+            return (records.PromptId(as_string(attachment.get("source_uuid"))),)
+        return ()
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        if record.get("type") != "assistant":
+            return ()
+        return _usage(as_object(record.get("message")), record)
+
+    def links(self, record: Record) -> Iterable[Event]:
+        if not isinstance(record.get("uuid"), str):
+            return ()
+        # The first record after a compaction names its parent with another key. A prompt that was
+        # cancelled before its answer remains as a branch.
+        parent = record.get("parentUuid") or record.get("logicalParentUuid")
+        is_said = record.get("type") in ("user", "assistant") and not record.get("isSidechain")
+        return (records.ParentLink(record["uuid"], as_string(parent), is_said),)
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import block_edits
@@ -299,37 +321,16 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
     return _entry("assistant", text, tools, record, offset, message_id=message.get("id"))
 
 
-def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return a prompt typed while the agent was working, or the text that hooks injected.
-
-    Such a prompt has no user record."""
-    kind = attachment.get("type")
-    found: list[Event] = []
-    if kind == "queued_command":
-        is_typed = attachment.get("commandMode", "prompt") == "prompt" and not record.get(
-            "isCompactSummary"
-        )
-        is_the_users = as_object(attachment.get("origin")).get(
-            "kind", "human"
-        ) == "human" and not record.get("isMeta")
-        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
-        if wanted & records.MESSAGES and counts and is_typed:
-            prompt = attachment.get("prompt")
-            text = _user_text(prompt, record) if is_the_users else _sent_by_channel(prompt)
-            found += [_entry("user", text, (), record, offset)] if text else []
-        if wanted & records.TURNS:
-            found.append(records.PromptId(as_string(attachment.get("source_uuid"))))
-    elif wanted & records.INJECTED:
-        if kind in _FAILED_HOOKS:
-            event = attachment.get("hookEvent", RUNTIME.PROMPT_EVENT)
-            found += [records.Injected(())] if event == RUNTIME.PROMPT_EVENT else []
-        elif kind == "hook_additional_context" and isinstance(attachment.get("content"), list):
-            found.append(
-                records.Injected(
-                    tuple([text for text in attachment["content"] if isinstance(text, str)])
-                )
-            )
-    return found
+def _queued(attachment: Record, record: Record, offset: int) -> list[Event]:
+    """Return a prompt typed while the agent was working: it has no user record."""
+    if attachment.get("type") != "queued_command" or record.get("isCompactSummary"):
+        return []
+    if attachment.get("commandMode", "prompt") != "prompt":
+        return []
+    origin, prompt = as_object(attachment.get("origin")), attachment.get("prompt")
+    is_the_users = origin.get("kind", "human") == "human" and not record.get("isMeta")
+    text = _user_text(prompt, record) if is_the_users else _sent_by_channel(prompt)
+    return [_entry("user", text, (), record, offset)] if text else []
 
 
 def _of_system(record: Record, offset: int) -> list[Event]:

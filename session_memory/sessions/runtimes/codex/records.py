@@ -96,42 +96,60 @@ class CodexRecords(records.Records):
             or wanted & records.TURNS
         )
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
-        kind, payload = record.get("type"), record.get("payload")
-        if not isinstance(payload, dict):
-            if kind == "compacted" and wanted & records.MESSAGES:
-                return [records.Compaction()]
-            if "payload" in record:
-                return []
-            # until September 2025 a line was the model's view
-            kind, payload = "response_item", record
-        if kind == "response_item":
-            return _of_model(payload, record, offset, wanted)
-        found: list[Event] = []
-        if kind == "event_msg":
-            if payload.get("type") == "item_completed":
-                found += _of_item(as_object(payload.get("item")), payload, record, offset, wanted)
-            elif payload.get("type") == "patch_apply_end" and wanted & records.RESULTS:
-                found.extend(failed_patch(payload) if "ordinal" not in record else [])
-            # repeats the last message
-            elif payload.get("type") == "task_complete" and wanted & records.TURNS:
-                turn_id, text = (
-                    as_string(payload.get("turn_id")),
-                    as_string(payload.get("last_agent_message")),
-                )
-                found.append(records.Reply(turn_id, text, True))
-            elif payload.get("type") == "token_count" and wanted & records.USAGE:
-                found += _usage(payload, record)
-        # names the model and the turn of the next counts
-        elif kind == "turn_context" and wanted & records.USAGE:
-            from ...transcripts.usage import ModelUsage
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
+        if record.get("type") == "compacted":
+            return (records.Compaction(),)
+        entry = _entry_in(record, offset)
+        return () if entry is None else (entry,)
 
-            found.append(
-                ModelUsage(as_string(payload.get("turn_id")), as_string(payload.get("model")))
-            )
-        elif kind == "compacted" and wanted & records.MESSAGES:
-            found.append(records.Compaction())
-        return found
+    def results(self, record: Record) -> Iterable[Event]:
+        kind, payload = _opened(record)
+        if kind == "response_item":
+            return _results_of_model(payload) if "ordinal" not in record else ()
+        if kind != "event_msg":
+            return ()
+        if payload.get("type") == "item_completed":
+            return results_of_item(as_object(payload.get("item")))
+        if payload.get("type") == "patch_apply_end" and "ordinal" not in record:
+            return failed_patch(payload)
+        return ()
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        kind, payload = _opened(record)
+        # old versions do not record hooks
+        if kind != "response_item" or payload is record or payload.get("role") != "developer":
+            return ()
+        return (records.Injected(tuple(texts_of(payload.get("content")))),)
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        kind, payload = _opened(record)
+        if kind == "event_msg" and payload.get("type") == "task_complete":
+            text = as_string(payload.get("last_agent_message"))  # repeats the last message
+            return (records.Reply(as_string(payload.get("turn_id")), text, True),)
+        entry = _entry_in(record, 0)
+        if entry is None:
+            return ()
+        if entry.role == "user":
+            return (records.PromptId(entry.id),)
+        return (records.Reply(entry.id, entry.text, False),)  # another record ends the turn
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        kind, payload = _opened(record)
+        if kind == "event_msg" and payload.get("type") == "token_count":
+            return _usage(payload, record)
+        if kind != "turn_context":  # names the model and the turn of the next counts
+            return ()
+        from ...transcripts.usage import ModelUsage
+
+        turn_id, model = as_string(payload.get("turn_id")), as_string(payload.get("model"))
+        return (ModelUsage(turn_id, model),)
+
+    def links(self, record: Record) -> Iterable[Event]:
+        kind, payload = _opened(record)
+        if kind != "response_item" or payload is record:
+            return ()
+        is_said = payload.get("role") in ("user", "assistant")
+        return (records.ParentLink("", "", True),) if is_said else ()
 
     def thinking(self, record: Record) -> str:
         payload = as_object(wrapped(record).get("payload"))
@@ -188,29 +206,44 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     is_whole = line[-3:].rstrip()[-1:] == b"}"
     if at == 1:  # of an old version
         return not is_whole or kind == b"message" or (with_calls > 0 and kind.endswith(b"_call"))
-    if kind in (b"turn_context", b"compacted", b"session_meta"):
-        return kind != b"session_meta" or is_glued(line, _GLUED)
+    if kind in (b"turn_context", b"compacted"):
+        return True
+    if kind == b"session_meta":
+        return is_glued(line, _GLUED)
     inner = line.find(b'"payload":{"type":"', at, HEAD_BYTES)
     if inner < 0:
         return kind in (b"event_msg", b"response_item") or is_glued(line, _GLUED)
+    if not is_whole or line.find(b'"', inner + 19) < 0:  # torn: it is counted
+        return True
+    if kind == b"event_msg" and _item_may_say(line, inner, with_calls):
+        return True
+    if kind == b"response_item" and _model_may_say(line, at, inner, with_calls):
+        return True
+    return is_glued(line, _GLUED)
+
+
+def _item_may_say(line: bytes, inner: int, with_calls: int) -> bool:
+    """Return what `_may_say` does for an item that a person saw; its payload is at `inner`."""
+    if not line.startswith(b'item_completed"', inner + 19):
+        return False
+    item = line.find(b'"item":{"type":"', inner, inner + 400)
+    if item < 0 or line.startswith((b"UserMessage", b"AgentMessage"), item + 16):
+        return True
+    is_work = not line.startswith((b"Reasoning", b"ContextCompaction"), item + 16)
+    return with_calls > 0 and is_work
+
+
+def _model_may_say(line: bytes, at: int, inner: int, with_calls: int) -> bool:
+    """Return what `_may_say` does for the model's view.
+
+    The record's type is at `at`, its payload at `inner`."""
     end = line.find(b'"', inner + 19)
     said = line[inner + 19 : end]
-    if end < 0 or not is_whole:  # torn: it is counted
-        return True
-    if kind == b"event_msg":
-        if said != b"item_completed":
-            return is_glued(line, _GLUED)
-        item = line.find(b'"item":{"type":"', inner, inner + 400)
-        is_said = line.startswith((b"UserMessage", b"AgentMessage"), item + 16)
-        is_work = not line.startswith((b"Reasoning", b"ContextCompaction"), item + 16)
-        return item < 0 or is_said or (with_calls > 0 and is_work) or is_glued(line, _GLUED)
-    if kind == b"response_item" and said == b"function_call_output":
-        return line.find(_ANSWERS, end, end + HEAD_BYTES) > 0 or is_glued(line, _GLUED)
-    if kind == b"response_item" and line.find(b'"ordinal":', 0, at) < 0:
-        if said == b"message":
-            return True
-        return (with_calls > 0 and said.endswith(b"_call")) or is_glued(line, _GLUED)
-    return is_glued(line, _GLUED)
+    if said == b"function_call_output":
+        return line.find(_ANSWERS, end, end + HEAD_BYTES) > 0
+    if line.find(b'"ordinal":', 0, at) >= 0:
+        return False
+    return said == b"message" or (with_calls > 0 and said.endswith(b"_call"))
 
 
 def _may_bring_results(line: bytes) -> bool:
@@ -281,57 +314,38 @@ class CodexRollout(records.Branch):
         super().complete(entry)
 
 
-def _of_item(
-    item: Record, payload: Record, record: Record, offset: int, wanted: int
-) -> list[Event]:
-    """Return the events in an item that a person saw: a message, or an action and how it ended."""
-    entry = (
-        entry_of_item(item, payload, record, offset)
-        if wanted & (records.MESSAGES | records.TURNS)
-        else None
-    )
-    found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
-    found += _turn_of(entry) if wanted & records.TURNS else []
-    return found + (results_of_item(item) if wanted & records.RESULTS else [])
+def _opened(record: Record) -> tuple[object, Record]:
+    """Return the type of a record and its payload.
+
+    Until September 2025 a line was the model's view."""
+    payload = record.get("payload")
+    if isinstance(payload, dict):
+        return record.get("type"), payload
+    return ("", {}) if "payload" in record else ("response_item", record)
 
 
-def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in the model's view.
+def _entry_in(record: Record, offset: int) -> Entry | None:
+    """Return the entry in a record of the model's or a person's view.
 
-    With an `ordinal`, messages and calls are read elsewhere."""
-    kind, role = as_string(payload.get("type")), payload.get("role")
-    is_read = "ordinal" not in record
-    is_wanted = wanted & (records.MESSAGES | records.TURNS) and (
-        is_read or kind == "function_call_output"
-    )
-    entry = _entry(kind, payload, record, offset) if is_wanted else None
-    found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
-    found += _turn_of(entry) if wanted & records.TURNS else []
-    if wanted & records.RESULTS and is_read and kind.endswith("_call_output"):
-        output = payload.get("output")
-        text = output if isinstance(output, str) else joined_text(output)
-        found.append(
-            records.CallResult(
-                as_string(payload.get("call_id")), has_failed(text), text, has_run(text)
-            )
-        )
-    if payload is not record:  # old versions note nothing of hooks
-        if wanted & records.INJECTED and role == "developer":
-            found.append(records.Injected(tuple(texts_of(payload.get("content")))))
-        if wanted & records.LINKS and role in ("user", "assistant"):
-            found.append(records.ParentLink("", "", True))
-    return found
+    With an `ordinal`, messages and calls of the model's view are read elsewhere."""
+    kind, payload = _opened(record)
+    inner = as_string(payload.get("type"))
+    if kind == "response_item":
+        is_read = "ordinal" not in record or inner == "function_call_output"
+        return _entry(inner, payload, record, offset) if is_read else None
+    if kind == "event_msg" and inner == "item_completed":
+        return entry_of_item(as_object(payload.get("item")), payload, record, offset)
+    return None
 
 
-def _turn_of(entry: Entry | None) -> list[Event]:
-    """Return the prompt or reply that an entry is: no reply ends its turn, another record does."""
-    if entry is None:
+def _results_of_model(payload: Record) -> list[Event]:
+    """Return the result of a call in the model's view."""
+    if not as_string(payload.get("type")).endswith("_call_output"):
         return []
-    return [
-        records.PromptId(entry.id)
-        if entry.role == "user"
-        else records.Reply(entry.id, entry.text, False)
-    ]
+    output = payload.get("output")
+    text = output if isinstance(output, str) else joined_text(output)
+    call_id = as_string(payload.get("call_id"))
+    return [records.CallResult(call_id, has_failed(text), text, has_run(text))]
 
 
 def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | None:

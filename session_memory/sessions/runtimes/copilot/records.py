@@ -14,6 +14,8 @@ from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
@@ -46,6 +48,9 @@ _WORDS = (
     b'":"Plan not approved. User feedback:',
     b'":"The user rejected this tool call. User feedback:',
 )
+_COMPACTION = "session.compaction_complete"
+_MESSAGE_TYPES = ("user.message", "assistant.message")
+_SPOKEN = (*_MESSAGE_TYPES, "tool.user_requested")
 _REMINDER, _REMINDER_END = "<system_reminder>", "</system_reminder>"
 _CLOSED_BY_RESUME = "resumed"  # the model in the results of calls that a resume closed
 # how the source of a message begins that
@@ -86,50 +91,50 @@ class CopilotRecords(records.Records):
             or wanted & records.TURNS
         )
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
-        kind, data = record.get("type"), record.get("data")
-        found: list[Event] = []
-        if not isinstance(data, dict):
-            return found
-        if kind == "session.usage_record":  # a sub-agent's as well
-            found += (
-                [_usage(data)]
-                if wanted & records.USAGE and isinstance(data.get("usage"), dict)
-                else []
-            )
-        elif kind == "session.compaction_complete":
-            if wanted & records.MESSAGES and data.get("success") is True:
-                words = as_string(data.get("customInstructions")).strip()
-                found.extend(
-                    [_new_entry("user", f"/compact {words}", (), record, offset)] if words else ()
-                )
-                found.append(records.Compaction())
-        elif bool(record.get("agentId") or data.get("parentToolCallId")) is not bool(
-            wanted & records.SUB_AGENTS
-        ):
-            return found
-        elif kind == "tool.execution_complete":
-            words = _words_of_result(data) if wanted & records.MESSAGES else ""
-            found.extend([_new_entry("user", words, (), record, offset)] if words else ())
-            found += _results(data) if wanted & records.RESULTS else []
-        elif kind in ("user.message", "assistant.message", "tool.user_requested"):
-            entry = (
-                _entry(kind, data, record, offset)
-                if wanted & (records.MESSAGES | records.TURNS)
-                else None
-            )
-            if entry is not None and wanted & records.MESSAGES:
-                found.append(entry)
-            if wanted & records.INJECTED and kind == "user.message":
-                # If several hooks print something, the agent gets only the last output; the others
-                # are not recorded.
-                given = as_string(data.get("transformedContent")).split(_REMINDER)[1:]
-                texts = [part.partition(_REMINDER_END)[0].strip("\n") for part in given]
-                found += [records.Injected(tuple(texts))] if texts else []
-            if kind != "tool.user_requested":
-                found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
-                found += records.turn_of(entry) if wanted & records.TURNS else []
-        return found
+    def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
+        if record.get("type") == _COMPACTION:
+            return True
+        return isinstance(record.get("data"), dict) and _is_sub_agents(record) is of_sub_agents
+
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
+        kind, data = record.get("type"), as_object(record.get("data"))
+        if kind == _COMPACTION:
+            return _compacted(data, record, offset)
+        if kind == "tool.execution_complete":
+            words = _words_of_result(data)
+            return (_new_entry("user", words, (), record, offset),) if words else ()
+        entry = _entry(kind, data, record, offset) if kind in _SPOKEN else None
+        return () if entry is None else (entry,)
+
+    def results(self, record: Record) -> Iterable[Event]:
+        if record.get("type") != "tool.execution_complete":
+            return ()
+        return _results(as_object(record.get("data")))
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        if record.get("type") != "user.message" or _is_sub_agents(record):
+            return ()
+        # Only the last hook that says something is heard; the others' texts are missing.
+        content = as_string(as_object(record.get("data")).get("transformedContent"))
+        parts = content.split(_REMINDER)[1:]
+        texts = [part.partition(_REMINDER_END)[0].strip("\n") for part in parts]
+        return (records.Injected(tuple(texts)),) if texts else ()
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        kind, data = record.get("type"), as_object(record.get("data"))
+        if kind not in _MESSAGE_TYPES or _is_sub_agents(record):
+            return ()
+        return records.turn_of(_entry(kind, data, record, 0) if data else None)
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        data = as_object(record.get("data"))  # a sub-agent's as well
+        is_usage = record.get("type") == "session.usage_record"
+        return (_usage(data),) if is_usage and isinstance(data.get("usage"), dict) else ()
+
+    def links(self, record: Record) -> Iterable[Event]:
+        if record.get("type") not in _MESSAGE_TYPES or _is_sub_agents(record):
+            return ()
+        return (records.ParentLink("", "", True),) if isinstance(record.get("data"), dict) else ()
 
     def thinking(self, record: Record) -> str:
         return as_string(as_object(record.get("data")).get("reasoningText"))
@@ -147,6 +152,21 @@ class CopilotRecords(records.Records):
             elif own_id == call_id:
                 return argument_edits(given, "old_str", "new_str", "file_text")
         return []
+
+
+def _is_sub_agents(record: Record) -> bool:
+    """Check if a record is of a sub-agent, whose events are among the session's."""
+    return bool(record.get("agentId") or as_object(record.get("data")).get("parentToolCallId"))
+
+
+def _compacted(data: Record, record: Record, offset: int) -> list[Event]:
+    """Return a compaction, after the command that asked for it if that has words."""
+    if data.get("success") is not True:
+        return []
+    words = as_string(data.get("customInstructions")).strip()
+    if not words:
+        return [records.Compaction()]
+    return [_new_entry("user", f"/compact {words}", (), record, offset), records.Compaction()]
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:

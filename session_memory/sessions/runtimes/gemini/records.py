@@ -15,6 +15,8 @@ from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
@@ -96,32 +98,31 @@ class GeminiRecords(records.Records):
             or wanted & records.TURNS
         )
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
-        kind = record.get("type")
-        found: list[Event] = []
-        entry = (
-            _entry(record, offset)
-            if wanted & (records.MESSAGES | records.LINKS | records.TURNS)
-            else None
-        )
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
+        entry = _entry(record, offset)
         if entry is not None:
-            found += [entry] if wanted & records.MESSAGES else []
-            found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
-            found += records.turn_of(entry) if wanted & records.TURNS else []
-            found.extend(_answers(record, offset) if wanted & records.MESSAGES else ())
-        elif wanted & records.MESSAGES:
-            summary = summary_in(record)
-            if summary is not None:
-                found.append(records.Title(_TITLE_RANK, summary))
-            elif kind == COMPRESSED or snapshot_id(record):
-                found.append(records.Compaction())
-        if wanted & records.RESULTS:
-            found += _results(record)
-        if wanted & records.INJECTED and kind == "user":
-            found += _injected(record)
-        if wanted & records.USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
-            found.append(_usage(record))
-        return found
+            return [entry, *_answers(record, offset)]
+        summary = summary_in(record)
+        if summary is not None:
+            return (records.Title(_TITLE_RANK, summary),)
+        is_compaction = record.get("type") == COMPRESSED or snapshot_id(record)
+        return (records.Compaction(),) if is_compaction else ()
+
+    def results(self, record: Record) -> Iterable[Event]:
+        return _results(record)
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        return _injected(record) if record.get("type") == "user" else ()
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        return records.turn_of(_entry(record, 0))
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        is_counted = record.get("type") == "gemini" and isinstance(record.get("tokens"), dict)
+        return (_usage(record),) if is_counted else ()
+
+    def links(self, record: Record) -> Iterable[Event]:
+        return () if _entry(record, 0) is None else (records.ParentLink("", "", True),)
 
     def thinking(self, record: Record) -> str:
         thoughts = objects_of(record.get("thoughts"))

@@ -12,6 +12,8 @@ from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
@@ -35,6 +37,7 @@ _ARGUMENTS = (
     "prompt",
     "name",
 )
+_ROLES = ("user", "assistant")
 _ENDED = ("stop", "length", "content-filter", "error")  # the reasons for which a model's turn ends
 
 
@@ -68,52 +71,61 @@ class OpenCodeRecords(records.Records):
             or wanted & records.TURNS
         )
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
         kind, data = record.get("type"), as_object(record.get("data"))
-        found: list[Event] = []
-        if kind == "part":
-            found += self._of_part(data, record, offset, wanted)
-        elif kind == "title":
+        if kind == "title":
             text = as_string(record.get("title")).strip()
-            if wanted & records.MESSAGES and text and not is_unnamed(text):
-                found.append(records.Title(_TITLE_RANK, text))
-        elif kind == "message" and record.get("role") == "assistant":
-            if wanted & records.TURNS:
-                is_end = data.get("finish") in _ENDED and not record.get("summary")
-                found.append(
-                    records.Reply(as_string(record.get("id")), as_string(data.get("text")), is_end)
-                )
-            if wanted & records.USAGE and data:
-                found.append(_usage(data, record))
-        return found
+            return (records.Title(_TITLE_RANK, text),) if text and not is_unnamed(text) else ()
+        if kind != "part":
+            return ()
+        entry = self._said(record, offset)
+        if entry is None and data.get("type") != "compaction":
+            return ()
+        return [entry or records.Compaction(), *self._answers(data, record, offset)]
 
-    def _of_part(self, data: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-        kind, role = data.get("type"), record.get("role")
-        found: list[Event] = []
-        is_said = role in ("user", "assistant") and wanted & (
-            records.MESSAGES | records.LINKS | records.TURNS
-        )
-        entry = self._entry(data, record, offset) if is_said else None
-        if wanted & records.MESSAGES and (entry is not None or kind == "compaction"):
-            found.append(entry or records.Compaction())
-            found.extend(self._answers(data, record, offset))
-        if wanted & records.RESULTS and kind == "tool":
-            found += _results(data)
-        if (
-            wanted & records.INJECTED
-            and role == "user"
-            and kind == "text"
-            and data.get("synthetic") is True
-        ):
+    def results(self, record: Record) -> Iterable[Event]:
+        data = as_object(record.get("data"))
+        is_call = record.get("type") == "part" and data.get("type") == "tool"
+        return _results(data) if is_call else ()
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        data = as_object(record.get("data"))
+        if record.get("type") != "part" or record.get("role") != "user":
+            return ()
+        if data.get("type") != "text" or data.get("synthetic") is not True:
+            return ()
+        text = as_string(data.get("text"))
+        return (records.Injected((text,)),) if INTRODUCTION in text else ()
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        kind, data = record.get("type"), as_object(record.get("data"))
+        if kind == "message" and record.get("role") == "assistant":
+            is_end = data.get("finish") in _ENDED and not record.get("summary")
             text = as_string(data.get("text"))
-            found += [records.Injected((text,))] if INTRODUCTION in text else []
-        if wanted & records.LINKS and role in ("user", "assistant"):
-            message, parent = as_string(record.get("message")), as_string(record.get("parent"))
-            found.append(records.ParentLink(message, parent, entry is not None))
-        if wanted & records.TURNS and entry is not None:
-            reply = records.Reply(entry.message_id, entry.text, False)
-            found.append(records.PromptId(entry.id) if role == "user" else reply)
-        return found
+            return (records.Reply(as_string(record.get("id")), text, is_end),)
+        entry = self._said(record, 0) if kind == "part" else None
+        if entry is None:
+            return ()
+        if entry.role == "user":
+            return (records.PromptId(entry.id),)
+        return (records.Reply(entry.message_id, entry.text, False),)
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        data = as_object(record.get("data"))
+        is_answer = record.get("type") == "message" and record.get("role") == "assistant"
+        return (_usage(data, record),) if is_answer and data else ()
+
+    def links(self, record: Record) -> Iterable[Event]:
+        if record.get("type") != "part" or record.get("role") not in _ROLES:
+            return ()
+        message, parent = as_string(record.get("message")), as_string(record.get("parent"))
+        return (records.ParentLink(message, parent, self._said(record, 0) is not None),)
+
+    def _said(self, record: Record, offset: int) -> Entry | None:
+        """Return the entry in a part of a message of the user or the model, else None."""
+        if record.get("role") not in _ROLES:
+            return None
+        return self._entry(as_object(record.get("data")), record, offset)
 
     def _entry(self, data: Record, record: Record, offset: int) -> Entry | None:
         """Return the entry in a written text, a picture or a call.

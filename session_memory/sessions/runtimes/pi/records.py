@@ -18,6 +18,8 @@ from .nested import MARKS, arguments_of, nested_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
@@ -65,29 +67,50 @@ class PiRecords(records.Records):
             or wanted & records.TURNS
         )
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
         kind = record.get("type")
-        found: list[Event] = []
         if kind == "message":
-            found += _of_message(as_object(record.get("message")), record, offset, wanted)
-        elif kind == "custom_message":
-            content = record.get("content")
-            if (
-                wanted & records.INJECTED
-                and record.get("customType") == CUSTOM_TYPE
-                and isinstance(content, str)
-            ):
-                found.append(records.Injected((content,)))
-        elif kind == "session_info":
-            if wanted & records.MESSAGES:  # '' if the user took the name away
-                found.append(records.Title(_TITLE_RANK, as_string(record.get("name")).strip()))
-        elif kind == "compaction" and wanted & records.MESSAGES:
-            found.append(records.Compaction())
-        if wanted & records.LINKS and isinstance(record.get("id"), str) and "parentId" in record:
-            found.append(
-                records.ParentLink(record["id"], as_string(record["parentId"]), kind == "message")
-            )
-        return found
+            entry = _entry_of(as_object(record.get("message")), record, offset)
+            return () if entry is None else (entry,)
+        if kind == "session_info":  # '' if the user took the name away
+            return (records.Title(_TITLE_RANK, as_string(record.get("name")).strip()),)
+        return (records.Compaction(),) if kind == "compaction" else ()
+
+    def results(self, record: Record) -> Iterable[Event]:
+        message = as_object(record.get("message")) if record.get("type") == "message" else {}
+        role = message.get("role")
+        if role == "bashExecution" and not message.get("excludeFromContext"):
+            call_id, output = as_string(record.get("id")), message.get("output")
+            return (records.CallResult(call_id, message.get("exitCode") != 0, output),)
+        return _results(message) if role == "toolResult" else ()
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        if record.get("type") != "custom_message" or record.get("customType") != CUSTOM_TYPE:
+            return ()
+        content = record.get("content")
+        return (records.Injected((content,)),) if isinstance(content, str) else ()
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        message = as_object(record.get("message")) if record.get("type") == "message" else {}
+        record_id, role = as_string(record.get("id")), message.get("role")
+        if role == "user":
+            return (records.PromptId(record_id),)
+        if role != "assistant":
+            return ()
+        text, _ = _said_and_called(message)
+        ends_turn = message.get("stopReason") in ("stop", "length")
+        return (records.Reply(record_id, text, ends_turn),)
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        message = as_object(record.get("message")) if record.get("type") == "message" else {}
+        is_counted = message.get("role") == "assistant" and isinstance(message.get("usage"), dict)
+        return (_usage(message, record),) if is_counted else ()
+
+    def links(self, record: Record) -> Iterable[Event]:
+        if not isinstance(record.get("id"), str) or "parentId" not in record:
+            return ()
+        is_message, parent = record.get("type") == "message", as_string(record["parentId"])
+        return (records.ParentLink(record["id"], parent, is_message),)
 
     def thinking(self, record: Record) -> str:
         blocks = objects_of(as_object(record.get("message")).get("content"))
@@ -185,65 +208,40 @@ class PiBranch(records.Branch):
 _RUN = ("Command exited with code ", "Command timed out")  # end the output of a command that failed
 
 
-def _of_message(message: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in a message.
+def _entry_of(message: Record, record: Record, offset: int) -> Entry | None:
+    """Return the entry in a message; None if there is none.
 
-    A user's command (`!`) contains its own result. A command that the user kept from the agent
-    (`!!`) is left out, and so is a failed attempt."""
-    role, record_id = message.get("role"), as_string(record.get("id"))
-    found: list[Event] = []
+    A command that the user kept from the agent (`!!`) has none, nor has a failed attempt."""
+    role, text = as_string(message.get("role")), ""
+    tools: tuple[ToolUse, ...] = ()
     if role == "toolResult":
-        words = _answered(message) if wanted & records.MESSAGES else ""
-        if words:
-            found.append(_entry("user", words, (), record, offset))
-        elif (nested := nested_calls(message)) and wanted & records.MESSAGES:
-            uses = tuple([use for call in nested for use in _nested_uses(call)])
-            found.extend([_entry("assistant", "", uses, record, offset)] if uses else [])
-        if wanted & records.RESULTS:
-            found.extend([_nested_result(call) for call in nested_calls(message)])
-            call_id, has_failed = (
-                as_string(message.get("toolCallId")),
-                message.get("isError") is True,
-            )
-            content = _without_injected(message)
-            has_run = not has_failed or any([sign in str(content) for sign in _RUN])
-            found.append(records.CallResult(call_id, has_failed, content, has_run))
+        role, text = "user", _answered(message)
+        if not text:
+            role = "assistant"
+            tools = tuple([use for call in nested_calls(message) for use in _nested_uses(call)])
     elif role == "bashExecution":
-        if message.get("excludeFromContext"):
-            return found
-        call = tool_use("bash", message, ("command",), "command", record_id)
-        if wanted & records.MESSAGES and call:
-            found.append(_entry("user", "", call, record, offset))
-        if wanted & records.RESULTS:
-            found.append(
-                records.CallResult(record_id, message.get("exitCode") != 0, message.get("output"))
-            )
-    elif role == "user" or role == "assistant":
-        content = message.get("content") if wanted & (records.MESSAGES | records.TURNS) else ""
-        text, tools = records.said_and_called(
-            content, ("toolCall",), "arguments", _KINDS, _ARGUMENTS
-        )
-        if role == "user":
-            text, tools = _as_typed(text), ()
-        if (
-            wanted & records.MESSAGES
-            and (text or tools)
-            and (role == "user" or message.get("stopReason") != "error")
-        ):
-            found.append(_entry(role, text, tools, record, offset))
-        if wanted & records.TURNS:
-            ends_turn = message.get("stopReason") in ("stop", "length")
-            found.append(
-                records.PromptId(record_id)
-                if role == "user"
-                else records.Reply(record_id, text, ends_turn)
-            )
-        if (
-            wanted & records.USAGE
-            and role == "assistant"
-            and isinstance(message.get("usage"), dict)
-        ):
-            found.append(_usage(message, record))
+        if not message.get("excludeFromContext"):
+            role, record_id = "user", as_string(record.get("id"))
+            tools = tool_use("bash", message, ("command",), "command", record_id)
+    elif role == "user":
+        text = _as_typed(_said_and_called(message)[0])
+    elif role == "assistant" and message.get("stopReason") != "error":
+        text, tools = _said_and_called(message)
+    return _entry(role, text, tools, record, offset) if text or tools else None
+
+
+def _said_and_called(message: Record) -> tuple[str, tuple[ToolUse, ...]]:
+    content = message.get("content")
+    return records.said_and_called(content, ("toolCall",), "arguments", _KINDS, _ARGUMENTS)
+
+
+def _results(message: Record) -> list[Event]:
+    """Return the results of the calls nested in a call, and of the call itself."""
+    found: list[Event] = [_nested_result(call) for call in nested_calls(message)]
+    call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
+    content = _without_injected(message)
+    has_run = not has_failed or any([sign in str(content) for sign in _RUN])
+    found.append(records.CallResult(call_id, has_failed, content, has_run))
     return found
 
 

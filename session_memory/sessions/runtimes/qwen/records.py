@@ -9,6 +9,8 @@ from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
@@ -72,41 +74,49 @@ class QwenCodeRecords(records.Records):
             or wanted & records.TURNS
         )
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+    def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
+        return of_sub_agents or record.get("type") == "system" or not record.get("isSidechain")
+
+    def messages(self, record: Record, offset: int) -> Iterable[Event]:
         kind, payload = record.get("type"), as_object(record.get("systemPayload"))
-        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
-        found: list[Event] = []
         if kind == "user" or kind == "assistant":
-            is_wanted = counts and wanted & (records.MESSAGES | records.TURNS)
-            entry = _entry(kind, record, payload, offset) if is_wanted else None
-            if entry is not None and wanted & records.MESSAGES:
-                found.append(entry)
-            if (
-                kind == "user"
-                and wanted & records.INJECTED
-                and isinstance(payload.get("hookContext"), str)
-            ):
-                # Qwen Code escapes angle brackets before it passes the text on and records it.
-                text = payload["hookContext"].replace("&lt;", "<").replace("&gt;", ">")
-                found.append(records.Injected((text,)))
-            if wanted & records.TURNS and kind == "user":
-                found.append(records.PromptId(as_string(record.get("uuid"))))
-            elif wanted & records.TURNS and entry is not None:
-                found.append(records.Reply(entry.id, entry.text, not entry.tools))
-        elif kind == "tool_result" and counts:
-            found.extend(_answers(record, offset) if wanted & records.MESSAGES else ())
-            found += _results(record) if wanted & records.RESULTS else []
-        if wanted & records.MESSAGES:
-            found.extend(_of_system(record, payload, offset))
-        event = as_object(payload.get("uiEvent"))
-        if wanted & records.USAGE and event.get("event.name") == "qwen-code.api_response":
-            found.append(_usage(event, record))
-        if wanted & records.LINKS and isinstance(record.get("uuid"), str):
-            is_message = kind == "user" or kind == "assistant"
-            found.append(
-                records.ParentLink(record["uuid"], as_string(record.get("parentUuid")), is_message)
-            )
-        return found
+            entry = _entry(kind, record, payload, offset)
+            if entry is not None:
+                return (entry,)
+        elif kind == "tool_result":
+            return _answers(record, offset)
+        return _of_system(record, payload, offset)
+
+    def results(self, record: Record) -> Iterable[Event]:
+        return _results(record) if record.get("type") == "tool_result" else ()
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        given = as_object(record.get("systemPayload")).get("hookContext")
+        if record.get("type") != "user" or not isinstance(given, str):
+            return ()
+        # Qwen Code escapes angle brackets before it passes the text on and records it.
+        return (records.Injected((given.replace("&lt;", "<").replace("&gt;", ">"),)),)
+
+    def turns(self, record: Record) -> Iterable[Event]:
+        kind, payload = record.get("type"), as_object(record.get("systemPayload"))
+        if kind == "user":
+            return (records.PromptId(as_string(record.get("uuid"))),)
+        if kind != "assistant" or record.get("isSidechain"):
+            return ()
+        entry = _entry(kind, record, payload, 0)
+        return () if entry is None else (records.Reply(entry.id, entry.text, not entry.tools),)
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        event = as_object(as_object(record.get("systemPayload")).get("uiEvent"))
+        is_answer = event.get("event.name") == "qwen-code.api_response"
+        return (_usage(event, record),) if is_answer else ()
+
+    def links(self, record: Record) -> Iterable[Event]:
+        if not isinstance(record.get("uuid"), str):
+            return ()
+        is_message = record.get("type") in ("user", "assistant")
+        parent = as_string(record.get("parentUuid"))
+        return (records.ParentLink(record["uuid"], parent, is_message),)
 
     def thinking(self, record: Record) -> str:
         return "\n\n".join(
