@@ -9,13 +9,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from .app.tools.permissions import HOME_COMMAND, SERVERS, lookup_rules
-from .awareness.events import upkeep_start
 from .awareness.events.callbacks import Handover, answering, offer_collisions, offer_update
 from .awareness.events.context import Context, EventError
 from .awareness.events.log import HookLog
 from .awareness.events.prompt import start_listening
 from .awareness.events.session_end import end
 from .awareness.events.tool_call import is_answered
+from .awareness.events.upkeep_start import start_upkeep as start_upkeep_of
 from .common.errors import SessionMemoryError
 from .common.text.paths import is_name
 from .sessions.runtimes import runtime
@@ -50,7 +50,7 @@ def start_upkeep(home: str | os.PathLike[str]) -> None:
     root = os.path.abspath(home)
     at = named_home(root, os.environ) or home_at(root, os.environ)
     try:
-        upkeep_start.start_upkeep(at, at.settings().upkeep)
+        start_upkeep_of(at, at.settings().upkeep)
     except (SessionMemoryError, OSError) as error:
         HookLog(at).write_fault("upkeep", error)
 

@@ -104,6 +104,10 @@ OTHER_SOURCES = {"team": "extras.team.conflicts"}
 # conversation and the `Handoff`, which return the exit code.
 HANDOFFS = {"team": "extras.team.handing_over:hand_to_team"}
 
+# Where `handoff` finds pages that others handed over: functions of the home, which return them with
+# `session` and `page`, the latest first.
+RECEIVED_HANDOFFS = {"team": "extras.team.handoffs:received"}
+
 # The views of the page in the order of its navigation: each a tuple of the fields of `View` in
 # extras/page/_view.py. Their templates may be in a folder `templates` beside their module.
 VIEWS = {
@@ -133,6 +137,8 @@ EVENTS = {
             "memories.prompt_characters",
         )
     },
+    # Nothing else: a text, '' for none.
+    "first prompt": {"team": ("extras.team.handoffs:offer", "state_dir/team-handoffs.json", "")},
     # Nothing else: a function that adds to the `CallDelivery`.
     "call": {
         "memories": (

@@ -22,7 +22,7 @@ WANTED = (("3.10",), ("3.14", "3.13"))  # of each row the first that is here
 TESTS = (
     "tests/awareness/events/test_hook.py",
     "tests/app/install/test_install.py",
-    "tests/app/install/test_settings_file.py",
+    "tests/awareness/install/test_settings_file.py",
     "tests/sessions/settings",
     "tests/common/text",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -40,7 +41,7 @@ def place_of(row: ast.expr) -> str:
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The copy."""
-    root = tmp_path_factory.mktemp("core") / "program"
+    root = tmp_path_factory.mktemp("core") / "app"
     for part in ("session_memory", "hooks"):
         shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
     package = root / "session_memory"
@@ -162,12 +163,90 @@ def test_an_index_of_memories_that_was_left_behind_does_no_harm(bare: Bare) -> N
     assert bare.user.log() == []
 
 
-def test_the_contract_states_the_size_of_the_core_at_88_columns(core: Path, tmp_path: Path) -> None:
+SETTINGS = """{
+    "model": "opus",  "hooks": {"Stop": [ {"hooks": [{"type": "command", "command": "mine.sh"}]} ]}
+}
+"""
+
+
+class Installed:
+    """Settings of Claude Code into which the copy installs its hooks."""
+
+    def __init__(self, bare: Bare) -> None:
+        self.bare = bare
+        self.settings = bare.user.config_dir / "settings.json"
+        self.settings.write_text(SETTINGS)
+
+    def install(self, *options: str) -> None:
+        """Install, or with `--remove` uninstall, in a process of the copy."""
+        program = Path(__file__).with_name("core_install.py")
+        words = [sys.executable, program, self.bare.core, self.settings, *options]
+        environ = {"HOME": str(self.bare.user.root), "PYTHONPATH": str(self.bare.core)}
+        subprocess.run(words, env=environ, check=True, timeout=60)
+
+    def hooks(self, event: str) -> list[str]:
+        groups = json.loads(self.settings.read_text())["hooks"].get(event, [])
+        return [entry["command"] for group in groups for entry in group["hooks"]]
+
+    def prompt(self) -> str:
+        """Return what the installed hook prints at a prompt, run as the runtime runs it."""
+        [command] = self.hooks("UserPromptSubmit")
+        event = self.bare.user.event(cwd=self.bare.project.cwd)
+        environ = {
+            "HOME": str(self.bare.user.root),
+            "PATH": os.defpath,
+            "CLAUDE_CODE_ENTRYPOINT": "cli",
+        }
+        done = subprocess.run(
+            command,
+            shell=True,
+            env=environ,
+            input=json.dumps(event),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+
+def test_the_hooks_of_a_runtime_are_installed_and_run(bare: Bare) -> None:
+    installed = Installed(bare)
+    installed.install()
+    assert str(bare.core) in installed.hooks("UserPromptSubmit")[0]
+    assert installed.hooks("Stop") == ["mine.sh"]
+    append(bare.project.other, *exchange("is the export done?", "It is."))
+    assert "is the export done?" in installed.prompt()
+    before = installed.settings.read_bytes()
+    installed.install()
+    assert installed.settings.read_bytes() == before
+
+
+def test_an_uninstall_restores_the_settings_to_the_byte(bare: Bare) -> None:
+    installed = Installed(bare)
+    installed.install()
+    installed.install("--remove")
+    assert installed.settings.read_text() == SETTINGS
+    ledger = json.loads((bare.core.parent / "installed.json").read_text())
+    assert str(bare.user.config_dir) not in ledger["homes"]
+
+
+def test_an_uninstall_keeps_what_somebody_added_to_the_settings_since(bare: Bare) -> None:
+    installed = Installed(bare)
+    installed.install()
+    text = installed.settings.read_text()
+    installed.settings.write_text(text.replace('"opus"', '"sonnet"'))
+    installed.install("--remove")
+    assert installed.settings.read_text() == SETTINGS.replace('"opus"', '"sonnet"')
+
+
+def test_readme_states_the_size_of_the_core_at_88_columns(core: Path, tmp_path: Path) -> None:
     package = shutil.copytree(core / "session_memory", tmp_path / "formatted")
     options = ["format", "-q", "--isolated", "--line-length", "88"]
     subprocess.run([sys.executable, "-m", "ruff", *options, str(package)], check=True)
     paths = [path for part in CORE for path in (package / part).rglob("*.py")]
     lines = sum(path.read_text().count("\n") for path in paths)
-    text = (ROOT / "docs" / "inside" / "hook-contract.md").read_text()
+    text = (ROOT / "README.md").read_text()
     [stated] = re.findall(r"has about ([\d,]+) lines at 88 columns", text)
     assert abs(int(stated.replace(",", "")) - lines) <= 1000, f"it has {lines} by now"

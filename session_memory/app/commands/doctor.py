@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ... import NAME, __version__
 from ...awareness.events.log import looks_like_home
+from ...awareness.install.ledger import InstallLedger
 from ...common.errors import SessionMemoryError, described
 from ...common.system.files import expanded
 from ...common.system.terminal import Terminal
@@ -23,7 +24,6 @@ from ...sessions.settings.program import ProgramPaths, program_paths
 from ..install._checks import check_home
 from ..install._homes import NoHomeError, Target, find, identify, known_home
 from ..install._trial import Trial
-from ..install.ledger import InstallLedger, LedgerError, read_ledger
 from ..install.program_checks import NOTE, OK, WRONG, Finding, check_program
 from ..install.templates import templated_home
 from .arguments import add_common
@@ -149,8 +149,8 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorRepo
     an installation."""
     paths = program_paths(environ)
     try:
-        ledger = read_ledger(paths.ledger_file)
-    except LedgerError:  # one of the findings on the program
+        ledger = InstallLedger.read(paths.ledger_file)
+    except SessionMemoryError:  # one of the findings on the program
         ledger = InstallLedger(paths.ledger_file)
     yield DoctorReport("", "", check_program(paths, environ))
     targets, lost = _targets(path, ledger, paths, environ)
@@ -182,20 +182,20 @@ def _targets(
     """Return the homes to check, and the findings about paths that are not homes, or no longer."""
     targets: list[Target] = []
     lost: dict[str, list[Finding]] = {}
-    for root in [path] if path else ledger.homes:
+    for root in [path] if path else ledger.records:
         try:
             at = os.path.abspath(expanded(root, os.environ))
             found = templated_home(at, ledger, environ) or known_home(at, ledger, environ)
             targets.append(found or identify(root, environ))
         except NoHomeError as error:
-            is_gone = root in ledger.homes and not os.path.exists(root)
+            is_gone = root in ledger.records and not os.path.exists(root)
             mend = (
                 f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}"
                 if is_gone
                 else error.hint
             )
             lost[root] = [Finding(WRONG, "home", f"{error}", mend)]
-    if not path and not ledger.homes:
+    if not path and not ledger.records:
         targets = find(ledger, environ, os.getcwd())
     if not targets and not lost:
         lost[str(paths.program_dir)] = [

@@ -8,11 +8,10 @@ import shlex
 import time
 from typing import Any
 
-from ...awareness.activity.handoffs import kept
 from ...common.errors import SessionMemoryError
-from ...common.extensions import load
+from ...common.extensions import load, load_present
 from ...common.system.terminal import called_as
-from ...extension_points import HANDOFFS
+from ...extension_points import HANDOFFS, RECEIVED_HANDOFFS
 from ...history.conflicts import find_conflicts, live_sessions, sides_of
 from ...history.patterns.handoff import handed_over, page
 from ...history.store.values import Conversation, Filter, edits_in
@@ -49,9 +48,10 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     last = last_conversation(opened, arguments.session)
     if last is None:
         given = [
-            one
-            for one in kept(opened.location.home)
-            if one["session"].startswith(arguments.session)
+            handoff
+            for received in load_present(RECEIVED_HANDOFFS.values())
+            for handoff in received(opened.location.home)
+            if handoff["session"].startswith(arguments.session)
         ]
         if given and not arguments.to_team:
             session = given[0]["session"]

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from ...awareness.events.upkeep_start import path_of
 from ...common.errors import ConfigError, LockedError
 from ...common.system.terminal import Terminal, byte_size
 from ...common.text.format import counted
@@ -82,7 +81,7 @@ def _watch(
         run = None
         if location.home.settings().upkeep == "watch":
             with suppress(LockedError):  # another process does it
-                run = do_upkeep(path_of(location.home), os.environ, stop.is_set)
+                run = do_upkeep(location.home.path, os.environ, stop.is_set)
         if run and (run.archived or run.memories):
             log.say(
                 f"{counted(run.archived, 'archive')}, {counted(run.memories, 'memory', 'memories')}"

@@ -11,7 +11,10 @@ from typing import Any
 
 from ... import NAME
 from ...awareness.events.log import missed_too_often, notices
+from ...awareness.install.ledger import InstallLedger
+from ...awareness.install.settings_file import SettingsFile
 from ...common.errors import SessionMemoryError
+from ...common.system.file_changes import missing_directories, read_if_there
 from ...common.system.files import user_dir
 from ...common.system.git import find_worktree
 from ...common.text.format import counted, enumerated
@@ -22,14 +25,11 @@ from ...sessions.settings.registry import agent_home
 from ...sessions.transcripts.entries import Session
 from ...sessions.transcripts.log import last_entries
 from ..upkeep._runs import past_runs
-from . import _settings_file as settings_file
-from ._file_changes import missing_directories, read_if_there
-from ._home_changes import extension_names, ours
+from ._home_changes import extension_names
 from ._homes import Target
 from ._servers import has_server, read_toml, servers_file
 from ._trial import Trial, interpreter_of, modified, try_hook
 from .environment import OLDEST_PYTHON, version_of
-from .ledger import InstallLedger
 from .program_checks import NOTE, OK, WRONG, Finding
 
 _SLOW_RATIO = 5
@@ -75,7 +75,7 @@ def check_home(
         *kept,
         *_check_transcripts(target),
     ]
-    record = ledger.homes.get(target.root)
+    record = ledger.records.get(target.root)
     if record is not None and (hook is not None or extension_names(target)):
         prompted = _prompted_since(target, record.installed_at, environ)
         served = [
@@ -133,7 +133,7 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
     content = read_if_there(path)
     if content is None or path.suffix == ".toml":
         return read_toml(content, path) if content else {}
-    return settings_file.read(content, str(path), install).values
+    return SettingsFile(content, path, install).read().values
 
 
 def _switch_files(target: Target, managed: str) -> list[Path]:
@@ -189,11 +189,11 @@ def _check_hooks(
         return [] if has_plugin else [_check_files(target, ledger)], []
     try:
         content = read_if_there(path)
-        found = settings_file.read(content, str(path), install).hooks if content is not None else []
+        found = SettingsFile(content, path, install).read().hooks if content is not None else []
     except SessionMemoryError as error:
         mend = "correct the file; as it is, the runtime may read none of it"
         return [Finding(WRONG, "settings", f"{error}", mend)], []
-    is_ours = ours(ledger)
+    is_ours = ledger.recogniser()
     here = [hook for hook in found if is_ours(hook.command)]
     declared = read_if_there(paths.app / "hooks" / "hooks.json")
     if declared is None or (has_plugin and not here):
@@ -230,7 +230,7 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:
     """Check the files of ours that a runtime loads, or reads skills from, or those of a
     template."""
-    record = ledger.homes.get(target.root)
+    record = ledger.records.get(target.root)
     about, mend = "extension", _reinstall(target)
     files = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
     if record and target.kind in ("skills", "template"):
@@ -256,8 +256,8 @@ def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
     )
     try:
         content = read_if_there(path) if install.STATUS_LINE else None
-        is_there = content is not None and settings_file.has_status_line(
-            content, str(path), install, ours(ledger)
+        is_there = content is not None and SettingsFile(content, path, install).has_status_line(
+            install, ledger.recogniser()
         )
     except SessionMemoryError as error:
         return [Finding(WRONG, "status line", f"{error}", "correct the file")]

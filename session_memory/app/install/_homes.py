@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import NAME
+from ...awareness.install.ledger import InstallLedger
 from ...common.errors import SessionMemoryError
 from ...common.system.files import expanded, user_dir
 from ...sessions.runtimes import Runtime, all_runtimes, runtime
@@ -25,7 +26,6 @@ from ...sessions.settings.homes import (
 )
 from ...sessions.settings.registry import agent_home
 from ...sessions.transcripts.entries import Session
-from .ledger import InstallLedger
 
 # in a home directory or a project: holds skills for several runtimes
 SHARED_SKILLS_FOLDER = ".agents"
@@ -158,7 +158,7 @@ def find(
     the ledger, and the one we are in. Not looked for is what is at the paths `but`."""
     found = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
     home = agent_home(current_dir, environ, stop=user_dir(environ))
-    for path in [*ledger.homes, *([home.root] if home else [])]:
+    for path in [*ledger.records, *([home.root] if home else [])]:
         target = None if path in but else known_home(path, ledger, environ)
         found += [target] if target else []
     return list(
@@ -168,7 +168,7 @@ def find(
 
 def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
     """A home that the ledger knows, or one at that path; None where it is no home any more."""
-    record = ledger.homes.get(path)
+    record = ledger.records.get(path)
     if record is not None and record.runtime != RUNTIME.name:
         if not os.path.isdir(path):
             return None

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ...awareness.install.ledger import InstallLedger
+from ...awareness.install.plan import InstalledPaths
 from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Terminal
 from ...sessions.runtimes import Runtime
 from ...sessions.settings.homes import ENV_DIR, MEMORY_DIR, home_at, person_home
 from ...sessions.settings.program import ProgramPaths, source_dir
 from . import program
-from ._home_changes import HomePlan, InstalledPaths, make_install, plan_install
+from ._home_changes import HomePlan, plan_install
 from ._homes import (
     RUNTIME,
     SHARED_SKILLS_FOLDER,
@@ -30,7 +32,6 @@ from ._homes import (
 from ._kept_files import check_place
 from ._trial import Trial, try_hook
 from .environment import Environment, missing_groups, version_of
-from .ledger import InstallLedger, read_ledger, with_files_below
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 
@@ -106,7 +107,7 @@ def install(
         )
         return plans._replace(refused=[*absent, *plans.refused])
 
-    ledger = read_ledger(paths.ledger_file)
+    ledger = InstallLedger.read(paths.ledger_file)
     foreseen = planned(str(paths.python), ledger, is_allowed=is_allowed)
     targets = foreseen.targets
     is_sample = targets[0].root == str(paths.sample_home)
@@ -117,14 +118,14 @@ def install(
         )
     with program.locked(paths) as made_for_us:
         # as it is now: another install may have been at work until now
-        ledger = read_ledger(paths.ledger_file)
+        ledger = InstallLedger.read(paths.ledger_file)
         program.note_directories(made_for_us, ledger)
         installed = program.ensure_program(paths, source, terminal, request.extras)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
         made = planned(installed.environment.python, ledger, is_allowed=is_allowed)
         for plan in made.plans:
-            make_install(plan, ledger)
+            plan.make(ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
     notes = _notes(paths, environ)
     return Installed(
@@ -146,7 +147,7 @@ def _planned(
         try:
             if target.kind == "template":
                 plan = plan_template(
-                    target.root, ledger.homes[target.root].template, made_from.source, ledger
+                    target.root, ledger.records[target.root].template, made_from.source, ledger
                 )
             else:
                 plan = plan_install(
@@ -176,7 +177,7 @@ def _targets(
     found = _named(request, ledger, environ, refused)
     if not request.homes and not request.runtimes:
         templated = [
-            target for home in ledger.homes if (target := templated_home(home, ledger, environ))
+            target for home in ledger.records if (target := templated_home(home, ledger, environ))
         ]
         roots = [*(target.root for target in templated), str(paths.sample_home)]
         found = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
@@ -192,14 +193,14 @@ def _targets(
     ):
         found.append(skills)
     for target in own:
-        record = ledger.homes.get(target.root)
+        record = ledger.records.get(target.root)
         if (
             record
-            and skills.root not in ledger.homes
-            and (theirs := with_files_below(record, skills.root))
+            and skills.root not in ledger.records
+            and (theirs := record.taken_below(skills.root))
         ):
             theirs.runtime = SHARED_SKILLS_FOLDER
-            ledger.homes[skills.root] = theirs
+            ledger.records[skills.root] = theirs
     return found
 
 

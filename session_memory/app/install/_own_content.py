@@ -8,13 +8,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ...awareness.install.ledger import HomeRecord
+from ...awareness.install.settings_file import SettingsFile
+from ...common.system.file_changes import FileChange
 from ...sessions.runtimes.install import Install
 from ..tools.permissions import SERVERS
 from . import _servers as servers
-from . import _settings_file as settings_file
-from ._file_changes import FileChange, checksum, read_if_there
 from ._homes import RUNTIME, runtime_called
-from .ledger import HomeRecord
 
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
 _OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
@@ -24,17 +24,21 @@ _OWN_RULE = re.compile(rf"Read\(/(?:.*/)?conversations/\*\*\)|mcp__(?:{'|'.join(
 def restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
     """Return the settings file as it was before, or without what is ours. Raises
     SettingsFileError."""
+    return record.restored(path, {}, stripper(path, record, is_ours))
+
+
+def stripper(
+    path: Path, record: HomeRecord, is_ours: Callable[[str], bool]
+) -> Callable[[bytes], bytes]:
+    """Return a function that removes our content from that of the settings file at `path`.
+    It raises SettingsFileError."""
+    install = _install_of(record)
 
     def strip(content: bytes) -> bytes:
-        return stripped(
-            content,
-            path,
-            is_ours,
-            own_rules(content, path, record, _install_of(record)),
-            _install_of(record),
-        )
+        rules = own_rules(content, path, record, install)
+        return stripped(content, path, is_ours, rules, install)
 
-    return _undone(path, record.written, record.original, strip)
+    return strip
 
 
 def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
@@ -42,10 +46,11 @@ def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> F
     SettingsFileError."""
     install, noted = _install_of(record), record.status_line
     path = Path(noted["file"])
-    strip = partial(
-        settings_file.without_status_line, path=str(path), install=install, is_ours=is_ours
-    )
-    return _undone(path, [noted["after"]], noted["before"], strip)
+
+    def strip(content: bytes) -> bytes:
+        return SettingsFile(content, path, install).without_status_line(install, is_ours).content
+
+    return record.restored(path, noted, strip)
 
 
 def without_server(record: HomeRecord) -> FileChange:
@@ -53,22 +58,7 @@ def without_server(record: HomeRecord) -> FileChange:
     SettingsFileError."""
     path = Path(record.server["file"])
     strip = partial(servers.without_server, path=path, install=_install_of(record))
-    return _undone(path, [record.server["after"]], record.server["before"], strip)
-
-
-def _undone(
-    path: Path, written: list[str], original: str | None, strip: Callable[[bytes], bytes]
-) -> FileChange:
-    """Return a file as it was before if it is one of those that were `written` (checksums), else
-    what `strip` leaves of it."""
-    before = after = read_if_there(path)
-    if before is not None and checksum(before) in written:
-        after = None if original is None else original.encode()
-    elif before is not None:
-        after = strip(before)
-        if original is None and servers.is_empty(after, path):
-            after = None
-    return FileChange(path, before, after)
+    return record.restored(path, record.server, strip)
 
 
 def stripped(
@@ -77,17 +67,18 @@ def stripped(
     """Return a settings file without our hooks, status line and MCP server, and these permission
     rules. Raises SettingsFileError."""
     if install.STATUS_LINE:
-        content = settings_file.without_status_line(content, str(path), install, is_ours)
+        settings = SettingsFile(content, path, install)
+        content = settings.without_status_line(install, is_ours).content
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
         content = servers.without_server(content, path, install)
-    content = settings_file.without_hooks(content, str(path), is_ours, install)
-    return settings_file.without_rules(content, str(path), rules, install)
+    settings = SettingsFile(content, path, install).without_hooks(is_ours)
+    return settings.without_rules(rules).content
 
 
 def own_rules(content: bytes, path: Path, record: HomeRecord | None, install: Install) -> list[str]:
     """Return the permission rules in a settings file that are ours: by the ledger, else by what
     they say. Raises SettingsFileError."""
-    rules = settings_file.read(content, str(path), install).rules
+    rules = SettingsFile(content, path, install).read().rules
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 

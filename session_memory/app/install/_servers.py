@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from ... import NAME
+from ...awareness.install.settings_file import SettingsFile, SettingsFileError
+from ...common.system.file_changes import read_if_there
 from ...common.text.json_comments import BOM
+from ...common.text.json_edit import StrictJsonError
 from ...sessions.runtimes.install import Install
-from . import _settings_file as settings_file
-from ._file_changes import read_if_there
-from ._json_edit import StrictJsonError
-from ._settings_file import SettingsFileError
 
 _LAUNCHER = f"/{NAME}/bin/{NAME}"
 _POSITION = re.compile(r"\(at line (\d+), column (\d+)\)$")
@@ -27,7 +26,6 @@ _LONG_QUOTES = ('"""', "'''")
 _TOML_TOKEN = re.compile(
     r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
 )
-_SCHEMA_KEY = "$schema"  # OpenCode puts it into a file that has none
 
 
 def servers_file(install: Install, settings_dir: str) -> Path | None:
@@ -51,7 +49,7 @@ def with_server(content: bytes | None, path: Path, install: Install, launcher: s
         return content
     if path.suffix == ".toml":
         return _with_table(without_server(content or b"", path, install), path, install, new)
-    return settings_file.with_value(content, str(path), (install.MCP_KEY, NAME), new, install)
+    return SettingsFile(content, path, install).with_value((install.MCP_KEY, NAME), new).content
 
 
 def without_server(content: bytes, path: Path, install: Install) -> bytes:
@@ -60,7 +58,8 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     if not _is_own(NAME, servers.get(NAME)):
         return content
     if path.suffix != ".toml":
-        return settings_file.with_value(content, str(path), (install.MCP_KEY, NAME), None, install)
+        settings = SettingsFile(content, path, install)
+        return settings.with_value((install.MCP_KEY, NAME), None).content
     text, wanted = content.decode(), {name: one for name, one in servers.items() if name != NAME}
     after = _without_tables(text, f"{install.MCP_KEY}.{NAME}")
     if _toml(after, path).get(install.MCP_KEY, {}) != wanted:
@@ -78,16 +77,6 @@ def has_server(path: Path, install: Install) -> bool:
     )
 
 
-def is_empty(content: bytes, path: Path) -> bool:
-    """Check if nothing is left in settings that a person or a runtime would miss."""
-    if path.suffix == ".toml":
-        return not content.strip()
-    try:
-        return not json.loads(content).keys() - {_SCHEMA_KEY}
-    except ValueError:  # it has comments
-        return False
-
-
 def runs_ours(text: str) -> bool:
     """Check if the text of a server's settings runs our command."""
     return NAME in text and re.search(r"""["'\s]mcp["'\s]|mcp_server\.py""", text) is not None
@@ -103,7 +92,7 @@ def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, A
     if path.suffix == ".toml":
         found = read_toml(content, path).get(install.MCP_KEY, {})
     else:
-        found = settings_file.value_of(content, str(path), install.MCP_KEY, install)
+        found = SettingsFile(content, path, install).value_of(install.MCP_KEY)
     return found if isinstance(found, dict) else {}
 
 

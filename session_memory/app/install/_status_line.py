@@ -10,17 +10,17 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ... import NAME
+from ...awareness.install.ledger import HomeRecord, InstallLedger
+from ...awareness.install.settings_file import SettingsFile
 from ...common.errors import SessionMemoryError
+from ...common.system.file_changes import FileChange, checksum
 from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.homes import Home
 from ...sessions.settings.program import ProgramPaths, program_paths
-from . import _settings_file as settings_file
 from . import program
-from ._file_changes import FileChange, checksum
-from ._home_changes import extension_names, ours
+from ._home_changes import extension_names
 from ._homes import RUNTIME, Target, known_home, settings_of
 from ._own_content import without_status_line
-from .ledger import HomeRecord, InstallLedger, read_ledger
 
 
 def switch_status_line(
@@ -34,8 +34,8 @@ def switch_status_line(
     changes: list[tuple[HomeRecord, FileChange]] = []
     refused: list[SessionMemoryError] = []
     with program.locked(paths) if paths.program_dir.is_dir() else nullcontext():
-        ledger = read_ledger(paths.ledger_file)
-        for root, record in ledger.homes.items():
+        ledger = InstallLedger.read(paths.ledger_file)
+        for root, record in ledger.records.items():
             target = None if record.template else known_home(root, ledger, environ)
             if not target or target.kind == "skills" or target.home.config_file != home.config_file:
                 continue
@@ -91,7 +91,7 @@ def _change(
 ) -> FileChange:
     """Return the change of one file, and note what it will be in `record`. Raises
     SettingsFileError."""
-    path, is_ours = target.status_line_file, ours(ledger)
+    path, is_ours = target.status_line_file, ledger.recogniser()
     noted = record.status_line or {"file": str(path), "before": "", "after": ""}
     removal = without_status_line(
         HomeRecord("", runtime=record.runtime, status_line=noted), is_ours
@@ -102,9 +102,9 @@ def _change(
     words = [python, "-I", "-S", str(paths.app / "hooks" / "status_line.py")]
     words += [] if target.runtime is RUNTIME else [target.runtime.PROGRAM]
     command = f"{shlex.join(words)} || exit 0"
-    after = settings_file.with_status_line(
-        removal.before, str(path), target.runtime.install, command, is_ours
-    )
+    install = target.runtime.install
+    settings = SettingsFile(removal.before, path, install)
+    after = settings.with_status_line(install, command, is_ours).content
     before = None if removal.after is None else removal.after.decode()
     record.status_line = {"file": str(path), "before": before, "after": checksum(after)}
     return FileChange(path, removal.before, after)

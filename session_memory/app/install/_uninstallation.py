@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ... import NAME
+from ...awareness.install.ledger import HomeRecord, InstallLedger
+from ...awareness.install.settings_file import SettingsFile
 from ...common.errors import SessionMemoryError
+from ...common.system.file_changes import checksum, read_if_there, remove_if_empty
 from ...common.system.files import expanded
 from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.install import text_of
@@ -21,9 +24,7 @@ from ...sessions.settings.homes import home_at, person_home, private_beside
 from ...sessions.settings.program import ProgramPaths
 from ...sessions.settings.registry import registered_hosts
 from . import _home_changes as home_changes
-from . import _settings_file as settings_file
 from . import program
-from ._file_changes import checksum, read_if_there, remove_if_empty
 from ._homes import (
     SHARED_SKILLS_FOLDER,
     Target,
@@ -37,7 +38,6 @@ from ._homes import (
 from ._kept_files import delete, sort_out
 from ._own_content import rules_by_content
 from ._servers import runs_ours, servers_file
-from .ledger import HomeRecord, InstallLedger, read_ledger
 
 # The programs of ours that a skill names, where installs put them.
 _OF_OUR_SKILLS = (b"/session-memory/bin/session-memory ", b"/session-memory/app/scripts/")
@@ -86,7 +86,7 @@ def uninstall(
     the host's; `confirm` is given these paths before, and raises what keeps it from being done.
     Nothing is changed before the settings of every home are found to be in order. Raises
     SessionMemoryError, OSError."""
-    ledger = read_ledger(paths.ledger_file)
+    ledger = InstallLedger.read(paths.ledger_file)
     foreseen = _foreseen(homes, ledger, paths, environ, dry_run=dry_run, purge=purge)
     if dry_run:
         return foreseen
@@ -96,7 +96,7 @@ def uninstall(
         return _take_out(foreseen, ledger)
     with program.locked(paths):
         # as it is now: an install may have been at work until now
-        ledger = read_ledger(paths.ledger_file)
+        ledger = InstallLedger.read(paths.ledger_file)
         return _take_out(
             _foreseen(homes, ledger, paths, environ, dry_run=False, purge=purge), ledger
         )
@@ -114,7 +114,7 @@ def _foreseen(
     """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands
     in it afterwards."""
     records = _records(homes, ledger, environ)
-    is_ours = home_changes.ours(ledger)
+    is_ours = ledger.recogniser()
     plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
     result = Uninstalled(paths, plans, dry_run, not homes)
     for plan, record in zip(plans, records.values()):
@@ -148,20 +148,20 @@ def _records(
     person's runtimes. Skills that several runtimes share go with the last of these."""
     if homes:
         named = dict(_record_of(path, ledger, environ) for path in homes)
-        left = {root: record for root, record in ledger.homes.items() if root not in named}
+        left = {root: record for root, record in ledger.records.items() if root not in named}
         runtimes = [runtime_called(record.runtime) for record in left.values()]
         if all(one is None or one.install.SKILLS_FOLDER for one in runtimes):
             named.update(
                 {root: one for root, one in left.items() if one.runtime == SHARED_SKILLS_FOLDER}
             )
         return named
-    if not ledger.homes:
+    if not ledger.records:
         here = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
         for target in (*here, shared_skills(environ)):
             if os.path.isdir(target.root):
-                found = _record_by_content(target, home_changes.ours(ledger))
-                ledger.homes[target.root] = found or _empty_record(target)
-    return dict(ledger.homes)
+                found = _record_by_content(target, ledger.recogniser())
+                ledger.records[target.root] = found or _empty_record(target)
+    return dict(ledger.records)
 
 
 def _record_of(
@@ -170,23 +170,23 @@ def _record_of(
     """The home that `path` is, and what is known of it: by its path, by what was installed into a
     home that is no more where it was, or by what is in it. Raises SessionMemoryError."""
     root = os.path.abspath(expanded(path, os.environ))
-    if root in ledger.homes:
-        return root, ledger.homes[root]
+    if root in ledger.records:
+        return root, ledger.records[root]
     moved = next(
-        (old for old, record in ledger.homes.items() if _is_moved(old, record, root)), None
+        (old for old, record in ledger.records.items() if _is_moved(old, record, root)), None
     )
     if moved is not None:
-        ledger.homes[root] = _at(ledger.homes.pop(moved), moved, root)
-        return root, ledger.homes[root]
+        ledger.records[root] = _at(ledger.records.pop(moved), moved, root)
+        return root, ledger.records[root]
     target = identify(path, environ)
     if target.root != root:
         return _record_of(target.root, ledger, environ)
-    found = _record_by_content(target, home_changes.ours(ledger))
+    found = _record_by_content(target, ledger.recogniser())
     if found is None:
         raise SessionMemoryError(
             f"{path}: nothing was installed there", f"the ledger is {ledger.path}"
         )
-    ledger.homes[root] = found
+    ledger.records[root] = found
     return root, found
 
 
@@ -231,7 +231,7 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     path = target.settings_file
     content = read_if_there(path) if path else None
     settings = (
-        None if content is None else settings_file.read(content, str(path), target.runtime.install)
+        None if content is None else SettingsFile(content, str(path), target.runtime.install).read()
     )
     own, shared = target.skills_dir, target.shared_skills_dir
     folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
@@ -285,7 +285,7 @@ def _purgeable(
 ) -> Iterator[tuple[str, str]]:
     """Yield what is kept of a home's sessions, and its configuration, each with the place it lies
     in."""
-    is_templated = bool(ledger.homes[root].template)
+    is_templated = bool(ledger.records[root].template)
     target = None if is_templated else known_home(root, ledger, environ)
     if not is_templated and (target is None or target.kind == "skills"):
         return
@@ -310,7 +310,7 @@ def _purgeable(
 
 def _take_out(result: Uninstalled, ledger: InstallLedger) -> Uninstalled:
     for plan in result.plans:
-        home_changes.make_uninstall(plan, ledger)
+        plan.make_removal(ledger)
     for path, place in result.purged.items():
         if os.path.lexists(path):
             delete(path, place)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ... import NAME
+from ...awareness.install.ledger import InstallLedger
 from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Terminal, exit_code
 from ...common.text.format import enumerated
@@ -31,7 +32,6 @@ from ._output import (
 )
 from ._uninstallation import uninstall
 from .example import last_meeting, sample_update
-from .ledger import read_ledger
 from .templates import TEMPLATES, HomeRequest, make_home
 
 _AGENTS_SKILLS = "also put the skills into .agents/skills, where several runtimes look"
@@ -99,7 +99,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     )
     paths = program_paths(environ)
     show_title(terminal, ABOUT, is_dry_run=is_dry_run)
-    is_first = not (terminal.is_json or is_dry_run or read_ledger(paths.ledger_file).homes)
+    is_first = not (terminal.is_json or is_dry_run or InstallLedger.read(paths.ledger_file).records)
     done = install(request, paths, environ, terminal, is_allowed=arguments.allow)
     show_installed(done, terminal, called_as)
     if is_first:

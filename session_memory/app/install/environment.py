@@ -17,8 +17,8 @@ from pathlib import Path
 from ...common.system.terminal import Terminal
 from ...common.text.format import enumerated
 from ...sessions.settings.program import ENVIRONMENT_RECORD, EXTRAS, LARGE, ProgramPaths, python_in
-from ._file_changes import remove_replaced, replace_directory
 from ._installers import NO_PIP, Installers, NoInstallerError, package_for
+from ._program_directory import remove_replaced, replace_directory
 
 OLDEST_PYTHON = (3, 10)
 # What is installed, in this order. The lock file has a part for each, with all that it needs beyond

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from ...awareness.events.delivery_state import text_at
 from ...common.errors import SessionMemoryError
+from ...common.system.file_changes import write_in_place
 from ...common.system.terminal import Terminal
 from ...sessions.runtimes import runtime
 from ...sessions.settings.homes import ENV_DIR, ENV_HOME, environment, person_home, user_dir
 from ...sessions.transcripts.entries import INTRODUCTION
 from ...sessions.transcripts.sessions import FoundSession, find_sessions
-from ._file_changes import write_in_place
 from .templates import sample_transcript
 
 COLLISION = "! "  # how the line of one begins

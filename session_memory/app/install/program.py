@@ -15,20 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ... import NAME
+from ...awareness.install.ledger import InstallLedger
 from ...common.errors import LockedError, SessionMemoryError
-from ...common.system.files import lock
-from ...common.system.terminal import Terminal
-from ...sessions.settings.program import PACKAGED, ProgramPaths, package_dir
-from ._file_changes import (
+from ...common.system.file_changes import (
     missing_directories,
     read_if_there,
     remove_if_empty,
-    remove_replaced,
-    replace_directory,
     write_in_place,
 )
+from ...common.system.files import lock
+from ...common.system.terminal import Terminal
+from ...sessions.settings.program import PACKAGED, ProgramPaths, package_dir
+from ._program_directory import remove_replaced, replace_directory
 from .environment import GROUPS, Environment, ensure_environment, minor
-from .ledger import InstallLedger
 
 PACKAGE = "session_memory"
 LOCK_FILE = "requirements.lock"

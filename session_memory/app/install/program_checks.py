@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from ... import NAME
 from ...awareness.activity.delivery import kind_of_delivery
 from ...awareness.events.bundle import FILE as BUNDLE_FILE
+from ...awareness.install.ledger import InstallLedger
+from ...common.errors import SessionMemoryError
 from ...common.text.format import enumerated
 from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.program import ProgramPaths
 from .environment import minor, missing_groups, names_of, remedy_of, version_of
-from .ledger import LedgerError, read_ledger
 from .program import LOCK_FILE, has_usable_bundle, is_our_link
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
@@ -39,8 +40,8 @@ def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Findi
     version = version_of(paths.python)
     findings = [_check_app(paths, version), _check_environment(paths, version)]
     try:
-        read_ledger(paths.ledger_file)
-    except LedgerError as error:
+        InstallLedger.read(paths.ledger_file)
+    except SessionMemoryError as error:
         findings.append(Finding(WRONG, "ledger", f"{error}", error.hint))
     titles: dict[str, list[str]] = {}
     for runtime in [one for one in all_runtimes() if one.PROMPT_EVENT]:

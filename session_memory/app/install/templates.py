@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ...awareness.install.ledger import HomeRecord, InstallLedger
 from ...common.errors import SessionMemoryError
+from ...common.system.file_changes import (
+    FileChange,
+    checksum,
+    read_if_there,
+    write_in_place,
+)
 from ...common.system.files import expanded, make_private_dir
 from ...common.system.terminal import Terminal
 from ...common.text.timestamps import epoch_seconds, iso_time
@@ -20,11 +27,9 @@ from ...sessions.runtimes import runtime
 from ...sessions.settings.homes import MEMORY_DIR, home_at
 from ...sessions.settings.program import ProgramPaths, source_dir
 from . import program
-from ._file_changes import FileChange, checksum, read_if_there, write_in_place
-from ._home_changes import HomePlan, make_install
+from ._home_changes import HomePlan
 from ._homes import RUNTIME, Target
 from .environment import Environment, installed_extras, sizes_of
-from .ledger import HomeRecord, InstallLedger, read_ledger
 
 _BASE = "_base"
 
@@ -79,7 +84,7 @@ def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> 
     source = source_dir()
     program.check_source(source)
     root, template = os.path.abspath(expanded(request.path, os.environ)), request.template
-    ledger = read_ledger(paths.ledger_file)
+    ledger = InstallLedger.read(paths.ledger_file)
     if not request.force:
         _check_root(root, template, ledger)
     plan = plan_template(root, template, source, ledger)
@@ -90,7 +95,7 @@ def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> 
     wanted = _wanted_extras(template, [*request.extras, *installed_extras(paths)], terminal)
     with program.locked(paths) as made_for_us:
         # as it is now: another install may have been at work until now
-        ledger = read_ledger(paths.ledger_file)
+        ledger = InstallLedger.read(paths.ledger_file)
         program.note_directories(made_for_us, ledger)
         environment = program.ensure_program(paths, source, terminal, wanted).environment
         plan = plan_template(root, template, source, ledger)
@@ -112,7 +117,7 @@ def _wanted_extras(template: str, agreed: list[str], terminal: Terminal) -> list
 def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
     """The home at `path`, if it was made from a template and is still there."""
     root = os.path.abspath(expanded(path, os.environ))
-    record = ledger.homes.get(root)
+    record = ledger.records.get(root)
     if record is None or not record.template or not os.path.isdir(root):
         return None
     return Target(
@@ -122,7 +127,7 @@ def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str])
 
 def plan_template(root: str, template: str, source: Path, ledger: InstallLedger) -> HomePlan:
     """Plan the changes that bring a home up to its template. Raises CannotWriteError."""
-    record = ledger.homes.get(root)
+    record = ledger.records.get(root)
     known = record.files if record else {}
     settings = Path(root, RUNTIME.install.HOME_FOLDER, RUNTIME.install.SETTINGS_FILE)
     content = read_if_there(settings)
@@ -169,7 +174,7 @@ def sample_transcript(source: Path, name: str, directory: str, end: float) -> tu
 
 def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
     """Raises SessionMemoryError unless the home may be made at `root`."""
-    record = ledger.homes.get(root)
+    record = ledger.records.get(root)
     if record is not None and record.template == template:
         return
     if record is not None and record.template:
@@ -191,7 +196,7 @@ def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
     original = (
         None if settings.before is None else settings.before.decode("utf-8", "surrogateescape")
     )
-    record = ledger.homes.setdefault(plan.root, HomeRecord(str(settings.path), original))
+    record = ledger.records.setdefault(plan.root, HomeRecord(str(settings.path), original))
     record.template = template
     for change in plan.changes:
         if os.path.relpath(change.path, plan.root) in IDENTITY and change.after is not None:
@@ -200,7 +205,7 @@ def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
     record.note_directories(Path(sessions_dir))
     ledger.save()
     make_private_dir(sessions_dir)
-    make_install(plan, ledger)
+    plan.make(ledger)
 
 
 def _files(source: Path, template: str) -> list[tuple[str, Path]]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...awareness.events.upkeep_start import INTERVAL_SECONDS, lock_file
+from ...awareness.events.upkeep_start import INTERVAL_SECONDS
 from ...common.errors import LockedError
 from ...common.system.files import Closing, is_locked, lock, read_whole, write_atomically
 from ...common.system.json import decode, encode
@@ -87,7 +87,7 @@ class UpkeepRuns(NamedTuple):
 def past_runs(home: Home) -> list[UpkeepRun]:
     """Return the last runs of a home, the oldest first."""
     log = RunLog(home)
-    if not (os.path.exists(lock_file(home)) and is_locked(lock_file(home))):
+    if not (os.path.exists(home.upkeep_lock) and is_locked(home.upkeep_lock)):
         log.note_broken_off()
     return log.runs
 
@@ -96,7 +96,7 @@ def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
     """Return the runs for the store's home."""
     home = location.home
     try:
-        status = os.stat(lock_file(home))
+        status = os.stat(home.upkeep_lock)
         not_before = status.st_mtime + INTERVAL_SECONDS if status.st_size else 0.0
     except OSError:
         not_before = 0.0

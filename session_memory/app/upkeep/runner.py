@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from ...awareness.events.log import HookLog
-from ...awareness.events.upkeep_start import CONFLICTS, is_due, judgement_file, lock_file
+from ...awareness.events.upkeep_start import CONFLICTS, is_due
 from ...common.errors import LockedError
 from ...common.system.files import Closing, lock
 from ...extension_points import UPKEEP
@@ -67,7 +67,7 @@ def judge(path: str, environ: Mapping[str, str]) -> None:
     """Find the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError,
     LockedError, OSError."""
     location = find_location(path, environ)
-    with Closing(lock(judgement_file(location.home), 0)) as held:
+    with Closing(lock(location.home.conflicts_lock, 0)) as held:
         os.utime(held)
         run = Run(location, environ, partial(HookLog(location.home).write, EVENT))
         run.take({CONFLICTS: UPKEEP[CONFLICTS]})
@@ -81,7 +81,7 @@ def do_upkeep(
     location = find_location(path, environ)
     home = location.home
     try:
-        held = lock(lock_file(home), 0)
+        held = lock(home.upkeep_lock, 0)
     except OSError as error:
         HookLog(home).write_fault(EVENT, error)
         return None

@@ -27,7 +27,7 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError:
     none moved."""
-    handed = _handed_over(context)
+    handed = _first_features(context)
     notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
     observed = observation(context)
     is_quiet = not notice and not context.features("prompt")
@@ -140,15 +140,15 @@ def _key(context: Context) -> str:
     return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"
 
 
-def _handed_over(context: Context) -> str:
-    """Return the line that offers, at the first prompt, what others of the team handed over on the
-    branch."""
-    if not is_file(context.home.handoffs_file) or is_file(context.cursor_file + ".lock"):
+def _first_features(context: Context) -> str:
+    """Return what features say at the first prompt, such as a handoff on its branch; '' if that is
+    too long."""
+    features = context.features("first prompt")
+    if not features or is_file(context.cursor_file + ".lock"):
         return ""
-    from ..activity.handoffs import offer
-
-    found: str | None = context.deadline.attempt("handoffs", offer, context.home, context.directory)
-    return found if found and len(found) <= context.settings.max_characters else ""
+    answers = [context.ask(feature) for feature in features]
+    text = joined(*[answer for answer in answers if isinstance(answer, str)])
+    return text if len(text) <= context.settings.max_characters else ""
 
 
 def _notice_at_first(context: Context) -> str:

@@ -17,22 +17,11 @@ CONFLICTS = "conflicts"
 IGNORE_ALL = b"*\n"
 
 
-def lock_file(home: Home) -> str:
-    """Return the lock file of the upkeep of a home's store, written when it begins."""
-    return home.state_dir + "/upkeep.lock"
-
-
-def judgement_file(home: Home) -> str:
-    """Return the lock file of a search for conflicts that a prompt started, written when it
-    begins."""
-    return home.state_dir + "/conflicts.lock"
-
-
 def is_due(home: Home, now: float) -> bool:
     """Check that upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since
     the epoch."""
     try:
-        status = os.stat(lock_file(home))
+        status = os.stat(home.upkeep_lock)
     except OSError:
         return True
     return not status.st_size or abs(now - status.st_mtime) >= INTERVAL_SECONDS
@@ -64,7 +53,7 @@ def start_judgement(home: Home, mode: str) -> None:
     """Start only the search for conflicts with other branches, unless it was just started. Raises
     OSError."""
     try:
-        is_recent = abs(time.time() - os.stat(judgement_file(home)).st_mtime) < JUDGEMENT_SECONDS
+        is_recent = abs(time.time() - os.stat(home.conflicts_lock).st_mtime) < JUDGEMENT_SECONDS
     except OSError:
         is_recent = False
     if not is_recent:
@@ -76,7 +65,7 @@ def _start(home: Home, mode: str, *words: str) -> None:
         loaded = sys.modules.get("os")  # only `os.environ` has what this process changed
         os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", _script(), path_of(home), *words],
+            [sys.executable, "-I", _script(), home.path, *words],
             loaded.environ if loaded else os.environ,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, descriptor, "/dev/null", os.O_RDWR, 0)
@@ -106,8 +95,3 @@ def detach() -> bool:
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
     return True
-
-
-def path_of(home: Home) -> str:
-    """Return the path by which `store.location.find_location` finds the store of a home."""
-    return home.memory_dir if home.user_dir and not home.rules_files else home.root

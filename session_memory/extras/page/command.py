@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from ...app.commands import export
 from ...app.commands.arguments import add_home
 from ...app.commands.doctor import examine
-from ...app.install.ledger import LedgerError, read_ledger
 from ...app.install.program_checks import WRONG
 from ...awareness.events.log import notices
-from ...common.errors import WrongCallError
+from ...awareness.install.ledger import InstallLedger
+from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.terminal import Terminal
 from ...history.store.location import find_location
 from ...sessions.settings.program import program_paths
@@ -89,8 +89,8 @@ def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
     """Return the files whose change may change the findings."""
     home, ledger_file = find_location(path, environ).home, program_paths(environ).ledger_file
     try:
-        records = list(read_ledger(ledger_file).homes.values())
-    except LedgerError:  # one of the alarms
+        records = list(InstallLedger.read(ledger_file).records.values())
+    except SessionMemoryError:  # one of the alarms
         records = []
     installed = [one.settings_file for one in records if one.settings_file]
     return [home.config_file, *home.rules_files, home.log_file, str(ledger_file), *installed]

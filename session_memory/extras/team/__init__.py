@@ -4,6 +4,7 @@ command: `session-memory team`
 conflicts: conflicts with sessions on other machines
 engine: the interface of the postgres engine
 handing_over: `handoff --team`
+handoffs: sessions that others handed over
 postgres: the engine
 push: pushes from a machine's own store, and withdrawals
 sharing: which sessions are shared, as what

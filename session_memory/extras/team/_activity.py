@@ -19,6 +19,7 @@ from ...history.store.values import TOOL_ROLE, StoredEntry
 from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.homes import Home
 from ...sessions.transcripts.team_sessions import ENDING, file_name, read_start, start_content
+from .handoffs import handoffs_file
 from .postgres.engine import RecentSession
 from .postgres.rows import OthersHandoff
 
@@ -74,7 +75,7 @@ def drop_activity(home: Home) -> None:
     with suppress(FileNotFoundError):
         shutil.rmtree(home.team_dir)
     with suppress(FileNotFoundError):
-        os.unlink(home.handoffs_file)
+        os.unlink(handoffs_file(home))
 
 
 def _content(session: RecentSession) -> bytes:
@@ -116,7 +117,7 @@ def keep_handoffs(
     roots: Mapping[str, tuple[str, str]],
     own_ids: set[str],
 ) -> None:
-    """Keep what others handed over, for `activity.handoffs`. `roots` maps directories to projects
+    """Keep what others handed over, for `handoffs.received`. `roots` maps directories to projects
     with their local roots. Raises OSError."""
     repositories: dict[str, set[str]] = {}
     for project, root in set(roots.values()):
@@ -134,8 +135,8 @@ def keep_handoffs(
         if one.session_id not in own_ids
         for repository in sorted(repositories.get(one.project, ()))
     ]
-    if kept or os.path.exists(home.handoffs_file):
-        write_atomically(home.handoffs_file, json.dumps(kept).encode())
+    if kept or os.path.exists(handoffs_file(home)):
+        write_atomically(handoffs_file(home), json.dumps(kept).encode())
 
 
 def _safe(page: str) -> str:

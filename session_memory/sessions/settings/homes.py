@@ -79,7 +79,6 @@ class Home:
         self.team_dir = self.state_dir + "/team"
         self.team_starts = self.team_dir + "/starts"
         self.conflicts_file = self.state_dir + "/conflicts.json"
-        self.handoffs_file = self.state_dir + "/team-handoffs.json"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
         # not 0.2.0's name: that file has other keys
@@ -104,6 +103,22 @@ class Home:
     def repositories_file(self) -> str:
         """The file that says at which path each repository was seen."""
         return self.state_dir + "/repositories.json"
+
+    @property
+    def upkeep_lock(self) -> str:
+        """The lock file of the upkeep of this home's store, written when upkeep begins."""
+        return self.state_dir + "/upkeep.lock"
+
+    @property
+    def conflicts_lock(self) -> str:
+        """The lock file of a search for conflicts that a prompt started, written when the search
+        begins."""
+        return self.state_dir + "/conflicts.lock"
+
+    @property
+    def path(self) -> str:
+        """The path by which `store.location.find_location` finds this home's store."""
+        return self.memory_dir if self.user_dir and not self.rules_files else self.root
 
     def team_start(self, start: str) -> str:
         """The file that names the place of a team's activity in a project.

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from install_machine import reads_toml, used_machine
 
-from session_memory.app.install._json_edit import edited
 from session_memory.common.text.json_comments import without_comments, without_last_commas
+from session_memory.common.text.json_edit import edited
 
 BOM = "\ufeff"
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)

@@ -28,7 +28,7 @@ from install_machine import (
 )
 
 from bench.scratch import remove_tree
-from session_memory.app.install.ledger import read_ledger
+from session_memory.awareness.install.ledger import InstallLedger
 
 
 @pytest.fixture
@@ -482,7 +482,7 @@ def test_the_ledger_keeps_the_settings_to_this_user(machine: Machine) -> None:
     machine.install()
     path = machine.program_dir / "installed.json"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert read_ledger(path).homes[str(machine.claude)].original == MINE
+    assert InstallLedger.read(path).records[str(machine.claude)].original == MINE
 
 
 def test_hooks_that_are_switched_off_stay_off_and_that_is_told(machine: Machine) -> None:

@@ -28,9 +28,9 @@ from install_machine import (
     used_machine,
 )
 
-from session_memory.app.install import _file_changes as file_changes
+from session_memory.app.install import _program_directory as program_directory
 from session_memory.app.install import environment
-from session_memory.app.install._file_changes import remove_replaced, replace_directory
+from session_memory.app.install._program_directory import remove_replaced, replace_directory
 from session_memory.common.system.terminal import Terminal
 from session_memory.sessions.settings.program import ProgramPaths
 
@@ -252,7 +252,7 @@ def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) ->
 def test_an_update_has_no_moment_without_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_changes, "HOOK_SECONDS", 0.0)
+    monkeypatch.setattr(program_directory, "HOOK_SECONDS", 0.0)
     at = tmp_path / "app"
     missed: list[str] = []
     is_over = threading.Event()

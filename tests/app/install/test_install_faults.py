@@ -14,10 +14,10 @@ from install_machine import MINE, REPOSITORY, Machine, agent_home, tree, used_ma
 
 from session_memory.app.install import _home_changes as home_changes
 from session_memory.app.install import program
-from session_memory.app.install._file_changes import CannotWriteError, FileChange
 from session_memory.app.install._installation import InstallRequest, install
 from session_memory.app.install.program import locked
 from session_memory.common.errors import SessionMemoryError
+from session_memory.common.system.file_changes import CannotWriteError, FileChange
 from session_memory.common.system.terminal import Terminal
 from session_memory.sessions.settings.program import ProgramPaths
 

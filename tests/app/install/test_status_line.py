@@ -13,9 +13,9 @@ from install_machine import Machine, agent_home, installed_machine
 from own_process import run_here
 from records import append, new_id, user
 
-from session_memory.app.install._file_changes import checksum
 from session_memory.app.install._status_line import switch_status_line
 from session_memory.common.errors import SessionMemoryError
+from session_memory.common.system.file_changes import checksum
 from session_memory.sessions.settings.homes import Home, home_at, person_home
 
 FILES = {

@@ -34,7 +34,7 @@ from records import append, exchange
 from upgrade_scene import WAIT_SECONDS, answer, former, link_all_packages, pin_as, start_hook
 
 from session_memory import __version__
-from session_memory.app.install._file_changes import remove_replaced, replace_directory
+from session_memory.app.install._program_directory import remove_replaced, replace_directory
 
 __all__ = ["former"]  # a fixture
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...common.errors import SessionMemoryError
-from ...common.text.json_comments import COMMENT, without_bom, without_comments, without_last_commas
+from ..errors import SessionMemoryError
+from .json_comments import COMMENT, without_bom, without_comments, without_last_commas
 
 _INDENT_UNIT = "  "  # of a text without any indentation
 _DECODER = json.JSONDecoder()

@@ -11,15 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session_memory.app.install._json_edit import parse
-from session_memory.app.install._settings_file import (
-    read,
-    with_hooks,
-    with_rules,
-    without_hooks,
-    without_rules,
-)
+from session_memory.awareness.install.settings_file import SettingsFile
 from session_memory.common.errors import SessionMemoryError
+from session_memory.common.text.json_edit import parse
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.runtimes.install import Hook
 
@@ -60,18 +54,20 @@ def ours(command: str) -> bool:
     return "/app/hooks/" in command
 
 
+def settings(text: str | None) -> SettingsFile:
+    return SettingsFile(None if text is None else text.encode(), "settings.json")
+
+
 def add(text: str, hooks: list[Hook] = HOOKS) -> str:
-    return with_hooks(text.encode(), "settings.json", hooks, ours).decode()
+    return settings(text).with_hooks(hooks, ours).content.decode()
 
 
 def drop(text: str) -> str:
-    return without_hooks(text.encode(), "settings.json", ours).decode()
+    return settings(text).without_hooks(ours).content.decode()
 
 
 def commands(text: str, event: str) -> list[str]:
-    return [
-        hook.command for hook in read(text.encode(), "settings.json").hooks if hook.event == event
-    ]
+    return [hook.command for hook in settings(text).read().hooks if hook.event == event]
 
 
 def test_a_declared_hook_is_run_by_the_given_interpreter_from_the_given_directory() -> None:
@@ -99,7 +95,7 @@ def test_an_event_that_is_declared_later_needs_no_change_here() -> None:
 
 
 def test_a_new_settings_file_holds_our_hooks_and_nothing_else() -> None:
-    text = with_hooks(None, "settings.json", HOOKS, ours).decode()
+    text = settings(None).with_hooks(HOOKS, ours).content.decode()
     assert text.endswith("}\n")
     assert list(json.loads(text)) == ["hooks"]
     assert (commands(text, "SessionStart"), commands(text, "UserPromptSubmit")) == (
@@ -170,18 +166,16 @@ def test_an_entry_of_an_earlier_version_is_replaced_where_it_stands() -> None:
         )
     ]
     mine = [Hook("UserPromptSubmit", None, {"type": "command", "command": "mine.sh"})]
-    text = with_hooks(
-        add("{}", old).encode(), "settings.json", mine, lambda command: False
-    ).decode()
+    text = settings(add("{}", old)).with_hooks(mine, lambda command: False).content.decode()
     assert commands(add(text), "UserPromptSubmit") == [PROMPT, "mine.sh"]
     assert "timeout" not in json.loads(add(text))["hooks"]["UserPromptSubmit"][0]["hooks"][0]
 
 
 def test_doubled_and_outdated_entries_become_one() -> None:
-    doubled = with_hooks(add("{}").encode(), "settings.json", HOOKS, lambda command: False).decode()
+    doubled = settings(add("{}")).with_hooks(HOOKS, lambda command: False).content.decode()
     assert commands(doubled, "UserPromptSubmit") == [PROMPT, PROMPT]
     gone = [Hook("Stop", None, {"type": "command", "command": "/app/hooks/stop.py"})]
-    doubled = with_hooks(doubled.encode(), "settings.json", gone, lambda command: False).decode()
+    doubled = settings(doubled).with_hooks(gone, lambda command: False).content.decode()
     assert add(doubled) == add("{}\n").rstrip("\n")
 
 
@@ -262,12 +256,10 @@ def test_a_comma_behind_the_last_value_is_refused(text: str) -> None:
     ['{"hooks": null}', '{"permissions": null}', '{"permissions": {"allow": null}, "a": null}'],
 )
 def test_null_counts_as_left_out(text: str) -> None:
-    after = with_rules(add(text).encode(), "settings.json", RULES)
-    assert (commands(after.decode(), "UserPromptSubmit"), read(after, "settings.json").rules) == (
-        [PROMPT],
-        RULES,
-    )
-    assert drop(text) == without_rules(text.encode(), "settings.json", RULES).decode() == text
+    after = settings(add(text)).with_rules(RULES)
+    assert commands(after.content.decode(), "UserPromptSubmit") == [PROMPT]
+    assert after.read().rules == RULES
+    assert drop(text) == settings(text).without_rules(RULES).content.decode() == text
 
 
 @pytest.mark.cost
@@ -276,22 +268,20 @@ def test_a_large_file_costs_little_more_than_to_read_it() -> None:
     large = {
         "permissions": {"allow": [f"Bash(make target-{number}:*)" for number in range(24_000)]}
     }
-    text = json.dumps(large, indent=2).encode()
+    file = settings(json.dumps(large, indent=2))
     started = time.process_time()
     for _ in range(10):
-        read(text, "settings.json")
+        file.read()
     a_read = (time.process_time() - started) / 10
     started = time.process_time()
-    after = with_rules(with_hooks(text, "settings.json", HOOKS, ours), "settings.json", RULES)
-    assert (
-        without_rules(without_hooks(after, "settings.json", ours), "settings.json", RULES) == text
-    )
+    after = file.with_hooks(HOOKS, ours).with_rules(RULES)
+    assert after.without_hooks(ours).without_rules(RULES).content == file.content
     assert time.process_time() - started < 400 * a_read
 
 
 def test_a_file_that_is_not_utf_8_is_refused_with_the_place() -> None:
     with pytest.raises(SessionMemoryError, match=r"settings\.json:2:5: it is not UTF-8"):
-        with_hooks(b'{"a":\n"\xc3\xa4--\xff"}', "settings.json", HOOKS, ours)
+        SettingsFile(b'{"a":\n"\xc3\xa4--\xff"}', "settings.json").with_hooks(HOOKS, ours)
 
 
 RULES = ["Bash(/bin/ours search:*)", "mcp__sessions__read_session"]
@@ -309,7 +299,7 @@ RULES = ["Bash(/bin/ours search:*)", "mcp__sessions__read_session"]
 )
 def test_rules_are_not_put_where_none_can_stand(text: str, said: str) -> None:
     with pytest.raises(SessionMemoryError) as refusal:
-        with_rules(text.encode(), "settings.json", RULES)
+        settings(text).with_rules(RULES)
     assert str(refusal.value) == said
 
 
@@ -327,11 +317,11 @@ def test_rules_are_not_put_where_none_can_stand(text: str, said: str) -> None:
     st.sampled_from([None, 2, "\t"]),
 )
 def test_taking_out_rules_that_were_put_in_gives_the_same_bytes(values: Any, indent: Any) -> None:
-    before = json.dumps(values, indent=indent).encode()
-    after = with_rules(before, "settings.json", RULES)
-    assert read(after, "settings.json").rules[-2:] == RULES
-    assert with_rules(after, "settings.json", RULES) == after
-    assert without_rules(after, "settings.json", RULES) == before
+    before = settings(json.dumps(values, indent=indent))
+    after = before.with_rules(RULES)
+    assert after.read().rules[-2:] == RULES
+    assert after.with_rules(RULES).content == after.content
+    assert after.without_rules(RULES).content == before.content
 
 
 _keys = st.text('ab "\\/{}[]:,é', max_size=4)

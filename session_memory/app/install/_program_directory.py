@@ -1,0 +1,39 @@
+"""Directories of the program that an install replaces while processes may still run from them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+from ...sessions.settings.program import is_in_use
+
+HOOK_SECONDS = 60.0  # no hook runs longer; upkeep and commands lock their version
+
+
+def replace_directory(built: Path, at: Path) -> None:
+    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers
+    find either. The old directory stays for processes that still run from it. On Windows, where
+    links need a privilege, `at` is a directory, and not replaced in one step."""
+    if os.name == "nt":
+        shutil.rmtree(at, ignore_errors=True)
+        built.rename(at)
+    else:
+        if at.is_dir() and not at.is_symlink():  # a copy of a home directory that followed links
+            at.rename(at.with_name(f"{at.name}-copied-{os.getpid()}"))
+        link = at.with_name(at.name + ".new")
+        link.unlink(missing_ok=True)
+        link.symlink_to(built.name, target_is_directory=True)
+        link.replace(at)
+
+
+def remove_replaced(at: Path) -> None:
+    """Remove directories that `at` led to and no process runs from, and those never put in place;
+    none while a hook may still run that began before `at` was turned the last time."""
+    if at.is_symlink() and 0 <= time.time() - at.lstat().st_mtime < HOOK_SECONDS:
+        return
+    current = os.readlink(at) if at.is_symlink() else ""
+    for path in at.parent.glob(f"{at.name}-*"):
+        if path.name != current and not is_in_use(str(path)):
+            shutil.rmtree(path, ignore_errors=True)

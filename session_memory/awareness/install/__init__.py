@@ -1,0 +1,6 @@
+"""The install of hooks into a runtime's settings, and out of them again.
+
+ledger: the record of additions and of the bytes before them
+plan: the changes to one home: planned, made, and undone
+settings_file: our hooks and permission rules in a settings file
+"""

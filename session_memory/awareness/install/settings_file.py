@@ -1,0 +1,288 @@
+"""Our hooks and permission rules in a settings file: read strictly, put in and taken out; all else
+keeps its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...common.errors import SessionMemoryError
+from ...common.text.json_comments import without_bom, without_comments, without_last_commas
+from ...common.text.json_edit import StrictJsonError, edited, parse, position
+from ...sessions.runtimes.install import Hook, Install
+
+IsOurs = Callable[[str], bool]
+# A command for a status line that ours stands behind: it gets the same input, and its output comes
+# first, even if ours is gone.
+_THEIRS, _OURS = (
+    'in=$(cat); out=$(printf %s "$in" | {\n',
+    '\n}); [ -z "$out" ] || printf "%s\\n" "$out"; printf %s "$in" | ',
+)
+_Way = tuple[str | int, ...]  # keys and indexes that lead to a value
+
+
+class SettingsFileError(SessionMemoryError):
+    """A settings file that is not safe to edit; the message begins with `path:line:column`."""
+
+    def __init__(self, path: str, error: StrictJsonError) -> None:
+        where = f"{path}:{error.line}:{error.column}"
+        super().__init__(f"{where}: {error}", "it was left as it is; correct it and run this again")
+
+
+@dataclass(frozen=True)
+class HookSettings:
+    """A settings file: the hooks in it, the permission rules of what may be done without asking,
+    and all its values."""
+
+    hooks: list[Hook]
+    rules: list[str]
+    values: dict[str, Any]
+
+
+class SettingsFile:
+    """The `content` of a settings file, read from `path` as the runtime of `dialect` reads it. Each
+    method raises SettingsFileError if the file is not safe to edit."""
+
+    def __init__(
+        self, content: bytes | None, path: Path | str, dialect: Install | None = None
+    ) -> None:
+        """Take the content; None is a file that is to be made."""
+        self.content = b"{}\n" if content is None else content
+        self._path, self._dialect = str(path), dialect
+
+    def read(self) -> HookSettings:
+        """Return the hooks, the permission rules and the values in it."""
+        _, values = self._checked()
+        hooks = [
+            Hook(event, group.get("matcher"), entry)
+            for event, groups in (values.get("hooks") or {}).items()
+            for group in groups
+            for entry in group.get("hooks", ())
+        ]
+        rules = [rule for rule in _rules(values) if isinstance(rule, str)]
+        return HookSettings(hooks, rules, values)
+
+    def with_hooks(self, wanted: list[Hook], is_ours: IsOurs) -> SettingsFile:
+        """Return it with the hooks `wanted`, which replace those whose command `is_ours`
+        recognises."""
+        text, values = self._checked()
+        renewed, missing = _renewed(values, wanted, is_ours)
+        hooks: dict[str, Any] = dict(renewed.get("hooks") or {})
+        for hook in missing:
+            group = {} if hook.matcher is None else {"matcher": hook.matcher}
+            hooks[hook.event] = [*hooks.get(hook.event, ()), {**group, "hooks": [hook.entry]}]
+        after = {**renewed, "hooks": hooks} if missing else renewed
+        return self._edited(edited(text, renewed), after)
+
+    def without_hooks(self, is_ours: IsOurs) -> SettingsFile:
+        """Return it without our hooks, and without groups and events that held nothing else."""
+        text, values = self._checked()
+        return self._edited(text, _renewed(values, [], is_ours)[0])
+
+    def with_rules(self, wanted: Sequence[str]) -> SettingsFile:
+        """Return it with the permission rules `wanted`, each once."""
+        text, values = self._checked()
+        permissions, rules = values.get("permissions"), _rules(values)
+        missing = [rule for rule in dict.fromkeys(wanted) if rule not in rules]
+        if missing:
+            way: _Way = ("permissions",)
+            self._expect(text, permissions, way, dict, "`permissions` should be an object")
+            allowed = permissions.get("allow") if permissions else None
+            message = "`permissions.allow` should be a list"
+            self._expect(text, allowed, (*way, "allow"), list, message)
+            values = {**values, "permissions": {**(permissions or {}), "allow": [*rules, *missing]}}
+        return self._edited(text, values)
+
+    def without_rules(self, rules: Collection[str]) -> SettingsFile:
+        """Return it without these permission rules, and without a list of nothing else."""
+        text, values = self._checked()
+        before = _rules(values)
+        left = [rule for rule in before if rule not in rules]
+        if len(left) < len(before):
+            values = _with(values, "permissions", _with(values["permissions"], "allow", left))
+        return self._edited(text, values)
+
+    def with_status_line(self, install: Install, command: str, is_ours: IsOurs) -> SettingsFile:
+        """Return it with `command` for the status line, behind the one that is there, if any. Other
+        settings of the line stay."""
+        text, values = self._decoded()
+        way = install.STATUS_LINE
+        for depth in range(1, len(way)):
+            above = _at(values, way[:depth])
+            message = f"`{way[depth - 1]}` should be an object"
+            self._expect(text, {} if above is None else above, way[:depth], dict, message)
+        entry = _at(values, way)
+        if entry is None:
+            entry = {**install.STATUS_LINE_ENTRY, "command": command}
+            return self._edited(text, _put(values, way, entry))
+        present = _command(entry)
+        if present is None:
+            message = f"`{'.'.join(way)}` is not a command, so none can be added to it"
+            raise SettingsFileError(self._path, StrictJsonError(message, text, position(text, way)))
+        theirs = _beside_ours(present, is_ours)
+        theirs = present if theirs is None else theirs
+        joined = f"{_THEIRS}{theirs}{_OURS}{command}" if theirs else command
+        return self._edited(text, _put(values, way, {**entry, "command": joined}))
+
+    def without_status_line(self, install: Install, is_ours: IsOurs) -> SettingsFile:
+        """Return it without our status line, with the one that ours was put behind."""
+        text, values = self._decoded()
+        way = install.STATUS_LINE
+        entry = _at(values, way)
+        theirs = _beside_ours(_command(entry) or "", is_ours)
+        if theirs is not None:
+            values = _put(values, way, {**entry, "command": theirs} if theirs else None)
+        return self._edited(text, values)
+
+    def has_status_line(self, install: Install, is_ours: IsOurs) -> bool:
+        """Check if our status line is in it."""
+        _, values = self._decoded()
+        return _beside_ours(_command(_at(values, install.STATUS_LINE)) or "", is_ours) is not None
+
+    def value_of(self, key: str) -> dict[str, Any]:
+        """Return the object under a key; {} if there is none."""
+        text, values = self._decoded()
+        value = values.get(key)
+        message = f"`{key}` should be an object"
+        self._expect(text, {} if value is None else value, (key,), dict, message)
+        return value or {}
+
+    def with_value(self, way: tuple[str, ...], value: Any) -> SettingsFile:
+        """Return it with a value where keys lead to. None removes the value, and the objects that
+        are empty then."""
+        text, values = self._decoded()
+        return self._edited(text, _put(values, way, value))
+
+    def _edited(self, text: str, values: dict[str, Any]) -> SettingsFile:
+        return SettingsFile(edited(text, values).encode(), self._path, self._dialect)
+
+    def _decoded(self) -> tuple[str, dict[str, Any]]:
+        """Return the text and its values."""
+        try:
+            text = self.content.decode()
+        except UnicodeDecodeError as error:
+            before = self.content[: error.start].decode()
+            raise SettingsFileError(
+                self._path, StrictJsonError("it is not UTF-8", before, len(before))
+            ) from None
+        try:
+            values = parse(_as_json(text, self._dialect) if self._dialect else text)
+        except StrictJsonError as error:
+            raise SettingsFileError(self._path, error) from None
+        self._expect(text, values, (), dict, "the settings should be an object")
+        return text, values
+
+    def _checked(self) -> tuple[str, dict[str, Any]]:
+        """Return the text and its values, whose `hooks` have the documented shape."""
+        text, values = self._decoded()
+        hooks = values.get("hooks")
+        self._expect(text, hooks, ("hooks",), dict, "`hooks` should be an object")
+        for event, groups in (hooks or {}).items():
+            self._check_groups(text, event, groups)
+        return text, values
+
+    def _check_groups(self, text: str, event: str, groups: Any) -> None:
+        name, way = f"hooks.{event}", ("hooks", event)
+        self._expect(text, groups, way, list, f"`{name}` should be a list")
+        for index, group in enumerate(groups):
+            message = f"`{name}` should hold objects with `hooks`"
+            self._expect(text, group, (*way, index), dict, message)
+            entries, in_group = group.get("hooks", []), (*way, index, "hooks")
+            self._expect(text, entries, in_group, list, f"`hooks` in `{name}` should be a list")
+            for number, entry in enumerate(entries):
+                message = f"`hooks` in `{name}` should hold objects"
+                self._expect(text, entry, (*in_group, number), dict, message)
+
+    def _expect(self, text: str, value: Any, way: _Way, kind: type, message: str) -> None:
+        """Raise SettingsFileError if the value at `way` is of another kind; `null` counts as
+        none."""
+        optional = (("hooks",), ("permissions",), ("permissions", "allow"))
+        if not isinstance(value, kind) and not (value is None and way in optional):
+            error = StrictJsonError(message, text, position(text, way))
+            raise SettingsFileError(self._path, error)
+
+
+def _as_json(text: str, dialect: Install) -> str:
+    """Return a text of the same length without what the runtime of `dialect` reads although JSON
+    does not allow it."""
+    plain = without_bom(text) if dialect.HAS_BOM else text
+    plain = without_comments(plain) if dialect.HAS_COMMENTS else plain
+    return without_last_commas(plain) if dialect.HAS_LAST_COMMAS else plain
+
+
+def _beside_ours(command: str, is_ours: IsOurs) -> str | None:
+    """Return the command that ours was put behind, '' for none; None if ours is not there."""
+    theirs, mark, own = command.rpartition(_OURS)
+    return theirs.removeprefix(_THEIRS) if is_ours(own if mark else command) else None
+
+
+def _command(entry: Any) -> str | None:
+    command = (
+        entry.get("command") if isinstance(entry, dict) and entry.get("type") == "command" else None
+    )
+    return command if isinstance(command, str) else None
+
+
+def _at(values: Any, way: tuple[str, ...]) -> Any:
+    """Return what keys lead to, None if nothing."""
+    for key in way:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values
+
+
+def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return `values` with another value where keys lead to; None leaves it out, and what is empty
+    then."""
+    inner = _put(values.get(way[0]) or {}, way[1:], value) if way[1:] else value
+    if inner:
+        return {**values, way[0]: inner}
+    return {key: one for key, one in values.items() if key != way[0]}
+
+
+def _renewed(
+    values: dict[str, Any], wanted: list[Hook], is_ours: IsOurs
+) -> tuple[dict[str, Any], list[Hook]]:
+    """Return the settings in which each hook of ours is as `wanted` has it for its event and
+    matcher, or removed; and those of `wanted` that are not in them."""
+    missing = list(wanted)
+
+    def entries_left(event: str, group: dict[str, Any]) -> list[Any]:
+        left = []
+        for entry in group["hooks"]:
+            hook = Hook(event, group.get("matcher"), entry)
+            alike = [
+                one for one in missing if (one.event, one.matcher) == (hook.event, hook.matcher)
+            ]
+            if not is_ours(hook.command):
+                left.append(entry)
+            elif alike:
+                missing.remove(hook if hook in alike else alike[0])
+                left.append(entry if hook in alike else alike[0].entry)
+        return left
+
+    hooks = values.get("hooks") or {}
+    for event, groups in list(hooks.items()):
+        left = [
+            _with(group, "hooks", entries_left(event, group)) if "hooks" in group else group
+            for group in groups
+        ]
+        left = [new for old, new in zip(groups, left) if "hooks" in new or "hooks" not in old]
+        hooks = _with(hooks, event, left)
+    return _with(values, "hooks", hooks) if values.get("hooks") else values, missing
+
+
+def _with(container: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """Return `container` with a value in the place of the one under `key`; without the key if
+    nothing is left of it."""
+    if value or not container.get(key):
+        return {**container, key: value} if key in container else container
+    return {name: one for name, one in container.items() if name != key}
+
+
+def _rules(values: dict[str, Any]) -> list[Any]:
+    """Return the rules for what may be done without asking."""
+    permissions = values.get("permissions")
+    allowed = permissions.get("allow") if isinstance(permissions, dict) else None
+    return allowed if isinstance(allowed, list) else []
