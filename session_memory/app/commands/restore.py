@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 
 from ...common.errors import SessionMemoryError
 from ...common.system.files import expanded
@@ -13,10 +14,11 @@ from ...common.system.terminal import Terminal
 from ...common.text.format import counted
 from ...common.text.sanitize import name_for_people
 from ...history.copies.pack import REDACTED, KeptSession, open_if_there, pack_path
-from ...history.copies.restore import restore
-from ...history.store.location import find_location
+from ...history.copies.restore import RestorePlace, restore
+from ...history.store.location import StoreLocation, find_location
 from ...sessions.runtimes import Runtime, all_runtimes
 from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.transcripts.earlier_paths import note_repositories, present_directory
 from .arguments import OnlyForPeopleError, add_common
 from .output import brief, iso, moment
 
@@ -78,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
         config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
         deletion = runtime.backup.deletion(config_dir, {one.cwd for one in pack.sessions()})
         days = deletion.days if deletion.shortest is None else deletion.shortest
-        done = restore(pack, session, runtime, config_dir, days, os.environ)
+        place = RestorePlace(config_dir, days, partial(present_directory, _notes_file(location)))
+        done = restore(pack, session, runtime, place, os.environ)
     for path in done.others:
         terminal.note(f"{terminal.short(path)}: another file is there, and stays")
     for gap in done.gaps:
@@ -90,9 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.note(
             "it was kept redacted: it resumes with [redacted: ...] instead of each secret"
         )
+    cwd = place.present(session.cwd)
     command = runtime.backup.resume_command(
         session.session_id,
-        session.cwd if os.path.isdir(session.cwd) else "",
+        cwd if os.path.isdir(cwd) else "",
         to or _variable(runtime, config_dir),
     )
     terminal.line(
@@ -111,6 +115,17 @@ def run(arguments: argparse.Namespace) -> int:
         }
     )
     return int(bool(done.gaps))
+
+
+def _notes_file(location: StoreLocation) -> str:
+    """Return the file with the paths of repositories.
+
+    The repository at the working directory is added, because a project may have moved there."""
+    home = location.home
+    if home.user_dir:
+        with suppress(OSError):
+            note_repositories(home.repositories_file, [os.getcwd()], home.user_dir)
+    return home.repositories_file
 
 
 def _list(sessions: list[KeptSession], terminal: Terminal) -> int:

@@ -81,6 +81,7 @@ _GROUPS = (
     ("sessions.runtimes.opencode.mirrors",),
     ("sessions.runtimes.atif.mirrors",),
     ("sessions.transcripts.project_folders",),
+    ("sessions.transcripts.earlier_paths", "common.system.git_identity"),
     ("awareness.activity.collisions._git",),
     ("awareness.activity.collisions._losses",),
     ("awareness.activity._commands",),

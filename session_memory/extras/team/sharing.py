@@ -12,10 +12,11 @@ from ... import __version__
 from ...common.errors import SessionMemoryError
 from ...common.system.files import read_whole, user_dir, write_atomically
 from ...common.system.git import find_worktree, worktrees_of
+from ...common.system.git_identity import origin_of
 from ...common.system.json import sealed, unsealed
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import now_milliseconds
-from ...history.git.branches import Branches, origin_of
+from ...history.git.branches import Branches
 from ...history.store.location import StoreLocation
 from ...history.store.refresh import Note
 from ...history.store.rules import ReadRules

@@ -31,6 +31,29 @@ class StillThereError(SessionMemoryError):
     """The runtime has the session that is to be restored."""
 
 
+class RestorePlace(NamedTuple):
+    """A runtime's directory that sessions are restored into.
+
+    The runtime deletes sessions after `days` without use (None: never). `present` returns the
+    current path of a directory that may have moved."""
+
+    config_dir: str
+    days: float | None
+    present: Callable[[str], str]
+
+    def path_of(self, file: KeptFile, cwd: str, runtime: Runtime) -> str:
+        """Return the path for a file of a session that started in `cwd` or above.
+
+        It is in the runtime's folder for the current path of that directory."""
+        path = f"{self.config_dir}/{file.path}"
+        while (present := self.present(cwd)) != cwd:
+            folder = runtime.project_dir(self.config_dir, cwd)
+            if path.startswith(f"{folder}/"):
+                return runtime.project_dir(self.config_dir, present) + path[len(folder) :]
+            cwd = os.path.dirname(cwd)
+        return path
+
+
 class Restored(NamedTuple):
     """The written files of a restored session, those that were there with another content, and
     stay, and the damaged parts that are missing in the written ones."""
@@ -44,22 +67,13 @@ def restore(
     pack: Pack,
     session: KeptSession,
     runtime: Runtime,
-    config_dir: str,
-    days: float | None,
+    place: RestorePlace,
     environ: Mapping[str, str],
 ) -> Restored:
-    """Put back a session and its sub-agents into the runtime's directory `config_dir`, which
-    deletes what was unused for `days` (None: nothing). Of a damaged transcript all other lines are
-    put back. Raises StillThereError, DamagedChunkError, SessionMemoryError, OSError."""
-    there = [
-        one.files[0].source
-        for one in runtime.backup.sessions(config_dir)
-        if one.session_id == session.session_id
-    ]
-    if any(map(os.path.lexists, there)):
-        raise StillThereError(
-            f"{runtime.TITLE} still has it", runtime.backup.resume_command(session.session_id, "")
-        )
+    """Put back a session and its sub-agents. Of a damaged transcript all other lines are put back.
+    Raises StillThereError, DamagedChunkError, SessionMemoryError, OSError."""
+    config_dir = place.config_dir
+    _check_not_there(session, runtime, place)
     done = Restored([], [], [])
     for one in (*_sub_agents(pack, session, runtime), session):
         files = pack.files(one.id)
@@ -67,16 +81,19 @@ def restore(
             done.gaps.extend(_gaps(pack, one, file, runtime))
         main, *beside = files
         if runtime.backup.IS_PUT_BACK:
-            content = b"".join(pack.content(one, main))
-            runtime.backup.put_back(config_dir, one.session_id, one.cwd, content, environ)
+            content, cwd = b"".join(pack.content(one, main)), place.present(one.cwd)
+            runtime.backup.put_back(config_dir, one.session_id, cwd, content, environ)
             done.written.append(f"{config_dir}/{main.path}")
             continue
         for file in (*beside, main):
-            path = f"{config_dir}/{file.path}"
+            path = place.path_of(file, one.cwd, runtime)
             if one.home:
                 _check_no_links(config_dir, path)
             seconds = spared_time(
-                file.modified / _NANOSECONDS, days, _newest_beside(runtime, path), time.time()
+                file.modified / _NANOSECONDS,
+                place.days,
+                _newest_beside(runtime, path),
+                time.time(),
             )
             if _put(
                 path,
@@ -89,6 +106,18 @@ def restore(
             else:
                 done.others.append(path)
     return done
+
+
+def _check_not_there(session: KeptSession, runtime: Runtime, place: RestorePlace) -> None:
+    """Raise StillThereError if the runtime has a session."""
+    for one in runtime.backup.sessions(place.config_dir):
+        if one.session_id == session.session_id and os.path.lexists(one.files[0].source):
+            present = place.present(session.cwd)
+            cwd = present if present != session.cwd else ""
+            raise StillThereError(
+                f"{runtime.TITLE} still has it",
+                runtime.backup.resume_command(session.session_id, cwd),
+            )
 
 
 def spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:

@@ -95,6 +95,7 @@ class _Search:
         self._own = find_worktree(start, user_dir) if start.startswith("/") else None
         self._worktrees: dict[str, Worktree | None] = {}
         self._worktrees_above: dict[str, Worktree | None] = {}
+        self._notes_file = notes_file
         self._earlier = _earlier_paths(notes_file, self._own) if self._own else None
         self.common_dir = self._own.common_dir if self._own else ""
         self._before = before
@@ -119,6 +120,8 @@ class _Search:
             ]
             earlier = self._earlier.paths if self._earlier else []
             self.looked_at += earlier  # another repository may be created there
+            if self._earlier and not self._earlier.is_complete:
+                self.looked_at.append(self._notes_file)
             roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)], *earlier} - {""}
         return {
             runtime.name: self._folders_of(runtime, config_dir, roots)
@@ -161,6 +164,9 @@ class _Search:
         worktree = self._worktrees[directory]
         if worktree is None or worktree.common_dir != own.common_dir:
             return None
+        removed = self._earlier.removed_worktree(directory) if self._earlier else ""
+        if removed:
+            return removed
         return "" if worktree.root == own.root else worktree.name
 
     def sub_agents(self) -> SubAgents:

@@ -22,8 +22,8 @@ from team_scene import ORIGIN, PROJECT, Member, Team
 
 from session_memory.app.tools import call
 from session_memory.app.tools._home_backend import HomeBackend
+from session_memory.common.system.git_identity import normalised
 from session_memory.common.system.pgpass import address_of
-from session_memory.history.git.branches import normalised
 
 
 @pytest.fixture

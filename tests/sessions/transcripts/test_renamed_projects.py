@@ -81,8 +81,10 @@ def person(tmp_path: Path) -> Person:
     return Person(tmp_path)
 
 
-def cloned(upstream: Path, root: Path) -> Path:
+def cloned(upstream: Path, root: Path, origin: str = "") -> Path:
     git(upstream, "clone", "-q", str(upstream), str(root))
+    if origin:
+        git(root, "remote", "set-url", "origin", origin)
     return root
 
 
@@ -123,29 +125,135 @@ def test_a_linked_worktree_sees_the_sessions_from_before_the_move(person: Person
     assert ", in worktree renamed (" in person.prompt(person.work / "side")
 
 
-@pytest.mark.parametrize("is_removed_first", [True, False])
-def test_another_clone_does_not_get_the_sessions_of_one_that_is_gone(
-    person: Person, is_removed_first: bool
+@pytest.mark.parametrize("origin", ["", "git@example.com:acme/shop.git"])
+@pytest.mark.parametrize("is_told_first", [True, False])
+def test_a_new_clone_gets_the_sessions_of_one_that_is_gone(
+    person: Person, is_told_first: bool, origin: str
+) -> None:
+    upstream = repository(person.home / "upstream", a="1\n")
+    first, second = person.work / "first", person.home / "v" / "second"
+    cloned(upstream, first, origin)
+    id = person.talk(first / "src", "grow the marigold")
+    shutil.rmtree(first)
+    cloned(upstream, second, origin and "https://ann@example.com/acme/shop")
+    if is_told_first:
+        assert "marigold" in person.prompt(second)
+    assert person.knows(second, id) == ALL
+    third = second.rename(person.work / "third")
+    assert person.knows(third, id) == ALL
+
+
+def test_a_clone_does_not_get_the_sessions_of_one_that_was_there_at_the_same_time(
+    person: Person,
 ) -> None:
     upstream = repository(person.home / "upstream", a="1\n")
     first, second = person.work / "first", person.work / "second"
     cloned(upstream, first)
     id = person.talk(first, "grow the marigold")
-    if not is_removed_first:
-        cloned(upstream, second)
-        assert person.knows(second, id) == NONE
+    cloned(upstream, second)
+    assert person.knows(second, id) == NONE
     shutil.rmtree(first)
-    if is_removed_first:
-        cloned(upstream, second)
+    assert person.knows(second, id) == NONE
+    other = person.talk(second, "plant the orchard")
+    shutil.rmtree(second)
+    third, fourth = cloned(upstream, person.work / "third"), person.work / "fourth"
+    assert person.listed(third) == {id, other}
+    cloned(upstream, fourth)
+    assert person.listed(fourth) == set()
+
+
+@pytest.mark.parametrize(
+    ("origin", "other_origin", "is_same_history"),
+    [
+        ("https://example.com/acme/shop", "https://example.com/mallory/shop", True),
+        ("https://example.com/acme/shop", "https://example.com/acme/shop", False),
+        ("https://example.com/acme/shop", "", True),
+        ("", "", False),
+    ],
+)
+def test_a_repository_needs_both_the_origin_and_the_history_of_one_that_is_gone(
+    person: Person, origin: str, other_origin: str, is_same_history: bool
+) -> None:
+    upstream = repository(person.home / "upstream", a="1\n")
+    first = cloned(upstream, person.work / "first", origin)
+    id = person.talk(first, "grow the marigold")
+    shutil.rmtree(first)
+    if not is_same_history:
+        upstream = repository(person.home / "other", b="2\n")
+    second = cloned(upstream, person.work / "second", other_origin)
     assert person.knows(second, id) == NONE
 
 
-def test_a_copy_is_another_project(person: Person) -> None:
+def test_a_copy_is_another_project_until_the_original_is_gone(person: Person) -> None:
     project = repository(person.work / "proj", a="1\n")
     id = person.talk(project, "grow the marigold")
-    shutil.copytree(project, person.work / "copy")
+    shutil.copytree(project, person.work / "early")
+    assert person.knows(person.work / "early", id) == NONE
+    shutil.copytree(project, person.work / "late")
     shutil.rmtree(project)
-    assert person.knows(person.work / "copy", id) == NONE
+    assert person.knows(person.work / "early", id) == NONE
+    assert person.knows(person.work / "late", id) == ALL
+
+
+def test_a_clone_in_place_of_another_one_keeps_the_earlier_paths(person: Person) -> None:
+    upstream = repository(person.home / "upstream", a="1\n")
+    first = cloned(upstream, person.work / "first")
+    ids = {person.talk(first, "grow the marigold")}
+    second = first.rename(person.work / "second")
+    ids.add(person.talk(second, "water the marigold"))
+    shutil.rmtree(second)
+    cloned(upstream, second)
+    ids.add(person.talk(second, "pick the marigold"))
+    assert person.listed(second) == ids
+    third = second.rename(person.work / "third")
+    assert person.listed(third) == person.found("marigold", third) == ids
+
+
+def test_a_shallow_clone_continues_none(person: Person) -> None:
+    upstream = repository(person.home / "upstream", a="1\n")
+    git(upstream, "commit", "-q", "--allow-empty", "-m", "more")
+    first, second = person.work / "first", person.work / "second"
+    cloned(upstream, first)
+    id = person.talk(first, "grow the marigold")
+    shutil.rmtree(first)
+    git(upstream, "clone", "-q", "--depth=1", f"file://{upstream}", str(second))
+    assert person.knows(second, id) == NONE
+    other = person.talk(second, "plant the orchard")
+    third = second.rename(person.work / "third")
+    assert person.listed(third) == {other}
+
+
+def test_a_moved_worktree_keeps_its_sessions(person: Person) -> None:
+    project = repository(person.work / "proj", a="1\n")
+    git(project, "worktree", "add", "-q", "../side")
+    side, moved = person.work / "side", person.home / "v" / "moved"
+    id = person.talk(side, "grow the marigold")
+    moved.parent.mkdir()
+    git(project, "worktree", "move", str(side), str(moved))
+    assert person.knows(moved, id) == ALL
+    assert person.knows(project, id) == ALL
+    assert ", in worktree " not in person.prompt(moved)
+    assert ", in worktree side (" in person.prompt(project)
+
+
+def test_the_sessions_of_a_removed_worktree_stay_with_their_project(person: Person) -> None:
+    project = repository(person.work / "proj", a="1\n")
+    git(project, "worktree", "add", "-q", "../side")
+    id = person.talk(person.work / "side", "grow the marigold")
+    git(project, "worktree", "remove", "--force", "../side")
+    assert person.knows(project, id) == ALL
+    assert ", in worktree side (" in person.prompt(project)
+
+
+def test_rules_about_the_old_path_still_apply_after_a_move(person: Person) -> None:
+    upstream = repository(person.home / "upstream", a="1\n")
+    first, second = person.work / "first", person.work / "second"
+    cloned(upstream, first)
+    id = person.talk(first, "grow the marigold")
+    assert person.run("config", f"projects.{first}.ignore", "true").returncode == 0
+    shutil.rmtree(first)
+    cloned(upstream, second)
+    assert person.knows(second, id) == NONE
 
 
 def test_a_new_repository_at_the_old_path_has_its_own_sessions(person: Person) -> None:

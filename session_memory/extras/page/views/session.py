@@ -19,6 +19,7 @@ from ....memory.library import open_index
 from ....memory.memory_index import MemoryFilter
 from ....memory.runner import settings_of
 from ....sessions.runtimes import all_runtimes
+from ....sessions.transcripts.earlier_paths import present_directory
 from ....sessions.transcripts.reader import is_request
 from .._active_sessions import active_since
 from .._dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, items_of
@@ -259,7 +260,8 @@ def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
         and state.status != "gone"
         and os.path.exists(f"{state.root}/{state.file_path}")
     ):
-        command = runtime.backup.resume_command(latest.session_id, latest.cwd)
+        present = present_directory(request.location.home.repositories_file, latest.cwd)
+        command = runtime.backup.resume_command(latest.session_id, present)
         return {"resume": command, "restore": "", "handoff": handoff}
     kept = kept_of(
         request.location, lambda one: one.session_id == latest.session_id and not one.is_earlier
