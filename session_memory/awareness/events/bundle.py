@@ -71,10 +71,10 @@ _GROUPS = (
     ),
     ("common.system.git",),
     ("awareness.activity._own_work",),
-    ("awareness.activity.collisions.ref_notes",),
     ("awareness.activity._concerned",),
     ("awareness.activity.collisions",),
     ("awareness.activity.collisions._lines",),
+    ("awareness.activity.collisions.ref_notes",),
     *[(f"sessions.runtimes.{name}.records",) for name in _RUNTIMES],
     ("sessions.transcripts._mirrored_files",),
     ("sessions.runtimes.gemini.mirrors",),
@@ -182,11 +182,13 @@ class _Source:
 
     def code(self) -> CodeType:
         """Return the code of the module with the value of its PREBUILT, without docstrings,
-        annotations of functions and line numbers, two fifths of its bytes; and without its `from
-        __future__ import annotations`, which is a flag of the compiler here: each such statement
-        would import the module `__future__`, 0.1 ms the first time."""
+        annotations of functions, imports for types and line numbers, two fifths of its bytes; and
+        without its `from __future__ import annotations`, which is a flag of the compiler here: each
+        such statement would import the module `__future__`, 0.1 ms the first time."""
         self._tree.body = [
-            one for one in self._tree.body if getattr(one, "module", "") != "__future__"
+            node
+            for node in self._tree.body
+            if getattr(node, "module", "") != "__future__" and not _is_for_types(node)
         ]
         for made in self._tree.body:
             if isinstance(made, ast.Assign) and ast.unparse(made.targets[0]) == "PREBUILT":
@@ -202,6 +204,11 @@ class _Source:
             self._tree, self._file, "exec", flags, dont_inherit=True, optimize=2
         )
         return _without_lines(code)
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    """Check if a statement is `if TYPE_CHECKING: ...`, which never runs."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> None:

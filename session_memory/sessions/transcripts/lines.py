@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...common.system.files import path_stamp, read_at
+from ...common.system.files import checksum, path_stamp, read_at
 from ...common.system.json import decode_line
 
 TYPE_CHECKING = False
@@ -164,8 +164,6 @@ def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
     return found
 
 
-CHECKED_BYTES = 1024  # of a file's beginning, and before a read cursor
-LARGE_PRIME = (1 << 30) - 35  # one digit of Python's, so dividing is many times faster
 # A file that changes twice within one tick of the clock keeps its mtime. As in git's index, an
 # mtime is trusted only if it was older than this when it was noted.
 RACY_NANOSECONDS = 2_000_000_000
@@ -184,10 +182,3 @@ def id_checksum(entry_id: str) -> int:
 
     It is short to store and identifies recent entries in their own file."""
     return checksum(entry_id.encode("utf-8", "replace"))
-
-
-def checksum(content: bytes) -> int:
-    """Return the remainder of `content`, as a number, by a prime.
-
-    It detects changes like a CRC, but without zlib."""
-    return int.from_bytes(content, "little") % LARGE_PRIME

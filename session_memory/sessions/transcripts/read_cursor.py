@@ -5,7 +5,7 @@ bytes and of the bytes before the offset: if one differs, the file is a new gene
 
 from __future__ import annotations
 
-from ...common.system.files import stamp_of
+from ...common.system.files import checksum, read_at, stamp_of
 from ...common.system.json import is_time
 
 TYPE_CHECKING = False
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     UnreadPart = tuple[int, int, float]
     Title = tuple[int, str]  # with its rank
 
+_CHECKED_BYTES = 1024  # of a file's beginning, and before a read cursor
 _OF_THE_POSITION = ("offset", "size", "inode", "mtime", "head")
 _OF_THE_SESSION = ("first", "start", "compacted", "kin", "own_title", "titled")
-_KINDS = {
-    **dict.fromkeys(("tail", "titled", "sub_agents"), int),
-    **dict.fromkeys(("first", "start", "own_title"), str),
-    "compacted": bool,
-}
+_INTEGER, _STRING = {int}, {str}
+_NUMBER, _TEXT, _FLAG = {int, type(None)}, {str, type(None)}, {bool, type(None)}
 
 
 class ReadCursor:
@@ -77,38 +75,55 @@ class ReadCursor:
         if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
             return None
         get, cursor = kept.get, cls()
-        for name in _OF_THE_POSITION:
-            number = get(name, 0)
-            if type(number) is not int or number < 0:
-                return None
-            setattr(cursor, name, number)
-        for name, kind in _KINDS.items():
-            value = get(name)
-            if value is not None:
-                if type(value) is not kind or (isinstance(value, int) and value < 0):
-                    return None
-                setattr(cursor, name, value)
+        position = [get(name, 0) for name in _OF_THE_POSITION]
+        numbers = get("tail"), get("titled"), get("sub_agents")
+        texts = get("first"), get("start"), get("own_title")
+        compacted = get("compacted")
+        if {*map(type, position)} != {int} or not {*map(type, numbers)} <= _NUMBER:
+            return None
+        if not {*map(type, texts)} <= _TEXT or type(compacted) not in _FLAG:
+            return None
+        if min(position) < 0 or min([number or 0 for number in numbers]) < 0:
+            return None
+        cursor.offset, cursor.size, cursor.inode, cursor.mtime, cursor.head = position
+        cursor.tail, cursor.titled, sub_agents = numbers
+        cursor.sub_agents = sub_agents or 0
+        cursor.first, cursor.start, cursor.own_title = texts
+        cursor.compacted = compacted is True
         return cursor if cursor._load_lists(kept) else None
 
     def _load_lists(self, kept: dict[str, object]) -> bool:
         """Load the other parts; False if one is wrong."""
         title, ids, unread = kept.get("title"), kept.get("ids", []), kept.get("unread", [])
         seen, kin = kept.get("seen", 0.0), kept.get("kin")
-        if not (_is_title(title) and isinstance(ids, list) and isinstance(unread, list)):
+        if type(ids) is not list or type(unread) is not list or not is_time(seen):
             return False
-        if not is_time(seen) or not {*map(type, ids)} <= {int} or not all(map(_is_part, unread)):
+        if not {*map(type, ids)} <= _INTEGER or not all(map(_is_part, unread)):
             return False
-        if kin is not None and not (isinstance(kin, list) and {*map(type, kin)} <= {str}):
+        if kin is not None and not (type(kin) is list and {*map(type, kin)} <= _STRING):
             return False
-        self.title = (title[0], title[1]) if isinstance(title, list) else None
+        if title is not None:
+            if type(title) is not list or [*map(type, title)] != [int, str]:
+                return False
+            self.title = (title[0], title[1])
         self.seen, self.ids, self.kin = seen, ids, kin
-        self.unread = [(low, high, since) for low, high, since in unread]
+        if unread:
+            self.unread = [(low, high, since) for low, high, since in unread]
         return True
 
     def dump(self) -> dict[str, object]:
         """Return the kept form: 0.4.2 reads it too. Unknown parts are left out."""
-        kept: dict[str, object] = {"version": self.VERSION}
-        for name in (*_OF_THE_POSITION, "tail", *_OF_THE_SESSION):
+        kept: dict[str, object] = {
+            "version": self.VERSION,
+            "offset": self.offset,
+            "size": self.size,
+            "inode": self.inode,
+            "mtime": self.mtime,
+            "head": self.head,
+        }
+        if self.tail is not None:
+            kept["tail"] = self.tail
+        for name in _OF_THE_SESSION:
             value = getattr(self, name)
             if value is not None and value is not False:
                 kept[name] = value
@@ -277,12 +292,6 @@ class ReadCursors:
         return bool(self._kept or self._loaded)
 
 
-def _is_title(title: object) -> bool:
-    if title is None:
-        return True
-    return isinstance(title, list) and [*map(type, title)] == [int, str]
-
-
 def _is_part(part: object) -> bool:
     """Check a part of a file that was left unread."""
     if not isinstance(part, list) or len(part) != 3 or not is_time(part[2]):
@@ -293,10 +302,7 @@ def _is_part(part: object) -> bool:
 def _checksums(descriptor: int, offset: int) -> tuple[int, int]:
     """Return the checksums of a file's first bytes and of the bytes before `offset`.
 
-    Each covers at most CHECKED_BYTES."""
-    from ...common.system.files import read_at
-    from .lines import CHECKED_BYTES, checksum
-
-    length = min(CHECKED_BYTES, offset)
+    Each covers at most _CHECKED_BYTES."""
+    length = min(_CHECKED_BYTES, offset)
     head = checksum(read_at(descriptor, 0, length))
     return head, checksum(read_at(descriptor, offset - length, offset))

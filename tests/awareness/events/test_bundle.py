@@ -67,6 +67,12 @@ class Program:
         self.touch("sessions/transcripts/entries.py", 1_700_000_000)
 
 
+def groups_of(program: Program) -> tuple[tuple[int, int, tuple[tuple[str, ...], ...]], ...]:
+    """The offset, the length and the modules of each group in the bundle."""
+    head = program.bundle.read_bytes()[len(MAGIC_NUMBER) : 20 * 1024]
+    return marshal.loads(head)[1]
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Program:
     program = Program(tmp_path_factory.mktemp("built") / "app")
@@ -185,8 +191,7 @@ def test_what_redacts_a_secret_is_in_the_bundle(built, plain):
 
 
 def test_a_runtime_is_loaded_with_no_module_that_others_import(built):
-    with open(built.bundle, "rb") as bundle:
-        groups = marshal.loads(bundle.read(20 * 1024)[len(MAGIC_NUMBER) :])[1]
+    groups = groups_of(built)
     for _, _, modules in groups:
         names = [module[0].removeprefix("session_memory.") for module in modules]
         for runtime in ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif"):
@@ -202,9 +207,23 @@ def test_a_runtime_is_loaded_with_no_module_that_others_import(built):
                 )  # only OpenCode has a database
 
 
+def test_notes_of_refs_are_a_group_of_their_own_since_only_a_repository_has_some(built):
+    groups = [[module[0] for module in modules] for _, _, modules in groups_of(built)]
+    notes = "session_memory.awareness.activity.collisions.ref_notes"
+    assert [group for group in groups if notes in group] == [
+        ["session_memory.common.system.git_refs", notes]
+    ]
+
+
+def test_imports_for_types_are_left_out(built):
+    content = built.bundle.read_bytes()
+    for at, length, modules in groups_of(built):
+        for module, code in zip(modules, marshal.loads(content[at : at + length])):
+            assert "collections.abc" not in code.co_names, module
+
+
 def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before_what_tells(built):
-    with open(built.bundle, "rb") as bundle:
-        groups = marshal.loads(bundle.read(20 * 1024)[len(MAGIC_NUMBER) :])[1]
+    groups = groups_of(built)
     order = [module[0].removeprefix("session_memory.") for group in groups for module in group[2]]
     assert (
         order.index("awareness.events")
