@@ -8,13 +8,15 @@ neither."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ...common.system.files import Opened, path_stamp, read_at, status_at, write_atomically
 from ...common.system.git import Worktree, find_worktree, worktrees_of
 from ...common.system.json import sealed
 from ...common.text.secrets import find_secrets
 from .projects import read_index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SEVERAL = ""  # instead of a fingerprint
 _LINE_BYTES = 1024
