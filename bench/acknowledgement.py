@@ -41,7 +41,7 @@ FATES = {
     "forked": 1,
     "hook run twice": 4,
 }
-LAST_EMPTY = 5  # prompts in a row; one alone may have read only what forks copied
+LAST_EMPTY = 5  # prompts in a row; one alone may have missed its deadline on a busy machine
 LATE_EXCHANGES = 5  # at most, in the update whose record comes late
 _LINE = re.compile(
     r"^- \"(s\d)\"(?: in \S+)? \([^)]*?([\d,]+) messages\).*last: \"did (\d+)\"$", re.MULTILINE

@@ -28,6 +28,9 @@ FREE_SHARE = 4  # nor is less than a quarter of all pages
 # with less a device is full: SQLite needs 32 KiB beside a database to open it
 FULL_BYTES = 64 * 1024
 _MAKE_ROOM = "nothing was lost: make room and run it again"
+_CHECKED_NEXT = (
+    "the next run checks it and, if it is damaged, makes a new one of all that can be read"
+)
 _MOVE_IT = (
     "move the file itself there, or remove the link; SESSION_MEMORY_DIR names another "
     "directory for the store"
@@ -52,7 +55,7 @@ class CorruptDatabaseError(DatabaseError):
 
 
 class OutdatedDatabaseError(CorruptDatabaseError):
-    """The database cannot be migrated: its tables are from before the first migration."""
+    """The database cannot be migrated: an earlier version made its tables."""
 
     WHY = "outdated"
 
@@ -89,6 +92,10 @@ class Database:
     read (no space or permission, a newer version); None if it can be written. Raises
     CorruptDatabaseError for a corrupt, outdated or foreign file."""
 
+    SYNCHRONOUS = "normal"  # full: a commit reaches the disk before it returns
+    IF_CORRUPT = _CHECKED_NEXT
+    REQUIRED: Sequence[str] = ()  # migrations without which it is outdated; () for the first
+
     def __init__(
         self, path: str, migrations: Sequence[Migration], patience: Patience | None = None
     ) -> None:
@@ -110,10 +117,10 @@ class Database:
 
     def _opened(self) -> Connection:
         """Return a connection to the migrated database. Raises DatabaseError."""
-        with _described(self.path):
-            connection = connect(self.path, patience=self._patience)
+        with _described(self.path, self.IF_CORRUPT):
+            connection = connect(self.path, self.SYNCHRONOUS, self._patience)
             try:
-                applied = applied_migrations(connection, self.path, self._migrations)
+                applied = self._applied(connection)
                 if applied - _names(self._migrations):
                     self.obstacle = NewerDatabaseError(
                         f"{self.path}: made by a newer version, so it is only read", UPDATE
@@ -133,13 +140,11 @@ class Database:
 
         if not is_file(self.path):
             raise error
-        with explained(self.path):
+        with explained(self.path, self.IF_CORRUPT):
             connection = open_as_it_is(_without_links(self.path))
         try:
-            with explained(self.path):
-                if _names(self._migrations) <= applied_migrations(
-                    connection, self.path, self._migrations
-                ):
+            with explained(self.path, self.IF_CORRUPT):
+                if _names(self._migrations) <= self._applied(connection):
                     self.obstacle = error
                     return connection
         except CorruptDatabaseError:
@@ -147,16 +152,33 @@ class Database:
         connection.close()
         raise error
 
+    def _applied(self, connection: Connection) -> set[str]:
+        """Return the names of the applied migrations. Raises CorruptDatabaseError if the file is
+        not one that these migrations can be applied to."""
+        required = self.REQUIRED or [self._migrations[0].__name__]
+        return applied_migrations(connection, self.path, required)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Run the block in a write transaction, rolled back if it raises. Raises DatabaseError."""
         if self.obstacle:
             raise self.obstacle
-        with explained(self.path), writing(self.connection):
+        with explained(self.path, self.IF_CORRUPT), writing(self.connection):
             yield self.connection
 
     def close(self) -> None:
         self.connection.close()
+
+
+class SharedDatabase(Database):
+    """A file in which other code, or another program, has tables and migrations too. Nothing can
+    rebuild it, so a commit reaches the disk before it returns."""
+
+    SYNCHRONOUS = "full"
+    IF_CORRUPT = "restore it from a backup, or move it away to begin a new one"
+
+    def _applied(self, connection: Connection) -> set[str]:
+        return _recorded(connection) & _names(self._migrations)
 
 
 def connect(path: str, synchronous: str = "normal", patience: Patience | None = None) -> Connection:
@@ -176,34 +198,6 @@ def connect(path: str, synchronous: str = "normal", patience: Patience | None = 
         connection.close()
         raise
     return connection
-
-
-def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: str) -> Connection:
-    """Connect and migrate; if nothing can be written, open it read-only. Raises as `connect` and
-    `migrate` do."""
-    import apsw
-
-    try:
-        connection = connect(path, synchronous)
-        try:
-            migrate(connection, migrations)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-    except (OSError, apsw.CantOpenError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError):
-        if not is_file(path):
-            raise
-        from ._sqlite_read_only import open_as_it_is
-
-        connection = open_as_it_is(_without_links(path))
-        try:
-            if _names(migrations) <= _recorded(connection):
-                return connection
-        except apsw.Error:
-            pass
-        connection.close()
-        raise
 
 
 def open_file(
@@ -293,19 +287,16 @@ def give_back(connection: Connection) -> None:
 
 
 @contextmanager
-def explained(path: str) -> Iterator[None]:
+def explained(path: str, if_corrupt: str = _CHECKED_NEXT) -> Iterator[None]:
     """Turn apsw's errors within the block into a DatabaseError that explains the problem and its
-    remedy."""
+    remedy, which is `if_corrupt` for a corrupt file."""
     import apsw
 
     try:
         yield
     # only text that is UTF-8 was stored
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
-        hint = (
-            "the next run checks it and, if it is damaged, makes a new one of all that can be read"
-        )
-        raise CorruptDatabaseError(f"{path}: {error}", hint) from error
+        raise CorruptDatabaseError(f"{path}: {error}", if_corrupt) from error
     except apsw.BusyError as error:
         hint = "try again when that is done"
         raise LockedDatabaseError(
@@ -330,10 +321,10 @@ def explained(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _described(path: str) -> Iterator[None]:
+def _described(path: str, if_corrupt: str) -> Iterator[None]:
     """Turn errors as `explained` does, and the system's errors about the file."""
     try:
-        with explained(path):
+        with explained(path, if_corrupt):
             yield
     except OSError as error:
         raise DatabaseError(described(error)) from error
@@ -372,11 +363,9 @@ def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:
     return path + ending
 
 
-def applied_migrations(
-    connection: Connection, path: str, migrations: Sequence[Migration]
-) -> set[str]:
+def applied_migrations(connection: Connection, path: str, required: Sequence[str]) -> set[str]:
     """Return the names of the applied migrations. Raises CorruptDatabaseError if the record is not
-    ours."""
+    ours, and OutdatedDatabaseError if it lacks one of the `required` ones."""
     import apsw
 
     try:
@@ -389,7 +378,7 @@ def applied_migrations(
         raise ForeignDatabaseError(f"{path}: no record of what made it")
     if not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise CorruptDatabaseError(f"{path}: its record of migrations is garbled")
-    if names and migrations[0].__name__ not in names:
+    if names and not names.issuperset(required):
         raise OutdatedDatabaseError(f"{path}: made by an earlier version")
     return names
 

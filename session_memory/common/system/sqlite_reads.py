@@ -52,7 +52,7 @@ def is_damaged(path: str, migrations: Sequence[sqlite.Migration]) -> bool:
     try:
         with sqlite.explained(path), checked_connection(path) as (connection, refused):
             try:
-                sqlite.applied_migrations(connection, path, migrations)
+                sqlite.applied_migrations(connection, path, [migrations[0].__name__])
                 return sqlite.fetch(connection, "PRAGMA integrity_check(1)") != [("ok",)]
             finally:
                 if refused:

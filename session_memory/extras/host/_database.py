@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...common.system.sqlite import connect_migrated, writing
+from ...common.system.sqlite import SharedDatabase
 from ...sessions.transcripts.pointers import MIGRATIONS as POINTERS
 from ._values import Chat, ChatReply, Message, Prompt, RegisteredGroup, Task, TaskRun
 
@@ -27,20 +26,15 @@ def create_host(connection: apsw.Connection) -> None:
 MIGRATIONS: tuple[Migration, ...] = (create_host,)
 
 
-class HostDatabase:
-    """An open messages.db, created or migrated. Raises OSError; every method raises apsw's errors.
-    Call a method that changes something inside a `transaction`."""
+class HostDatabase(SharedDatabase):
+    """An open messages.db, created or migrated. Raises DatabaseError; outside a transaction,
+    methods raise apsw's errors. Call a method that changes something inside a `transaction`."""
+
+    IF_CORRUPT = "the conversations are in data/sessions and groups/*/conversations, independent of this file"
 
     def __init__(self, path: str) -> None:
-        self.connection = connect_migrated(path, (*POINTERS, *MIGRATIONS), "full")
+        super().__init__(path, (*POINTERS, *MIGRATIONS))
         self.connection.pragma("foreign_keys", True)
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """Open a transaction that holds the write lock from its beginning."""
-        return writing(self.connection)
 
     def version(self) -> tuple[int, int]:
         """Return numbers that change when the database does: by another connection, or by this

@@ -95,11 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return ACTIONS[arguments.action](layout, arguments, terminal) or 0
     except apsw.Error as error:
-        hint = (
-            "the conversations are in data/sessions and groups/*/conversations, independent "
-            "of this file"
-        )
-        raise DatabaseError(f"{layout.database}: {error}", hint) from error
+        from ._database import HostDatabase
+
+        raise DatabaseError(f"{layout.database}: {error}", HostDatabase.IF_CORRUPT) from error
 
 
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:

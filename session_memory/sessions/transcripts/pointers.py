@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...common.errors import SessionMemoryError
 from ...common.system.files import Opened, is_file
-from ...common.system.sqlite import Migration, connect_migrated, open_file, writing
+from ...common.system.sqlite import Migration, SharedDatabase, open_file
 from ...common.text.paths import is_name
 from ...common.text.sanitize import shortened
 from ...common.text.timestamps import iso_time
@@ -82,14 +82,15 @@ class SessionManager:
         self._archive = archive
         self._now = now
         self._lock = threading.RLock()
-        self._connection = connect_migrated(os.fspath(path), MIGRATIONS, "full")
+        self._database = SharedDatabase(os.fspath(path), MIGRATIONS)
+        self._connection = self._database.connection
         self._active: dict[str, str] = {}
         self._version = -1
 
     def close(self) -> None:
         """Close the database. No other method may be called afterwards."""
         with self._lock:
-            self._connection.close()
+            self._database.close()
 
     def get(self, group: str) -> str | None:
         """Return the id of the group's active session; None if it has none."""
@@ -270,7 +271,7 @@ class SessionManager:
     def _writing(self) -> Iterator[None]:
         """Run a transaction that begins with the current pointers and is rolled back on failure."""
         try:
-            with writing(self._connection):
+            with self._database.transaction():
                 self._refresh()
                 yield
         except BaseException:

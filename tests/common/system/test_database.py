@@ -5,11 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -23,6 +24,7 @@ from session_memory.common.system.sqlite import (
     Database,
     DatabaseError,
     NewerDatabaseError,
+    SharedDatabase,
 )
 
 PROGRAM = Path(__file__).resolve().parents[3] / "session_memory"
@@ -168,8 +170,8 @@ def test_many_processes_may_open_a_new_database_at_once(path):
 
 def test_a_database_that_no_byte_can_be_written_beside_is_read(path):
     opened(path).close()
-    read = f"print(connect_migrated({str(path)!r}, (make_notes,), 'full').execute('SELECT count(*) FROM notes').get)"
-    script = f"from test_database import *; from session_memory.common.system.sqlite import connect_migrated; {read}"
+    read = f"print(Database({str(path)!r}, (make_notes,)).connection.execute('SELECT count(*) FROM notes').get)"
+    script = f"from test_database import *; from session_memory.common.system.sqlite import Database; {read}"
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); {script}"
     done = subprocess.run(
         ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, "-c", code],
@@ -200,6 +202,31 @@ def test_a_newer_database_is_read_and_not_written(path):
     assert older.connection.execute("SELECT text FROM notes").get == "from the future"
     with pytest.raises(NewerDatabaseError, match="newer version"):
         older.transaction().__enter__()
+
+
+def test_a_shared_database_keeps_the_tables_and_migrations_of_others(path):
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("CREATE TABLE chats (name)")
+    SharedDatabase(str(path), (make_notes,)).close()
+
+    def make_tasks(connection: apsw.Connection) -> None:
+        connection.execute("CREATE TABLE tasks (text)")
+
+    SharedDatabase(str(path), (make_tasks,)).close()
+    with closing(SharedDatabase(str(path), (make_notes, add_dates))) as made:
+        with made.transaction() as connection:
+            connection.execute("INSERT INTO notes VALUES ('x', '2026')")
+        assert made.connection.pragma("synchronous") == 2
+        assert made.connection.execute("SELECT count(*) FROM chats, tasks").get == 0
+
+
+def test_a_shared_database_that_is_corrupt_is_an_error_that_says_what_to_do(path):
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database, but long enough to be read as one" * 100)
+    with pytest.raises(CorruptDatabaseError) as error:
+        SharedDatabase(str(path), (make_notes,))
+    assert error.value.hint == "restore it from a backup, or move it away to begin a new one"
 
 
 def test_a_database_that_another_keeps_locked_is_an_error_that_says_so(path, monkeypatch):

@@ -15,7 +15,11 @@ from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, Stored, talk
 
 from session_memory.history.store.ingest.values import Batch, FileState, NewEntry
-from session_memory.history.store.sqlite.corruption import quarantine_if_corrupt
+from session_memory.history.store.sqlite.corruption import (
+    aside_lines,
+    quarantine_if_corrupt,
+    set_aside,
+)
 from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.sqlite.queue_file import UnreadableQueueError, path_of
@@ -375,18 +379,46 @@ def test_the_queue_and_the_budget_of_an_earlier_version_move(earlier):
     assert tables.isdisjoint({"memory_work", "memory_spending", "memory_work_forgets"})
 
 
-def test_a_process_that_dies_before_the_store_lets_go_of_its_queue_costs_nothing(
+def test_a_process_that_dies_before_the_rows_of_an_earlier_store_are_copied_costs_nothing(
     earlier, monkeypatch
 ):
     spent = _spent_in(earlier)
     with monkeypatch.context() as patched:
-        patched.setattr("session_memory.history.store.sqlite.queue_file.drop_queue", fail)
+        patched.setattr("session_memory.history.store.sqlite._salvage.salvage", fail)
         with pytest.raises(KeyboardInterrupt):
             SqliteStore(str(earlier))
+    assert not earlier.exists()
     assert _spent(earlier) == _spent(earlier) == spent
+    with closing(Stored(earlier)) as stored:
+        assert len(stored.store.conversations(Filter(limit=99))) == len(NAMES)
 
 
-def fail(_: object) -> None:
+def test_an_earlier_store_is_renamed_and_stays(earlier):
+    before = _spent_in(earlier)
+    SqliteStore(str(earlier)).close()
+    [aside] = set_aside(str(earlier))
+    assert ".outdated-" in aside
+    assert _spent_in(Path(aside)) == before
+    with closing(SqliteStore(str(earlier))) as store:
+        [line] = aside_lines(store)
+    assert line.startswith("the store was made by an earlier version once: it is")
+    assert "were kept: all that it had. Delete it if you miss nothing" in line
+
+
+def test_the_readable_rows_of_an_earlier_queue_are_kept_if_the_store_is_damaged(earlier):
+    with closing(sqlite3.connect(earlier)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(root,)] = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'memory_transcript_entries'"
+        )
+    content = bytearray(earlier.read_bytes())
+    content[4096 * (root - 1) : 4096 * root] = b"\xff" * 4096
+    earlier.write_bytes(content)
+    spent = _spent_in(earlier)
+    assert _spent(earlier) == spent
+
+
+def fail(*_: object) -> None:
     raise KeyboardInterrupt
 
 

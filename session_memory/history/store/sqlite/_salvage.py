@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from ....common.system import sqlite
@@ -20,7 +20,8 @@ from ..values import ENTRY_ROLES, ITEM_BITS, KINDS, NUMBERS, STATUSES
 from . import _writer as writer
 from . import redaction
 from ._conversations import rebuild_file
-from ._schema import MIGRATIONS
+from ._schema import TRANSCRIPTS, StoreFile
+from .queue_file import open_queue, path_of
 from .unchanged import gap_minutes
 
 Row = list[Any]
@@ -33,7 +34,8 @@ _LINES, _EXCLUDED_FILES, _EXCLUDED_ITEMS = (
     "memory_excluded_files",
     "memory_excluded_items",
 )
-_AGENT_CALLS = "memory_sub_agent_calls"
+_AGENT_CALLS, _WORDS = "memory_sub_agent_calls", "memory_unread_words"
+_WORK, _SPENDING = "memory_work", "memory_spending"
 _TABLES = (
     *(
         _STATES,
@@ -47,7 +49,7 @@ _TABLES = (
         _EXCLUDED_ITEMS,
     ),
     *("memory_store", "memory_unread_lines", "memory_foreign_items", "memory_redaction"),
-    *("memory_incomplete_files", "memory_salvages", _AGENT_CALLS),
+    *("memory_incomplete_files", "memory_salvages", _AGENT_CALLS, _WORDS),
 )
 _INDEXED = 9  # values in a row of the index of sessions, with the id of the file
 _FIRST_ITEM = 1 << ITEM_BITS  # the lowest id of an item
@@ -102,7 +104,7 @@ def salvage(path: str, place: str) -> Salvaged:
     """Make a store at `place` of the readable rows of the one at `path`. Raises DatabaseError,
     OSError."""
     source = _DamagedStore(path)
-    with closing(source), closing(sqlite.Database(place, MIGRATIONS)) as made:
+    with closing(source), closing(StoreFile(place)) as made:
         with made.transaction() as connection:
             _copy(source, connection)
             _restore_states(source, connection)
@@ -126,10 +128,30 @@ def salvage(path: str, place: str) -> Salvaged:
     return salvaged
 
 
+def salvage_queue(path: str, database: str) -> None:
+    """Copy the readable rows of the queue and the token accounts, which a store of 0.2.0 had among
+    its tables, into the queue of the store `database`. Raises DatabaseError."""
+    with closing(_DamagedStore(path)) as source, closing(open_queue(database)) as queue:
+        work, spending = [_table_of(queue.connection, name) for name in (_WORK, _SPENDING)]
+        names = [name for name, *_ in work.columns]
+        began, seen, result = map(names.index, ("first_message_at", "seen_until", "result"))
+        name, type, _, default = work.columns[began]
+        work.columns[began] = (name, type, True, default)  # there it was optional
+        rows = [[*row[:began], row[began] or 0, *row[began + 1 :]] for row in source.rows(work)]
+        # of two rows about one conversation, the one that says most replaces the other
+        rows.sort(key=lambda row: (row[result] is not None, row[seen] or 0))
+        with queue.transaction() as connection:
+            for table, values in ((work, rows), (spending, source.rows(spending))):
+                marks = ", ".join("?" * len(table.columns))
+                connection.executemany(f"REPLACE INTO {table.name} VALUES ({marks})", values)
+    with suppress(OSError):
+        os.unlink(f"{path_of(database)}.jsonl")  # the copy that 0.2.0 kept
+
+
 class _DamagedStore:
     """Reads the tables of a damaged store: with SQLite, or page by page if it finds damage.
-    `damaged` has the names of the tables that are not whole, `has_schema` says if the pages of each
-    table are known."""
+    `damaged` has the names of the tables that are not whole, `absent` of those that it never had,
+    `has_schema` says if the pages of each table are known."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -137,6 +159,7 @@ class _DamagedStore:
         self._roots: dict[str, int] = {}
         self._strays: list[tuple[int, Row]] = []
         self.damaged: set[str] = set()
+        self.absent: set[str] = set()
         self.has_schema = True
         self._connection: Connection | None = None
         try:
@@ -178,6 +201,7 @@ class _DamagedStore:
                     self.damaged.add(table.name)
         except apsw.SQLError:  # there is no such table, or an earlier version made it
             self.damaged.add(table.name)
+            self.absent.add(table.name)
         except (apsw.Error, UnicodeDecodeError):
             self.damaged.add(table.name)
             yield from self._rows_on_pages(table)
@@ -254,6 +278,8 @@ def _copy(source: _DamagedStore, connection: Connection) -> None:
         connection.execute(
             f"INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM {_STATES}"
         )
+    if _WORDS in source.absent:  # an earlier version ingested the transcripts
+        connection.execute(f"INSERT OR IGNORE INTO {_WORDS} {TRANSCRIPTS}")
     if _AGENT_CALLS in source.damaged:
         connection.execute(f"INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM {_STATES}")
     connection.execute(f"PRAGMA user_version = {source.pragma('user_version'):d}")

@@ -9,22 +9,27 @@ from ....common.system.files import read_whole
 from ....common.system.sqlite import (
     Connection,
     CorruptDatabaseError,
+    Database,
     Migration,
+    Patience,
     explained,
     fetch,
     writing,
 )
 from . import redaction
-from .queue_file import highest_conversation, move_queue
+from .queue_file import highest_conversation
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
-VIEWS = ("sessions", "conversations", "entries", "tool_uses")
+TRANSCRIPTS = "SELECT id FROM memory_file_states WHERE source != 'archive' AND status != 'gone'"
+# 0.1 and 0.2.0 lack the second: they had other tables, and the queue among them
+REQUIRED = ("create_store", "move_queue")
 
 
 def create_store(connection: Connection) -> None:
     """Create all tables and views. No conversation gets an id that the queue knows from a former
     store."""
     connection.execute(_schema())
+    connection.execute("INSERT INTO memory_store SELECT random()")
     redaction.keep(
         connection, redaction.Redaction(redaction.rule_set(), 0, is_changed=False, is_done=True)
     )
@@ -36,8 +41,8 @@ def create_store(connection: Connection) -> None:
 
 
 def adding(name: str, *tables: str) -> Callable[[Connection], None]:
-    """Return a migration that adds tables to stores that were made without them: none, if all that
-    were released have a record of it."""
+    """Return a migration that adds tables to stores that were made without them: none, if all
+    stores that can be migrated have a record of it."""
 
     def add(connection: Connection) -> None:
         for table in tables:
@@ -45,39 +50,6 @@ def adding(name: str, *tables: str) -> Callable[[Connection], None]:
 
     add.__name__ = name
     return add
-
-
-def identify_files(connection: Connection) -> None:
-    """Give the store an id, and its files ids that are never used again."""
-    _add_table(connection, "memory_store")
-    connection.execute(
-        "INSERT INTO memory_store SELECT random() WHERE NOT EXISTS (SELECT 1 FROM memory_store)"
-    )
-    [(table,)] = fetch(
-        connection, "SELECT sql FROM sqlite_schema WHERE name = 'memory_file_states'"
-    )
-    if "AUTOINCREMENT" in table:
-        return
-    for view in VIEWS:
-        connection.execute(f"DROP VIEW {view}")
-    columns = ", ".join(
-        [
-            name
-            for (name,) in fetch(
-                connection, "SELECT name FROM pragma_table_info('memory_file_states')"
-            )
-        ]
-    )
-    connection.execute(
-        _table("memory_file_states").replace("memory_file_states", "numbered_files", 1)
-    )
-    connection.execute(
-        f"INSERT INTO numbered_files ({columns}) SELECT {columns} FROM memory_file_states"
-    )
-    connection.execute("DROP TABLE memory_file_states")
-    connection.execute("ALTER TABLE numbered_files RENAME TO memory_file_states")
-    connection.execute(_index("memory_file_states_session"))
-    connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
 
 
 def add_unread_lines(connection: Connection) -> None:
@@ -117,8 +89,7 @@ def add_unread_words(connection: Connection) -> None:
     transcripts."""
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_words'"):
         connection.execute(_table("memory_unread_words"))
-        files = "SELECT id FROM memory_file_states WHERE source != 'archive' AND status != 'gone'"
-        connection.execute(f"INSERT INTO memory_unread_words {files}")
+        connection.execute(f"INSERT INTO memory_unread_words {TRANSCRIPTS}")
 
 
 def index_words_whole(connection: Connection) -> None:
@@ -176,11 +147,11 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
     *map(
         adding,
-        ("add_exclusions", "add_unread_files", "leave_out_lookups", "renew_views", "add_redaction"),
+        (
+            *("add_exclusions", "add_unread_files", "leave_out_lookups", "renew_views"),
+            *("add_redaction", "identify_files", "add_foreign_items", "move_queue"),
+        ),
     ),
-    identify_files,
-    adding("add_foreign_items", "memory_foreign_items"),
-    move_queue,
     adding("add_written_lines", "memory_written_lines"),
     add_unread_lines,
     adding("add_salvages", "memory_incomplete_files", "memory_salvages"),
@@ -190,6 +161,16 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     index_one_form_of_letters,
     add_sub_agent_calls,
 )
+
+
+class StoreFile(Database):
+    """The database of a store at `path`, made if it is missing. Raises DatabaseError, and
+    CorruptDatabaseError if it is corrupt, outdated or not ours."""
+
+    REQUIRED = REQUIRED
+
+    def __init__(self, path: str, patience: Patience | None = None) -> None:
+        super().__init__(path, MIGRATIONS, patience)
 
 
 def complete(connection: Connection, path: str) -> list[str]:

@@ -22,7 +22,7 @@ from ....common.system.files import (
     write_atomically,
 )
 from ....common.text.format import counted
-from ._schema import MIGRATIONS, fault_of_file
+from ._schema import MIGRATIONS, REQUIRED, StoreFile, fault_of_file
 from .search_index import index_size
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
@@ -36,7 +36,7 @@ _REASONS = {
 }
 
 
-class StoreDatabase(sqlite.Database):
+class StoreDatabase(StoreFile):
     """The store's database at `path`, made if it is missing, replaced if it is corrupt:
     `quarantined` is where the corrupt one is now, '' if there was none. Raises DatabaseError,
     OSError."""
@@ -44,10 +44,10 @@ class StoreDatabase(sqlite.Database):
     def __init__(self, path: str, patience: sqlite.Patience | None = None) -> None:
         self.quarantined = finish_salvage(path)
         try:
-            super().__init__(path, MIGRATIONS, patience)
+            super().__init__(path, patience)
         except sqlite.CorruptDatabaseError:
             self.quarantined = quarantine_if_corrupt(path) or self.quarantined
-            super().__init__(path, MIGRATIONS, patience)
+            super().__init__(path, patience)
 
     def explained(self) -> AbstractContextManager[None]:
         return sqlite.explained(self.path)
@@ -73,7 +73,7 @@ def _confirmed(path: str) -> str:
     """Return the `WHY` of the error that a new connection to the store confirms; '' if it finds
     nothing wrong."""
     try:
-        with closing(sqlite.Database(path, MIGRATIONS)) as database:
+        with closing(StoreFile(path)) as database:
             if database.obstacle:
                 return ""
     except sqlite.CorruptDatabaseError as error:
@@ -88,7 +88,7 @@ def _confirmed(path: str) -> str:
     try:
         with sqlite.explained(path), checked_connection(path) as (connection, refused):
             try:
-                applied = sqlite.applied_migrations(connection, path, MIGRATIONS)
+                applied = sqlite.applied_migrations(connection, path, REQUIRED)
                 is_migrated = applied >= {migration.__name__ for migration in MIGRATIONS}
                 fault = _fault_of(
                     connection, path, MIGRATIONS if is_migrated else ()
@@ -104,7 +104,7 @@ def _confirmed(path: str) -> str:
 def _replace(path: str, why: str) -> str:
     """Move the store away, and put its readable rows in its place. If this process is killed
     meanwhile, the next one that opens the store finds the mark, and does it."""
-    if why != sqlite.CorruptDatabaseError.WHY or irregular(path):
+    if why == sqlite.ForeignDatabaseError.WHY or irregular(path):
         return sqlite.quarantine(path, why)
     write_atomically(f"{path}{_UNDONE}", b"")
     moved = sqlite.quarantine(path, why)
@@ -118,9 +118,8 @@ def finish_salvage(path: str) -> str:
     if not os.path.lexists(f"{path}{_UNDONE}"):
         return ""
     with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
-        moved = [
-            aside for aside in set_aside(path) if f".{sqlite.CorruptDatabaseError.WHY}-" in aside
-        ]
+        foreign = f".{sqlite.ForeignDatabaseError.WHY}-"
+        moved = [aside for aside in set_aside(path) if foreign not in aside]
         if not moved or os.path.lexists(path):
             _remove(f"{path}{_UNDONE}")
             return ""
@@ -131,21 +130,23 @@ def finish_salvage(path: str) -> str:
 def _put_salvaged(path: str, moved: str) -> None:
     """Make a store of the readable rows of the one that is at `moved`, if it has any, and remove
     the mark."""
-    from ._salvage import salvage
+    from ._salvage import salvage, salvage_queue
 
     made = f"{path}{_UNFINISHED}"
     _remove(made)
     try:
+        if f".{sqlite.OutdatedDatabaseError.WHY}-" in moved:
+            salvage_queue(moved, path)
         salvaged = salvage(moved, made)
-        with closing(sqlite.Database(made, MIGRATIONS)) as database:
+        with closing(StoreFile(made)) as database:
             is_usable = bool(salvaged.entries or salvaged.tool_uses) and not fault_of(database)
         if is_usable:
             os.replace(made, path)
     except Exception:  # the rows make no sound store: transcripts and archives make a new one
         pass
-    finally:
-        _remove(made)
-        _remove(f"{path}{_UNDONE}")
+    # an interruption leaves the mark, and the next process that opens the store does this again
+    _remove(made)
+    _remove(f"{path}{_UNDONE}")
 
 
 def set_aside(path: str) -> list[str]:
@@ -272,6 +273,5 @@ def quarantine_notice(moved: str) -> str:
     if "-wal." in moved or "-shm." in moved or "-journal." in moved:
         return f"a file of the store was not a file of SQLite: it is {moved} now"
     why = next(reason for word, reason in _REASONS.items() if f".{word}-" in moved)
-    if f".{sqlite.CorruptDatabaseError.WHY}-" in moved:
-        return f"the store {why}: it is {moved} now, and {_SALVAGED}"
-    return f"the store {why}: it is {moved} now, and {REBUILT}"
+    is_foreign = f".{sqlite.ForeignDatabaseError.WHY}-" in moved
+    return f"the store {why}: it is {moved} now, and {REBUILT if is_foreign else _SALVAGED}"

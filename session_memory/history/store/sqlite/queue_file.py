@@ -6,7 +6,7 @@ until a person has decided."""
 from __future__ import annotations
 
 import os
-from contextlib import closing, suppress
+from contextlib import closing
 
 from ....common.system.files import read_whole
 from ....common.system.sqlite import (
@@ -14,10 +14,8 @@ from ....common.system.sqlite import (
     CorruptDatabaseError,
     Database,
     DatabaseError,
-    connect_migrated,
     explained,
     fetch,
-    writing,
 )
 
 _RESTORE = (
@@ -64,55 +62,9 @@ def highest_conversation(database: str) -> int:
         return 0
 
 
-def move_queue(connection: Connection) -> None:
-    """Move the queue and the token accounts into a database of their own, for stores that were made
-    with them."""
-    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_work'"):
-        return
-    path = connection.filename
-    open_queue(path).close()
-    with closing(connect_migrated(path_of(path), MIGRATIONS, "full")) as queue, writing(queue):
-        work = "SELECT * FROM memory_work ORDER BY result IS NOT NULL, seen_until, first_item"
-        for table, sql in (
-            ("memory_work", work),
-            ("memory_spending", "SELECT * FROM memory_spending"),
-        ):
-            known = {
-                name for (name,) in fetch(queue, f"SELECT name FROM pragma_table_info('{table}')")
-            }
-            cursor = connection.execute(sql)
-            for values in cursor:
-                row = {
-                    name: value
-                    for (name, *_), value in zip(cursor.get_description(), values)
-                    if name in known
-                }
-                if table == "memory_work":
-                    row["first_message_at"] = row["first_message_at"] or 0
-                marks = ", ".join("?" * len(row))
-                queue.execute(
-                    f"REPLACE INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values())
-                )
-        queue.execute(
-            "UPDATE memory_queue_store SET id = ?",
-            fetch(connection, "SELECT id FROM memory_store")[0],
-        )
-    drop_queue(connection)
-
-
-def drop_queue(connection: Connection) -> None:
-    """Drop the queue of 0.2.0 from the store."""
-    connection.execute(
-        "DROP TRIGGER IF EXISTS memory_work_forgets; DROP TABLE memory_work; DROP "
-        "TABLE memory_spending"
-    )
-
-
 def open_queue(database: str) -> Database:
     """Open the queue; create it if missing. Raises DatabaseError."""
     path = path_of(database)
-    with suppress(OSError):
-        os.unlink(f"{path}.jsonl")  # a copy that 0.2.0 kept of what its store had
     try:
         return Database(path, MIGRATIONS)
     except CorruptDatabaseError as error:
