@@ -113,29 +113,29 @@ def read_changed(
             return found, len(changed) - index
         first_sight = max(0, budget.first_sight) // min(most - with_entries, len(changed) - index)
         new = NewEntries(session, own.runtime_of(session))
-        asked = (
-            new,
-            cursors.get(session.key),
-            now,
-            oldest,
-            None if session.key in all_of else first_sight,
-            budget,
-        )
+        back = None if session.key in all_of else first_sight
+        asked = (new, cursors.get(session.key), now, oldest, back, budget)
         if deadline.attempt(session.path, _read_session, *asked) is None:
             continue
         budget.first_sight -= new.bytes_read * new.is_first_sight
         with_entries += bool(new.entries)
-        if new.unreadable:
-            deadline.notes.append(
-                f"{session.path}: {new.unreadable} records could not be read and were skipped"
-            )
         if new.is_read:
             found.append(new)
-        else:
-            deadline.notes.append(
-                f"{session.path}: a line of more than {SKIPPED_BYTES} bytes is not complete yet"
-            )
+        _note_faults(new, deadline)
     return found, 0
+
+
+def _note_faults(new: NewEntries, deadline: Deadline) -> None:
+    """Note unreadable records and an incomplete line of a transcript for the log."""
+    path = new.session.path
+    if new.unreadable:
+        deadline.notes.append(
+            f"{path}: {new.unreadable} records could not be read and were skipped"
+        )
+    if not new.is_read:
+        deadline.notes.append(
+            f"{path}: a line of more than {SKIPPED_BYTES} bytes is not complete yet"
+        )
 
 
 def may_have_news(

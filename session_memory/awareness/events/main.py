@@ -151,20 +151,11 @@ def _run(
     another one sent it: several take the plugins of Claude Code."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
-        given = _Given(runtime_name)
+        given = _Given(runtime_name, environ)
         context, deadline = None, given.deadline
         try:
-            content = given.read(environ)
-            while True:
-                try:
-                    if is_waited_for:
-                        deadline.start()
-                    context = given.context(content, environ, is_answered)
-                    break
-                except DeadlineError:
-                    tries -= 1
-                    if not tries:
-                        raise
+            given.read()
+            context = given.context(is_answered, tries, is_waited_for=is_waited_for)
             try:
                 if context is not None:
                     answer(context, *([_printer(context)] if is_waited_for else []))
@@ -187,27 +178,40 @@ class _Given:
     """The event that a runtime gave to the hook: its name, and its `home` as far as known; with the
     `deadline`."""
 
-    def __init__(self, runtime_name: str) -> None:
+    def __init__(self, runtime_name: str, environ: Mapping[str, str]) -> None:
         self.home: Home | None = None
         self.event_name = "hook"
         self.deadline = Deadline()
         self._runtime_name = runtime_name
+        self._environ = environ
+        self._content = b""
 
-    def read(self, environ: Mapping[str, str]) -> bytes:
-        """Return the event's JSON, read from stdin."""
+    def read(self) -> None:
+        """Read the event's JSON from stdin."""
         runtime = runtime_of(self._runtime_name)
-        self.home = runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
-        return sys.stdin.buffer.read()
+        directory = runtime.config_dir(self._environ)
+        self.home = runtime_home(directory, runtime.USUAL_DIR, self._environ)
+        self._content = sys.stdin.buffer.read()
 
     def context(
-        self,
-        content: bytes,
-        environ: Mapping[str, str],
-        is_answered: Callable[[Event, Runtime], bool],
+        self, is_answered: Callable[[Event, Runtime], bool], tries: int, *, is_waited_for: bool
     ) -> Context | None:
-        """Return the context of the event, None if it is not to be answered. Raises ValueError,
-        SessionMemoryError."""
-        event = decode(content.decode("utf-8", "replace"))
+        """Return the context of the event, None if it is not to be answered.
+
+        For a hook that `is_waited_for` the deadline starts with each of the `tries`. Raises
+        ValueError, SessionMemoryError, DeadlineError."""
+        while True:
+            try:
+                if is_waited_for:
+                    self.deadline.start()
+                return self._try_context(is_answered)
+            except DeadlineError:
+                tries -= 1
+                if not tries:
+                    raise
+
+    def _try_context(self, is_answered: Callable[[Event, Runtime], bool]) -> Context | None:
+        environ, event = self._environ, decode(self._content.decode("utf-8", "replace"))
         if not isinstance(event, dict):
             raise ValueError("stdin holds no JSON object")
         self.event_name = str(event.get("hook_event_name", self.event_name))

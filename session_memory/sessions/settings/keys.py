@@ -246,13 +246,7 @@ def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any
     new = [f"{'  ' * level}{at[level]}:\n" for level in range(depth, len(at) - 1)]
     new.append(f"{'  ' * (len(at) - 1)}{at[-1]}: {written(value)}\n")
     if not depth:
-        commented = f"# {at[0]}:"
-        index = next(
-            (number + 1 for number, line in enumerate(lines) if line.startswith(commented)),
-            len(lines),
-        )
-        while index < len(lines) and len(at) > 1 and lines[index].startswith("#  "):
-            index += 1
+        index = _after_comment(lines, at)
         lines[index:index] = new
         return
     start = found[at[:depth]] - 1
@@ -262,17 +256,21 @@ def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any
         end += 1
     while not lines[end - 1].strip():
         end -= 1
-    inner = next(
-        (
-            _indent(line)
-            for line in lines[start + 1 : end]
-            if line.strip() and line.lstrip()[0] != "#"
-        ),
-        0,
-    )
-    shift = " " * (inner or own_indent + 2)
+    written_lines = [
+        line for line in lines[start + 1 : end] if line.strip() and line.lstrip()[0] != "#"
+    ]
+    shift = " " * ((_indent(written_lines[0]) if written_lines else 0) or own_indent + 2)
     base = len("  " * depth)
     lines[end:end] = [shift + line[base:] for line in new]
+
+
+def _after_comment(lines: list[str], at: KeyPath) -> int:
+    """Return the index after the comment that describes a key, else the end."""
+    starts = [number for number, line in enumerate(lines) if line.startswith(f"# {at[0]}:")]
+    index = starts[0] + 1 if starts else len(lines)
+    while index < len(lines) and len(at) > 1 and lines[index].startswith("#  "):
+        index += 1
+    return index
 
 
 def _indent(line: str) -> int:

@@ -312,13 +312,8 @@ def confine(
     user_dir: str,
 ) -> Iterator[tuple[str, str]]:
     """Remove keys and rules that a home may not set; yield each key with its missing grant."""
-    store, memories = values.get("store", {}), values.get("memories", {})
-    if WATCH_PATH not in grants and store.get(WATCH_PATH):
-        paths = store[WATCH_PATH] if isinstance(store[WATCH_PATH], list) else [store[WATCH_PATH]]
-        inside = [path for path in paths if is_inside(_expanded(path, user_dir), root)]
-        if inside != paths:
-            store[WATCH_PATH] = inside or None
-            yield "store.watch_path", WATCH_PATH
+    if WATCH_PATH not in grants and _confine_paths(values.get("store", {}), root, user_dir):
+        yield "store.watch_path", WATCH_PATH
     if TEAM not in grants:
         if values.pop("team", {}).get("url"):
             yield "team.url", TEAM
@@ -327,20 +322,36 @@ def confine(
     for name in ("keep", "disk_bytes"):
         if KEEP not in grants and values.pop(name, None) is not None:
             yield name, KEEP
-    chosen = memories.get("strategies", [])
-    for strategy in dict.fromkeys([*chosen, *BUILT_IN_STRATEGIES]):
-        if strategy not in (FREE_STRATEGY, *grants):
-            if strategy in chosen:
-                memories["strategies"] = [
-                    one for one in memories["strategies"] if one != strategy
-                ] or [FREE_STRATEGY]
-            if memories.pop(strategy, None) or strategy in chosen:
-                yield (
-                    "memories.strategies" if strategy in chosen else f"memories.{strategy}",
-                    strategy,
-                )
+    yield from _confine_strategies(values.get("memories", {}), grants)
     if values.pop("homes", None):
         yield "homes", ""
+
+
+def _confine_paths(store: dict[str, Any], root: str, user_dir: str) -> bool:
+    """Remove watched paths outside the home; return True if there were any."""
+    watched = store.get(WATCH_PATH) or []
+    paths = watched if isinstance(watched, list) else [watched]
+    inside = [path for path in paths if is_inside(_expanded(path, user_dir), root)]
+    if inside != paths:
+        store[WATCH_PATH] = inside or None
+    return inside != paths
+
+
+def _confine_strategies(
+    memories: dict[str, Any], grants: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Remove strategies without a grant, and their settings; yield each key and strategy."""
+    chosen = memories.get("strategies", [])
+    for strategy in dict.fromkeys([*chosen, *BUILT_IN_STRATEGIES]):
+        if strategy in (FREE_STRATEGY, *grants):
+            continue
+        has_settings = memories.pop(strategy, None)
+        if strategy in chosen:
+            kept = [name for name in memories["strategies"] if name != strategy]
+            memories["strategies"] = kept or [FREE_STRATEGY]
+            yield "memories.strategies", strategy
+        elif has_settings:
+            yield f"memories.{strategy}", strategy
 
 
 def is_inside(path: str, root: str) -> bool:

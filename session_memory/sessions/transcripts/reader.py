@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
+    from ..runtimes.records import Event, Record
     from .lines import Line
 
 Title = tuple[int, str]  # with its rank
@@ -145,9 +146,7 @@ class TranscriptReader:
         to a line have the next offsets."""
         meaning, branch = self._meaning, self._branch
         is_left_out = self.is_of_subagent and not self._whose
-        wanted = (
-            MESSAGES | (CALLS if with_tools else 0) | (RESULTS if with_results else 0) | self._whose
-        )
+        wanted = MESSAGES | CALLS * with_tools | RESULTS * with_results | self._whose
         for offset, line in lines:
             self.reached = offset + len(line)
             if is_left_out or len(line) < 2 or not meaning.prefilter(line, wanted):
@@ -157,11 +156,7 @@ class TranscriptReader:
                 yield from results if offset not in left_out else ()
                 continue
             for index, record in enumerate(self.records(line)):
-                self.record = record
-                events = meaning.events(record, offset + index, wanted)
-                if branch is not None and not (events and isinstance(events[0], Entry)):
-                    branch.note(record)
-                for event in events:
+                for event in self._noted_events(record, offset + index, wanted):
                     if isinstance(event, Entry):
                         if offset in left_out or not (event.text or with_tools):
                             continue
@@ -174,6 +169,14 @@ class TranscriptReader:
                         isinstance(event, CallResult) and offset not in left_out
                     ):
                         yield event
+
+    def _noted_events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        """Return the events in a record, and note what it says of the records after it."""
+        self.record = record
+        events, branch = self._meaning.events(record, offset, wanted), self._branch
+        if branch is not None and not (events and isinstance(events[0], Entry)):
+            branch.note(record)
+        return events
 
     def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
         """Yield the entries of a whole transcript that count, each id once; None for a compaction.

@@ -130,36 +130,49 @@ def find_sessions(
     or the one that the environment names, is the caller's, which may see all of itself.
     `former_names` returns the former names of a home's sessions, by id; saved sessions are found by
     them. Raises UnknownSessionError if there is no home with sessions."""
+    wanted = _Wanted(own_id, since, most, former_names, with_private=with_private)
+    return _find(path, all_projects, environ, wanted)
+
+
+class _Wanted:
+    """The sessions that `find_sessions` is to return, as it explains."""
+
+    def __init__(
+        self,
+        own_id: str,
+        since: float,
+        most: int | None,
+        former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None,
+        *,
+        with_private: bool,
+    ) -> None:
+        self.own_id = own_id
+        self.since = since
+        self.most = most
+        self.former_names = former_names
+        self.with_private = with_private
+
+
+def _find(
+    path: str | None, all_projects: bool, environ: Mapping[str, str], wanted: _Wanted
+) -> list[FoundSession]:
     former: dict[str, Mapping[str, Sequence[str]]] = {}
     candidates = list(_candidates(path, all_projects, environ))
-    if former_names:
-        former = {
-            home.root: former_names(home)
-            for home in {home.root: home for _, _, home in candidates}.values()
-        }
+    if wanted.former_names:
+        for home in {home.root: home for _, _, home in candidates}.values():
+            former[home.root] = wanted.former_names(home)
         candidates += _put_by(candidates, former)
     taken = {session.name for session, _, _ in candidates if session.name}
-    latest = _latest(candidates, since)
-    families = _Families(
-        environ, _names(candidates, former), former_names, with_private=with_private
-    )
+    latest = _latest(candidates, wanted.since)
+    families = _Families(environ, _names(candidates, former), wanted)
     start = "" if all_projects else _start(path, environ)
 
     def show(batch: list[tuple[os.stat_result, Candidate]]) -> Iterator[FoundSession]:
-        return _shown(batch, families, own_id, environ, taken, former)
+        return _shown(batch, families, environ, taken, former)
 
-    listed, are_others = _of_project(latest, most, show, start)
+    listed, are_others = _of_project(latest, wanted.most, show, start)
     if are_others and not listed:
-        listed = find_sessions(
-            path,
-            True,
-            environ,
-            own_id=own_id,
-            with_private=with_private,
-            since=since,
-            most=most,
-            former_names=former_names,
-        )
+        listed = _find(path, True, environ, wanted)
         for each in listed:
             each.session.is_elsewhere = True
     return listed
@@ -221,7 +234,6 @@ def _is_of_namesake(each: FoundSession, start: str) -> bool:
 def _shown(
     latest: list[tuple[os.stat_result, Candidate]],
     families: _Families,
-    own_id: str,
     environ: Mapping[str, str],
     taken: set[str],
     former: Mapping[str, Mapping[str, Sequence[str]]],
@@ -231,10 +243,8 @@ def _shown(
     All are described first, because one may be a fork of another."""
     present = []
     for status, (session, runtime, home) in latest:
-        sees_all = runtime.session_id_of(session.path) in (
-            own_id,
-            environ.get(runtime.OWN_ID_VARIABLE),
-        )
+        own_ids = families.own_id, environ.get(runtime.OWN_ID_VARIABLE)
+        sees_all = runtime.session_id_of(session.path) in own_ids
         described = families.described(session, runtime, home)
         is_empty = described is not None and described.is_empty and not (sees_all or session.name)
         if described is not None and not described.is_of_subagent and not is_empty:
@@ -264,15 +274,14 @@ class _Families:
         self,
         environ: Mapping[str, str],
         names: dict[str, tuple[str, ...]],
-        former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None,
-        *,
-        with_private: bool,
+        wanted: _Wanted,
     ) -> None:
+        self.own_id = wanted.own_id
         self._environ = environ
         self._names = names
-        self._former_names = former_names
+        self._former_names = wanted.former_names
         self._known_at: dict[str, dict[str, list[str]]] = {}
-        self._with_private = with_private
+        self._with_private = wanted.with_private
         self._rules: dict[str, Privacy] = {}
         self._families: dict[tuple[str, str, str], Family] = {}
 
@@ -359,18 +368,7 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
     It matches exactly, else as the only one whose id or name begins with it, else as the only one
     with these words in its name, else as the latest session of the runtime with this name. Raises
     UnknownSessionError."""
-    wanted = name.casefold()
-    exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
-    begun = [
-        one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)
-    ]
-    titled = [one for one in found if has_words(one.name, name)]
-    runs_on = [
-        one
-        for one in found
-        if wanted in (one.runtime.name, one.runtime.TITLE.casefold(), one.runtime.PROGRAM)
-    ]
-    fitting = exact or begun or titled or runs_on[:1]
+    fitting = _fitting(found, name)
     if len(fitting) == 1:
         return fitting[0]
     if not found:
@@ -380,24 +378,48 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
         raise AmbiguousSessionError(
             f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names)
         )
-    from difflib import get_close_matches
-
-    # the latest
-    by_name = {
-        name: one for one in found[::-1] for name in (one.id.casefold(), one.name.casefold())
-    }
-    # mistyped
-    near = list(
-        dict.fromkeys([by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)])
-    )
+    near = _nearest(found, name)
     candidates = near or found
     names = [f"  {one.described()}" for one in candidates[:LATEST]]
-    if len(candidates) > LATEST:
-        names.append(
-            f"  and {len(candidates) - LATEST} more: session-memory sessions --all lists them"
-        )
+    more = len(candidates) - LATEST
+    if more > 0:
+        names.append(f"  and {more} more: session-memory sessions --all lists them")
     there_are = "the nearest" if near else "the latest"
     raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
+
+
+def _fitting(sessions: list[FoundSession], name: str) -> list[FoundSession]:
+    """Return the sessions that match `name` in the best way that any of them does."""
+    wanted = name.casefold()
+    exact = [
+        session
+        for session in sessions
+        if wanted in (session.name.casefold(), session.id.casefold())
+    ]
+    begun = [
+        session
+        for session in sessions
+        if session.name.casefold().startswith(wanted) or session.id.startswith(wanted)
+    ]
+    titled = [session for session in sessions if has_words(session.name, name)]
+    runs_on = [
+        session
+        for session in sessions
+        if wanted
+        in (session.runtime.name, session.runtime.TITLE.casefold(), session.runtime.PROGRAM)
+    ]
+    return exact or begun or titled or runs_on[:1]
+
+
+def _nearest(sessions: list[FoundSession], name: str) -> list[FoundSession]:
+    """Return the sessions whose id or name is like a mistyped `name`, the nearest first."""
+    from difflib import get_close_matches
+
+    by_name = {}
+    for session in sessions[::-1]:  # of namesakes the latest
+        by_name.update(dict.fromkeys((session.id.casefold(), session.name.casefold()), session))
+    names = get_close_matches(name.casefold(), by_name, CANDIDATES)
+    return list(dict.fromkeys([by_name[near] for near in names]))
 
 
 def _start(path: str | None, environ: Mapping[str, str]) -> str:

@@ -44,6 +44,10 @@ VERSION = '"ATIF-v1.'
 CHECKED_STEPS = 40  # the last ones, back to which a change is traced
 
 
+_STEP_KEYS = ("source", "timestamp", "message", "reasoning_content", "tool_calls", "metrics")
+_EXTRA_KEYS = ("cwd", "message_id", "role", "context_management")
+
+
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
     """Add new steps of the trajectories in `config_dir` to the mirrors below `root`.
 
@@ -184,33 +188,36 @@ def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[in
             continue
         if until and (epoch_seconds(step.get("timestamp")) or 0.0) <= until:
             continue
-        extra = as_object(step.get("extra"))
-        own_id = as_string(extra.get("entry_id")) or f"{session_id}:{number}"
-        line: Record = {"type": STEP, "id": own_id, "number": number}
-        keys = ("source", "timestamp", "message", "reasoning_content", "tool_calls", "metrics")
-        line.update({key: step[key] for key in keys if step.get(key) is not None})
-        if step.get("source") == "agent":
-            line["model"] = as_string(step.get("model_name")) or as_string(agent.get("model_name"))
-        line.update(
-            {
-                key: extra[key]
-                for key in ("cwd", "message_id", "role", "context_management")
-                if extra.get(key)
-            }
-        )
-        yield number, line
-        calls = objects_of(step.get("tool_calls"))
-        given = objects_of(as_object(step.get("observation")).get("results"))
-        are_named = any([one.get("source_call_id") for one in given])
-        for at, result in enumerate(given if calls else ()):
-            named = (
-                result.get("source_call_id")
-                if are_named
-                else calls[min(at, len(calls) - 1)].get("tool_call_id")
-            )
-            kept = {key: result[key] for key in ("content", "extra") if result.get(key) is not None}
-            if named and kept:
-                yield number, {"type": "result", "id": as_string(named), "number": number, **kept}
+        yield number, _of_step(step, number, session_id, as_string(agent.get("model_name")))
+        for call_id, result in _results(step):
+            yield number, {"type": "result", "id": call_id, "number": number, **result}
+
+
+def _of_step(step: Record, number: int, session_id: str, model: str) -> Record:
+    """Return the line of a step; `model` is the one that the agent uses unless the step says so."""
+    extra = as_object(step.get("extra"))
+    step_id = as_string(extra.get("entry_id")) or f"{session_id}:{number}"
+    line: Record = {"type": STEP, "id": step_id, "number": number}
+    line.update({key: step[key] for key in _STEP_KEYS if step.get(key) is not None})
+    if step.get("source") == "agent":
+        line["model"] = as_string(step.get("model_name")) or model
+    line.update({key: extra[key] for key in _EXTRA_KEYS if extra.get(key)})
+    return line
+
+
+def _results(step: Record) -> Iterator[tuple[str, Record]]:
+    """Yield the results in a step, each with the id of its call.
+
+    If no result names its call, they are in the order of the calls."""
+    calls = objects_of(step.get("tool_calls"))
+    results = objects_of(as_object(step.get("observation")).get("results"))
+    are_named = any([result.get("source_call_id") for result in results])
+    for at, result in enumerate(results if calls else ()):
+        call = calls[min(at, len(calls) - 1)]
+        call_id = result.get("source_call_id") if are_named else call.get("tool_call_id")
+        kept = {key: result[key] for key in ("content", "extra") if result.get(key) is not None}
+        if call_id and kept:
+            yield as_string(call_id), kept
 
 
 class Place:

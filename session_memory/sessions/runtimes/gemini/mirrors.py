@@ -86,11 +86,7 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
         header = _header(head)
         if not is_name(header.get("sessionId")):
             return 0
-        folder = f"{root}/{RUNTIME.folder_name(source.directory)}"
-        if source.parent:
-            folder = f"{folder}/{source.parent}"
-        make_private_dir(folder)
-        path = f"{folder}/{header['sessionId']}.jsonl"
+        path = _mirror_path(source, root, header["sessionId"])
         names = source.parent or header["sessionId"], mark_of(path).get("title", "")
         repeats = exclusion.repeats(RUNTIME.records, source.directory, header["sessionId"])
         with Mirror(path, exclusion.hides(source.directory, *names), repeats) as mirror:
@@ -107,11 +103,7 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             content = read_at(descriptor, at, size)
             if is_log:
                 content = content[: content.rfind(b"\n") + 1]
-                records: Iterable[Record] = [
-                    one for line in content.split(b"\n") for one in objects_in(line)
-                ]
-            else:
-                records = objects_of(decode(content.decode("utf-8", "replace")).get("messages"))
+            records = _records_in(content, is_log=is_log)
             if until := exclusion.forgotten(source.directory, names[0]):
                 records = [kept for one in records for kept in _said_since(until, one)]
             addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
@@ -122,6 +114,22 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             if mark != mirror.mark:
                 mirror.append(lines, mark, source.stamp[2] // 1_000_000)
             return len(content)
+
+
+def _mirror_path(source: Source, root: str, session_id: str) -> str:
+    """Return the path of a chat's mirror below `root`; make its folder."""
+    folder = f"{root}/{RUNTIME.folder_name(source.directory)}"
+    if source.parent:
+        folder = f"{folder}/{source.parent}"
+    make_private_dir(folder)
+    return f"{folder}/{session_id}.jsonl"
+
+
+def _records_in(content: bytes, *, is_log: bool) -> list[Record]:
+    """Return the records in the lines of a log, or the messages of a document."""
+    if is_log:
+        return [record for line in content.split(b"\n") for record in objects_in(line)]
+    return objects_of(decode(content.decode("utf-8", "replace")).get("messages"))
 
 
 def _said_since(until: float, record: Record) -> Iterator[Record]:

@@ -103,9 +103,8 @@ class OpenCodeBackup(Backup):
     def put_back(
         self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]
     ) -> None:
-        program = shutil.which(
-            self.runtime.install.COMMAND or self.runtime.PROGRAM, path=environ.get("PATH")
-        )
+        command = self.runtime.install.COMMAND or self.runtime.PROGRAM
+        program = shutil.which(command, path=environ.get("PATH"))
         if program is None:
             raise NotImportedError(
                 "opencode is not installed here, and only it can take its session back"
@@ -128,26 +127,28 @@ class OpenCodeBackup(Backup):
             path = f"{folder}/{session_id}.json"
             with open(path, "w", encoding="utf-8") as file:
                 json.dump({"info": info, "messages": messages}, file)
-            try:
-                done = subprocess.run(
-                    [program, "import", path],
-                    cwd=cwd,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    check=False,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    timeout=TIMEOUT_SECONDS,
-                )
-            except subprocess.TimeoutExpired as error:
-                raise NotImportedError(
-                    f"opencode import did not end within {TIMEOUT_SECONDS} s"
-                ) from error
+            output = _output_of([program, "import", path], cwd, environment)
         if not _has(config_dir, session_id):
-            said = done.stdout.decode("utf-8", "replace").strip().splitlines()[-1:] or [
-                "it said nothing"
-            ]
-            raise NotImportedError(f"opencode import did not take it: {said[0]}")
+            last_line = (output.strip().splitlines() or ["it said nothing"])[-1]
+            raise NotImportedError(f"opencode import did not take it: {last_line}")
+
+
+def _output_of(command: list[str], cwd: str, environ: Mapping[str, str]) -> str:
+    """Return the output of `opencode import`. Raises NotImportedError if it does not end."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=TIMEOUT_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotImportedError(f"opencode import did not end within {TIMEOUT_SECONDS} s") from error
+    return done.stdout.decode("utf-8", "replace")
 
 
 def _has(config_dir: str, session_id: str) -> bool:
