@@ -16,6 +16,7 @@ COMMANDS = {
         "deliveries": "app.commands.deliveries",
         "conflicts": "app.commands.conflicts",
         "why": "app.commands.why",
+        "rescue": "app.commands.rescue",
         "handoff": "app.commands.handoff",
     },
     "Look back": {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..awareness.activity.conflicts import keep
-from ..awareness.activity.session_edits import SessionEdit, edits_of
+from ..awareness.activity.session_edits import SessionCalls
 from ..common.errors import SessionMemoryError, described
 from ..common.extensions import load_present
 from ..common.system.git import Worktree, find_worktree, head_of, is_commit
@@ -52,7 +52,7 @@ class Side:
         self.worktree = worktree
         self.branch = branch
         self.sessions: list[FoundSession] = []
-        self.edits: dict[str, list[SessionEdit]] = {}  # by the id of a session
+        self.calls: dict[str, SessionCalls] = {}  # by the id of a session
 
     @property
     def root(self) -> str:
@@ -67,7 +67,7 @@ class Side:
         edits = [
             (session, edit)
             for session in self.sessions
-            for edit in self.edits[session.id]
+            for edit in self.calls[session.id].edits
             if edit.path == whole
         ]
         written, by_path = Counter[str](), dict[str, FoundSession]()
@@ -82,7 +82,7 @@ class Side:
             if 2 * written[session.id] > sum(bool(line.strip()) for line in lines):
                 return session
         if len(by_path) != 1 or (
-            is_by_time and not _is_last_written_by(whole, [edit for _, edit in edits])
+            is_by_time and not _is_last_written_by(whole, self.calls.values())
         ):
             return None
         return next(iter(by_path.values()))
@@ -368,7 +368,7 @@ def _behind(
 ) -> Iterator[Clash]:
     """Yield the first file with commits of the default branch that touch what the sessions of a
     side edited."""
-    edited = {edit.path for edits in side.edits.values() for edit in edits}
+    edited = {edit.path for calls in side.calls.values() for edit in calls.edits}
     for target in targets.values():
         try:
             paths = [
@@ -402,9 +402,8 @@ def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
         new = Side(worktree.common_dir, None if is_left else worktree, then if is_left else branch)
         side = sides.setdefault(key, new)
         side.sessions.append(one)
-        side.edits[one.id] = edits_of(
-            one.session, one.runtime, entries, one.gate, one.modified - LIVE_SECONDS
-        )
+        permitted, since = (one.gate.done if one.gate else None), one.modified - LIVE_SECONDS
+        side.calls[one.id] = SessionCalls(one.session, one.runtime, entries, permitted, since)
     return list(sides.values())
 
 
@@ -418,14 +417,19 @@ def _hashed(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def _is_last_written_by(path: str, edits: Iterable[SessionEdit]) -> bool:
-    """Check by the file's time if one of these edits was the last to write it, and nothing unknown
-    did later."""
+def _is_last_written_by(path: str, calls: Iterable[SessionCalls]) -> bool:
+    """Check by the file's time if one of the edits in these calls was the last to write it, and
+    nothing unknown did later."""
     try:
         at = os.lstat(path).st_mtime
     except OSError:
         return False
-    return any(edit.began - SLACK_SECONDS <= at <= edit.ended + SLACK_SECONDS for edit in edits)
+    return any(
+        edit.began - SLACK_SECONDS <= at <= edit.ended + SLACK_SECONDS
+        for each in calls
+        for edit in each.edits
+        if edit.path == path
+    )
 
 
 def _changed_at(side: Side, path: str, otherwise: float) -> float:

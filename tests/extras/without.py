@@ -41,6 +41,7 @@ patterns
 process --dry-run
 proof
 read SESSION
+rescue --unknown
 remember Carts are in cents
 restore
 search cart

@@ -7,16 +7,16 @@ from ...common.system.files import Opened, os, real_path
 from ...common.system.json import objects_in
 from ...sessions.transcripts.edits import edited_files
 from ...sessions.transcripts.lines import lines_forward
-from .actions import COMMAND, FileAction, sub_agent_entries
+from .actions import COMMAND, GIT, FileAction, actions_of, sub_agent_entries
 from .collisions._evidence import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from ...sessions.runtimes import Runtime
+    from ...sessions.transcripts.edits import Edit
     from ...sessions.transcripts.entries import Entry, Session
-    from ...sessions.transcripts.gate import Gate
 
 # characters of a line that a command line shows to have written, if it contains them
 LEAST_LITERAL = 4
@@ -52,18 +52,28 @@ class SessionEdit:
             return None
         if self.is_command:
             return self._count_by_command(wanted)
+        edits = self.texts()
+        if not edits:
+            return None
+        before = {line.strip() for old, _ in edits for line in old.split("\n")}
+        after = {line.strip() for _, new in edits for line in new.split("\n")}
+        return len(wanted & (after - before))
+
+    def texts(self) -> list[Edit]:
+        """Return the texts that the call replaced, '' if unknown, each with the new one; [] if its
+        arguments do not have them, as for a command."""
+        if self.is_command:
+            return []
         try:
             with Opened(self.written_in) as descriptor:
                 lines_there = lines_forward(descriptor, self.offset, os.fstat(descriptor).st_size)
                 _, record_line = next(iter(lines_there), (0, b""))
         except OSError:
-            return None
+            return []
         for record in objects_in(record_line):
             if edits := self._runtime.records.edits(record, self.call_id):
-                before = {line.strip() for old, _ in edits for line in old.split("\n")}
-                after = {line.strip() for _, new in edits for line in new.split("\n")}
-                return len(wanted & (after - before))
-        return None
+                return edits
+        return []
 
     def _count_by_command(self, wanted: set[str]) -> int | None:
         if count := sum([len(line) >= LEAST_LITERAL and line in self.command for line in wanted]):
@@ -73,25 +83,39 @@ class SessionEdit:
         return None if any(can_have_written(self.command, line) for line in wanted) else 0
 
 
-def edits_of(
-    session: Session,
-    runtime: Runtime,
-    entries: Sequence[Entry],
-    gate: Gate | None = None,
-    since: float = 0.0,
-) -> list[SessionEdit]:
-    """Return the edits in these `entries` of a session, and the edits of its sub-agents since a
-    time that the session's `gate` lets through. They are in no certain order."""
-    edits = _edits_in(runtime, session.path, entries, "")
-    for transcript in (*runtime.sub_agents(session.path), *session.known_sub_agents):
-        try:
-            of_agent = sub_agent_entries(transcript, runtime, {}, since)
-        except OSError:
-            continue
-        edits += _edits_in(
-            runtime, transcript, gate.done(of_agent) if gate else of_agent, transcript
-        )
-    return edits
+class SessionCalls:
+    """Calls in these `entries` of a session: its `edits`, in no certain order, including edits of
+    its sub-agents since a time, in the entries that `permitted` returns."""
+
+    def __init__(
+        self,
+        session: Session,
+        runtime: Runtime,
+        entries: Sequence[Entry],
+        permitted: Callable[[Iterable[Entry]], list[Entry]] | None = None,
+        since: float = 0.0,
+    ) -> None:
+        self._path = session.path
+        self._runtime = runtime
+        self._entries = entries
+        self.edits = _edits_in(runtime, session.path, entries, "")
+        for transcript in (*runtime.sub_agents(session.path), *session.known_sub_agents):
+            try:
+                of_agent = sub_agent_entries(transcript, runtime, {}, since)
+            except OSError:
+                continue
+            of_agent = permitted(of_agent) if permitted else of_agent
+            self.edits += _edits_in(runtime, transcript, of_agent, transcript)
+
+    def git_runs(self, commands: Container[str]) -> list[tuple[float, float]]:
+        """Return when calls with one of these git `commands` began and ended, in seconds since the
+        epoch."""
+        evidence = Evidence({"": self._runtime}, {"": self._path}, None, "")
+        return [
+            (evidence.began("", action), evidence.ended("", action))
+            for action in actions_of(self._entries, lambda command: "git" in command)
+            if action.kind == GIT and action.words[0] in commands and evidence.is_done("", action)
+        ]
 
 
 def _edits_in(

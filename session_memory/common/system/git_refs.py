@@ -11,6 +11,7 @@ STASH, BRANCH, WORKTREE = "stash", "branch", "worktree"
 STASH_REF = "refs/stash"
 MOST_BRANCHES = 1000  # each may be a file to read
 PACKED_BYTES = 4 * 1024 * 1024
+SHORT_COMMIT = 7  # characters
 # Beginnings of git's messages about a branch that went on from where it was, or that holds the
 # same changes in other commits.
 _FORWARD = ("commit", "revert", "cherry-pick", "am:", "rebase", "pull --rebase", "branch: renamed")
@@ -61,6 +62,15 @@ def shared_refs(common_dir: str) -> list[SharedRef]:
             ref.time = made.st_mtime if made else 0.0
             worktrees.append(ref)
     return stashes + branches + worktrees
+
+
+def short_id(commit: str) -> str:
+    """Return the beginning of a commit id, longer if it has only digits: `git stash` would take
+    that for the number of a stash."""
+    length = SHORT_COMMIT
+    while commit[:length].isdigit() and length < len(commit):
+        length += 1
+    return commit[:length]
 
 
 def branch_tips(common_dir: str) -> dict[str, str]:

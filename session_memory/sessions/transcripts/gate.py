@@ -202,6 +202,10 @@ class Gate:
         """Return the entries whose actions may be shown, with their text."""
         return [entry for entry in entries if not self.rule_of(entry).ignore]
 
+    def quoted(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return the entries whose text may be shown."""
+        return [entry for entry in entries if not self.rule_of(entry).is_private]
+
     def title(self, title: Title, own_title: str) -> Title:
         """Return the part of a title that may be shown.
 

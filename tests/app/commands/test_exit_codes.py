@@ -82,6 +82,8 @@ team join postgresql://ann@127.0.0.1/team --as 'a b'
 deliveries --last x
 handoff
 remember
+rescue --session
+rescue x --list
 restore --to
 statusline --format html
 uninstall --runtime emacs
@@ -106,6 +108,8 @@ mcp --ipc HOST/none
 memories forget zebra
 memories forget --undo
 read zebra
+rescue zebra
+rescue --session zebra
 search zebra
 show 77
 team push
@@ -195,6 +199,7 @@ CALLS = {
     "proof": 0,
     "read trip": 0,
     "remember hello": 0,
+    "rescue --list": 0,
     "restore": 0,
     "search trip": 0,
     "sessions --home .": 0,

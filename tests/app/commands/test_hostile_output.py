@@ -85,6 +85,11 @@ read SESSION --tools
 read oddNAME
 read nothingNAME
 remember NAME
+rescue
+rescue --list --unknown
+rescue --json --unknown
+rescue NAME
+rescue --session SESSION
 restore
 restore NAME
 search please

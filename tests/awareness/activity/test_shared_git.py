@@ -10,13 +10,13 @@ import pytest
 from collision_scene import Pair, collisions
 
 from bench.clones import Actor, Clone, git
-from session_memory.awareness.activity.collisions._loss_text import SHORT_COMMIT, short_id
 from session_memory.awareness.activity.collisions.ref_notes import (
     NOTES,
     RefNotes,
     forget_owners,
     note,
 )
+from session_memory.common.system.git_refs import SHORT_COMMIT, short_id
 
 PRECIOUS = "precious\n"
 
@@ -160,7 +160,7 @@ def test_a_removed_worktree_is_told_with_the_edits_that_went(pair: Pair) -> None
     (line,) = collisions(other.prompt())
     assert line == (
         '! your worktree wt was removed just now by "main", with your edit of src/app.py not '
-        "committed"
+        "committed: session-memory rescue"
     )
     assert collisions(other.prompt()) == []
 
@@ -189,7 +189,7 @@ def test_a_worktree_made_anew_under_a_session_is_told(pair: Pair) -> None:
     lines = collisions(other.prompt())
     assert lines[0] == (
         '! your worktree wt was removed and made anew just now by "main", with your edit of '
-        "src/app.py not committed"
+        "src/app.py not committed: session-memory rescue"
     )
 
 

@@ -229,6 +229,7 @@ class Scene:
                 ("why", "--staged"),
                 ("search", self.commit[:12]),
                 ("conflicts",),
+                ("rescue", "--unknown"),
                 ("ingest", "--checkpoints", "."),
                 ("handoff",),
                 ("memories",),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from records import stamp
 
-from session_memory.awareness.activity.session_edits import edits_of
+from session_memory.awareness.activity.session_edits import SessionCalls
 from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.codex.scripts import commands_in, patches_in
 from session_memory.sessions.transcripts.entries import Session
@@ -96,7 +96,7 @@ def test_an_edit_and_a_command_of_a_script_count_as_the_sessions(
         )
     )
     entries, _ = last_entries(CODEX, str(path), 10, None)
-    edits = edits_of(Session("a", str(path)), CODEX, entries)
+    edits = SessionCalls(Session("a", str(path)), CODEX, entries).edits
     patched = ["/srv/app/a.py", "/srv/app/b.py"] if is_applied else []
     assert [edit.path for edit in edits] == [*patched, "/srv/app/c.py"]
     if is_applied:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from records import PiSession, spaced
 
-from session_memory.awareness.activity.session_edits import edits_of
+from session_memory.awareness.activity.session_edits import SessionCalls
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
 from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.pi import encode_cwd
@@ -468,6 +468,6 @@ def test_what_a_script_of_codemode_called_counts_as_called(form, tmp_path):
     ]
     record = json.loads(path.read_bytes().splitlines()[-1])
     assert PI.records.edits(record, entry.tools[0].call_id) == [("a", "a line of the script")]
-    edits = edits_of(Session(session.id, str(path)), PI, found)
+    edits = SessionCalls(Session(session.id, str(path)), PI, found).edits
     assert [one.path for one in edits] == ["/srv/agent/cm.txt", "/srv/agent/more.txt"]
     assert edits[0].began < edits[0].ended

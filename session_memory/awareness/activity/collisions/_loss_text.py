@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....common.system.git_refs import BRANCH, STASH
+from ....common.system.git_refs import BRANCH, STASH, short_id
 from ....common.text.format import enumerated, shorten
 from ....common.text.sanitize import quotable
 from ..report import NAME_CHARACTERS
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .facts import Fact
 
 STASH_VERBS = {"pop": "popped", "drop": "dropped", "clear": "cleared", "branch": "popped"}
-SHORT_COMMIT = 7  # characters
 NAMED_FILES = 3
+RESCUE = "session-memory rescue"  # where no command of git brings work back
 _PLAIN = "-_./@+="  # beside letters and digits, in a name that a shell takes as it is
 
 
@@ -45,18 +45,9 @@ def lost_line(fact: Fact, by: str) -> str:
         files = [*quotable(list(fact.files[:NAMED_FILES])), *([f"{more} more"] if more > 0 else [])]
         edits = "edit of" if len(fact.files) == 1 else "edits of"
         lost = f"with your {edits} {enumerated(files)} not committed"
-        return f"! {worktree} was {done} {by}, {lost}"
+        return f"! {worktree} was {done} {by}, {lost}: {RESCUE}"
     way = _command("git worktree add", text, branch or short) if not place else ""
     return f"! {worktree} was {done} {by}" + (f": {way}" if way else "")
-
-
-def short_id(commit: str) -> str:
-    """Return the beginning of a commit id, longer if it has only digits: `git stash` would take
-    that for the number of a stash."""
-    length = SHORT_COMMIT
-    while commit[:length].isdigit() and length < len(commit):
-        length += 1
-    return commit[:length]
 
 
 def _command(command: str, name: str, about: str) -> str:

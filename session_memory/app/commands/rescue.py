@@ -1,0 +1,213 @@
+"""`session-memory rescue`: shows which lost work of sessions can be brought back, and restores it
+into new branches and new files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from contextlib import suppress
+from typing import Any
+
+from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.system.git import Worktree, find_worktree, refusal_at
+from ...common.system.git_process import GitUnavailableError
+from ...common.system.terminal import Terminal, called_as
+from ...common.text.format import counted
+from ...common.text.sanitize import for_people
+from ...common.text.timestamps import age, iso_time
+from ...history.archives.list import former_names
+from ...sessions.settings.homes import user_dir
+from ...sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
+from ._lost_objects import DAYS
+from ._lost_work import FILE, RECENT_SECONDS, TEXT, Rescuable, Rescue, restore
+from .arguments import add_home
+from .output import brief
+from .sessions import chosen_session
+
+SUMMARY = "bring back work that git commands of another session took away"
+SHOWN_LINES = 40  # of a diff
+TITLE_CHARACTERS = 60
+KINDS = {FILE: "staged file", TEXT: "edits"}
+NOT_THE_FILE = (
+    "These are the texts of edits from the transcript, not the file: git never had it. "
+    "Lines around them and changes by commands are missing."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Show lost work of this repository's sessions: stashes, branches, commits and staged files "
+        f"of the last {DAYS} days, and texts of edits that were never in git. With IDs, restore "
+        "it. A commit gets a new branch rescue/ID. A file is written beside an existing one, "
+        "never over it."
+    )
+    parser.add_argument("ids", metavar="ID", nargs="*", help="restore this; the list has the ids")
+    parser.add_argument(
+        "--session",
+        metavar="S",
+        default="",
+        help="only work of this session: its id, the beginning of it, or its title",
+    )
+    parser.add_argument("--list", action="store_true", help="one line each, without the diffs")
+    parser.add_argument(
+        "--full", action="store_true", help=f"diffs whole, not only their first {SHOWN_LINES} lines"
+    )
+    parser.add_argument(
+        "--unknown", action="store_true", help="also show work of unknown sessions and people"
+    )
+    add_home(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List or restore lost work. Raises SessionMemoryError, OSError."""
+    if arguments.ids and arguments.list:
+        raise WrongCallError(
+            "--list restores nothing, and an ID was given", "leave one of the two out"
+        )
+    terminal, worktree = Terminal(os.environ, is_json=arguments.json), _worktree_here()
+    arguments.all = False
+    chosen = chosen_session(arguments.session, arguments, os.environ) if arguments.session else None
+    visible, hidden = _sessions(arguments.home)
+    if chosen:
+        visible = [chosen, *[each for each in visible if each.id != chosen.id]]
+    try:
+        rescue = Rescue(worktree, visible, hidden, chosen)
+        work = rescue.find()
+        if chosen:
+            work = [each for each in work if each.session and each.session.id == chosen.id]
+        if arguments.ids:
+            return _restore(arguments.ids, work, rescue, terminal)
+        _list(work, rescue, terminal, arguments)
+    except GitUnavailableError as error:
+        raise SessionMemoryError(
+            f"git found no lost work: {error}", "try `git fsck` in this directory"
+        ) from error
+    return 0
+
+
+def _worktree_here() -> Worktree:
+    """Return the worktree of the current directory. Raises SessionMemoryError."""
+    home = user_dir(os.environ)
+    hint = "change to a worktree of the repository whose work is lost: cd PATH"
+    try:
+        directory = os.getcwd()
+    except FileNotFoundError:
+        raise SessionMemoryError("the current directory was removed", hint) from None
+    if refused := refusal_at(directory, home):
+        raise SessionMemoryError(f"git cannot tell: {refused}")
+    worktree = find_worktree(directory, home)
+    if worktree is None or not worktree.root:
+        raise SessionMemoryError(
+            f"rescue needs a worktree of git, and {directory} is in none", hint
+        )
+    return worktree
+
+
+def _sessions(home: str | None) -> tuple[list[FoundSession], list[FoundSession]]:
+    """Return the sessions whose work may be shown, and those that rules hide."""
+    since = time.time() - RECENT_SECONDS
+    listings: list[dict[str, FoundSession]] = []
+    for is_private in (False, True):
+        by_path: dict[str, FoundSession] = {}
+        for is_everywhere in (False, True):
+            with suppress(UnknownSessionError):
+                sessions = find_sessions(
+                    home,
+                    is_everywhere,
+                    os.environ,
+                    with_private=is_private,
+                    since=since,
+                    former_names=former_names,
+                )
+                by_path = {**{each.session.path: each for each in sessions}, **by_path}
+        listings.append(by_path)
+    visible, every = listings
+    return list(visible.values()), [every[path] for path in every if path not in visible]
+
+
+def _list(
+    work: list[Rescuable], rescue: Rescue, terminal: Terminal, arguments: argparse.Namespace
+) -> None:
+    shown = [each for each in work if each.session or arguments.unknown]
+    diffs = {} if arguments.list else {each.id: each.diff(rescue.objects) for each in shown}
+    terminal.result({"rescuable": [_as_json(each, diffs.get(each.id)) for each in shown]})
+    if not shown:
+        terminal.line("No work of these sessions is lost, as far as git and transcripts tell.")
+    with terminal.paged():
+        if arguments.list and shown:
+            terminal.table([("ID", "KIND", "AGE", "SESSION", "ABOUT"), *map(_row, shown)], [])
+        for each in shown if diffs else ():
+            id, kind, when, session, about = _row(each)
+            terminal.line(
+                terminal.paint("bold", f"{id}  {kind}  {about}") + f"  ({when}, {session})"
+            )
+            if each.kind == TEXT:
+                terminal.line(f"  {NOT_THE_FILE}")
+            _show_diff(diffs[each.id], terminal, is_whole=arguments.full)
+            terminal.line()
+    if shown:
+        terminal.line(f"To restore: {called_as()} rescue {shown[0].id}")
+    if unknown := len(work) - len(shown):
+        terminal.line(
+            f"{counted(unknown, 'more commit or staged file', 'more commits or staged files')} by "
+            "an unknown session or person: --unknown shows them."
+        )
+
+
+def _row(each: Rescuable) -> tuple[str, str, str, str, str]:
+    session = brief(each.session.name, TITLE_CHARACTERS) if each.session else "-"
+    kind, when = KINDS.get(each.kind, each.kind), age(time.time() - each.at) if each.at else "-"
+    return each.id, kind, when, session, brief(each.about, TITLE_CHARACTERS) or "-"
+
+
+def _show_diff(diff: str, terminal: Terminal, *, is_whole: bool) -> None:
+    lines = [for_people(line).replace("\n", " ") for line in diff.rstrip("\n").split("\n")]
+    for line in lines if is_whole else lines[:SHOWN_LINES]:
+        terminal.line(f"  {line}")
+    if not is_whole and len(lines) > SHOWN_LINES:
+        terminal.line(f"  [{len(lines) - SHOWN_LINES:,} more lines: --full]")
+
+
+def _as_json(each: Rescuable, diff: str | None) -> dict[str, Any]:
+    fields = {
+        "id": each.id,
+        "kind": each.kind,
+        "about": each.about,
+        "at": iso_time(each.at) if each.at else None,
+        "session": each.session.id if each.session else None,
+        "title": each.session.name if each.session else None,
+        "commit": each.commit or None,
+        "is_whole": each.kind != TEXT,
+    }
+    return fields if diff is None else {**fields, "diff": diff}
+
+
+def _restore(ids: list[str], work: list[Rescuable], rescue: Rescue, terminal: Terminal) -> int:
+    """Restore each, all or none of an unknown id. Raises SessionMemoryError, OSError."""
+    restored = []
+    for each in [_with_id(id, work) for id in dict.fromkeys(ids)]:
+        place = restore(each, rescue.objects)
+        restored.append({"id": each.id, "kind": each.kind, "place": place})
+        if each.commit:
+            terminal.line(f"{each.id} is branch {place} now: git diff HEAD...{place}")
+            continue
+        terminal.line(f"{each.id} is {for_people(terminal.short(place))} now.")
+        if each.kind == TEXT:
+            terminal.note(NOT_THE_FILE)
+    terminal.result({"restored": restored})
+    return 0
+
+
+def _with_id(id: str, work: list[Rescuable]) -> Rescuable:
+    """Return the match for an id or its beginning. Raises SessionMemoryError."""
+    fitting = [each for each in work if each.id == id] or [
+        each for each in work if each.id.startswith(id) or (each.commit and each.commit == id)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    hint = f"{called_as()} rescue --list --unknown lists the ids"
+    if not fitting:
+        raise SessionMemoryError(f"nothing that can be brought back has the id {id!r}", hint)
+    raise SessionMemoryError(f"{id!r} is the beginning of {len(fitting)} ids", hint)
