@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from page_scene import ServedPage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from page_scene import ServedPage
     from playwright.sync_api import Browser, Page
 
 MISSING = "there is no Chromium: install the system's package, or run `.venv/bin/python -m playwright install chromium`"

@@ -1,5 +1,7 @@
 """What several test modules share: fake APIs, the real programs that run against them, and scenes
-that many begin with."""
+that many begin with.
+
+What a fixture takes of a feature it imports itself: tests also run in a copy without that feature."""
 
 from __future__ import annotations
 
@@ -22,27 +24,27 @@ from audit.sitecustomize import opened as opened_databases
 from clients import npm
 from clients import pi as pi_client
 from clients.claude import Claude, claude_executable
-from clients.claude_plugin import ClaudePlugin
 from clients.npm import NpmPlace
 from clients.pi import Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from hooks_scene import PlainUser
-from host_scene import Clock, Echo, HostMachine
 from hypothesis import HealthCheck, settings
-from install_machine import NOBODY_LISTENS, Machine, copy_repository, make_bare_environment
-from memories_scene import MemoryDirectory
 from no_sync import stop_syncing
 
-from session_memory.extras.host._ledger import Ledger
-from session_memory.history.archives.writer import open_sessions
-from session_memory.memory.shared_store import SharedPool
 from session_memory.sessions.settings.host_layout import Layout
-from session_memory.sessions.transcripts.pointers import SessionManager
 
 if TYPE_CHECKING:
+    from clients.claude_plugin import ClaudePlugin
+    from host_scene import Clock, HostMachine
+    from install_machine import Machine
+    from memories_scene import MemoryDirectory
     from postgres_server import PostgresServer
     from team_scene import Team
+
+    from session_memory.extras.host._ledger import Ledger
+    from session_memory.memory.shared_store import SharedPool
+    from session_memory.sessions.transcripts.pointers import SessionManager
 
 pytest_plugins = ["browser_scene", "progress", "runtime_table"]
 
@@ -257,6 +259,9 @@ def claude(bare_claude: Claude) -> Claude:
 def plugin(tmp_path: Path, bare_claude: Claude) -> ClaudePlugin:
     """Claude Code, with a `python3` on the PATH that has no packages, and no index from which it
     could get some."""
+    from clients.claude_plugin import ClaudePlugin
+    from install_machine import NOBODY_LISTENS, copy_repository, make_bare_environment
+
     make_bare_environment(tmp_path / "bare")
     bare_claude.environment["PATH"] = f"{tmp_path}/bare/bin:{bare_claude.environment['PATH']}"
     bare_claude.environment.update(
@@ -290,6 +295,8 @@ def pi(bare_pi: Pi) -> Pi:
 @pytest.fixture
 def bare_machine(tmp_path: Path) -> Machine:
     """A machine with an empty home directory."""
+    from install_machine import Machine
+
     (tmp_path / "home").mkdir()
     return Machine(tmp_path / "home")
 
@@ -303,6 +310,8 @@ def plain(tmp_path: Path) -> PlainUser:
 @pytest.fixture
 def memory_dir(tmp_path: Path) -> Iterator[MemoryDirectory]:
     """A directory of memories, empty."""
+    from memories_scene import MemoryDirectory
+
     with closing(MemoryDirectory(tmp_path)) as memory_dir:
         yield memory_dir
 
@@ -320,6 +329,8 @@ def layout(tmp_path: Path) -> Layout:
 @pytest.fixture
 def sessions(layout: Layout) -> Iterator[SessionManager]:
     """The pointers of these groups."""
+    from session_memory.history.archives.writer import open_sessions
+
     with closing(open_sessions(layout)) as sessions:
         yield sessions
 
@@ -327,12 +338,16 @@ def sessions(layout: Layout) -> Iterator[SessionManager]:
 @pytest.fixture
 def clock() -> Clock:
     """What time it is for the ledger."""
+    from host_scene import Clock
+
     return Clock()
 
 
 @pytest.fixture
 def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
     """A ledger with the groups main and garden; garden answers only to @anna."""
+    from session_memory.extras.host._ledger import Ledger
+
     with closing(Ledger(str(tmp_path / "store" / "messages.db"), clock)) as ledger:
         ledger.register("main", "local:main", "main", "", False)
         ledger.register("garden", "chat:7", "garden", "@anna", True)
@@ -343,6 +358,8 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
 def served(bundled_cli: None) -> Iterator[HostMachine]:
     """One host on the real CLI for all tests: each has a group of its own, and leaves the host
     running."""
+    from host_scene import Echo, HostMachine
+
     with Echo() as api, closing(HostMachine(api)) as machine:
         machine.init("main", *GROUPS, config="idle_seconds: 1\nattempts: 2\ngroups_at_once: 3\n")
         machine.start()
@@ -375,7 +392,7 @@ def group(unused_groups: Iterator[str]) -> str:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A real PostgreSQL server."""
-    from postgres_server import running_server  # only where one is asked for
+    from postgres_server import running_server
 
     with running_server() as server:
         if isinstance(server, str):
@@ -394,5 +411,7 @@ def team(postgres: PostgresServer) -> Team:
 @pytest.fixture
 def teams() -> Iterator[SharedPool]:
     """What tools ask a team by, of which no connection stays open."""
+    from session_memory.memory.shared_store import SharedPool
+
     with closing(SharedPool()) as pool:
         yield pool

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -22,7 +22,7 @@ from own_process import as_a_process
 from records import new_id, show_told, write
 
 from session_memory.awareness.events import main
-from session_memory.history.archives import at_end
+from session_memory.common.extensions import load_present
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = (
@@ -103,11 +103,13 @@ def run_here(hook, arguments, environ, given):
     handler, left = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
     try:
         with (
+            ExitStack() as stack,
             as_a_process(arguments, environ, ROOT),
             patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
             patch.object(main, "os") as system,
-            patch.object(at_end, "QUIET_SECONDS", 0.02),
         ):
+            for at_end in load_present(["history.archives.at_end"]):
+                stack.enter_context(patch.object(at_end, "QUIET_SECONDS", 0.02))
             system._exit = end
             hook()
     except Ended as ended:

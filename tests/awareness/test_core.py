@@ -13,11 +13,28 @@ import sys
 from pathlib import Path
 
 import pytest
+from copied_program import copy_parts, failures_in
 from hooks_scene import ROOT, run
 from records import append, assistant, exchange
 from tool_call_scene import Project
 
 CORE = {"awareness", "common", "sessions"}
+# Tests of the core's behaviour that also run in the copy: of collisions, prompts, edits, commands,
+# faults and delivery. Those of deadlines always run there.
+TESTS = (
+    "activity/test_collisions.py",
+    "activity/test_collision_rules.py",
+    "activity/test_shared_git.py",
+    "activity/test_moved_branches.py",
+    "activity/test_call_collisions.py",
+    "activity/test_scripted_writes.py",
+    "activity/test_collision_privacy.py",
+    "activity/test_acknowledgement.py",
+    "events/test_hook_faults.py",
+    "events/test_hook.py",
+    "events/test_tool_hook.py",
+    "events/test_held_calls.py",
+)
 
 
 class WithoutRows(ast.NodeTransformer):
@@ -42,8 +59,8 @@ def place_of(row: ast.expr) -> str:
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The copy."""
     root = tmp_path_factory.mktemp("core") / "app"
-    for part in ("session_memory", "hooks"):
-        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    root.mkdir()
+    copy_parts(("session_memory", "hooks"), root)
     package = root / "session_memory"
     for folder in package.iterdir():
         if folder.is_dir() and folder.name not in CORE:
@@ -161,6 +178,22 @@ def test_an_index_of_memories_that_was_left_behind_does_no_harm(bare: Bare) -> N
     append(bare.project.other, *exchange("is the export done?", "It is."))
     assert "is the export done?" in bare.hook("user_prompt_submit")
     assert bare.user.log() == []
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("file", TESTS)
+def test_tests_of_the_core_pass_without_the_other_packages(core: Path, file: str) -> None:
+    assert failures_in(core, f"tests/awareness/{file}") == ""
+
+
+def test_a_test_of_another_package_would_fail_there(core: Path) -> None:
+    failures = failures_in(core, "tests/history/store/test_queue_file.py")
+    assert "No module named 'session_memory.history'" in failures
+
+
+def test_a_prompt_ends_at_its_deadline_with_what_is_ready(core: Path) -> None:
+    words = ("tests/awareness/events/test_deadline.py", "-k", "TestAPrompt and waits")
+    assert failures_in(core, *words) == ""
 
 
 SETTINGS = """{
