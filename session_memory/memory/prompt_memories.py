@@ -108,7 +108,8 @@ def at_prompt(context: Context, state: SessionState | None, room: int) -> tuple[
     """Return the text of the memories relevant to a prompt, in `room` characters at most, and their
     ids. Raises as `found_in`."""
     home = context.home
-    most = int(context.settings.memories.get("prompt_characters", USUAL_CHARACTERS))
+    given = context.settings.memories.get("prompt_characters")
+    most = given if isinstance(given, int) else USUAL_CHARACTERS
     session = PromptedSession(state, context.directory, home.user_dir, context.cursor_file)
     prompt = str(context.event.get("prompt", ""))
     found = relevant(home.memories_dir, prompt, min(most, room), session)

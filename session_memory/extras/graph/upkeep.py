@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ...common.errors import SessionMemoryError
+from ...common.system.json import as_object
 from ...memory.folders import strategies_directory
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def forget(run: Run, sessions: list[tuple[str, str, int]]) -> None:
     """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is one.
     Raises SessionMemoryError."""
     location = run.location
-    settings = location.home.settings().memories.get("graphiti", {})
+    settings = as_object(location.home.settings().memories.get("graphiti"))
     embedded = f"{strategies_directory(location)}/graphiti"
     if not settings.get("url") and not os.path.isdir(embedded):
         return

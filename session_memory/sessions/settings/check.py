@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...common.errors import ConfigError
 from ...common.system.files import user_dir, write_atomically
-from ...common.system.json import as_list, sealed
+from ...common.system.json import as_list, as_object, sealed
 from .compiled import SAME, Key, Kind, Section, Settings, stamps_of
 from .keys import expected, written
 from .replaced_keys import renamed, replacement
@@ -43,7 +43,7 @@ class Checked(NamedTuple):
     `values` has sections as dictionaries; `rules` are for sessions and `projects` for directories;
     `faults` has a line each."""
 
-    values: dict[str, Any]
+    values: dict[str, object]
     rules: list[PatternRule]
     faults: list[str]
     projects: list[PatternRule]
@@ -56,7 +56,7 @@ class FileCheck:
 
     def __init__(self, path: str, root: str = "", person_file: str = "") -> None:
         self.path = path
-        self.values: dict[str, Any] = {}
+        self.values: dict[str, object] = {}
         self._rules = RulesCheck()
         self.rules, self.projects = self._rules.sessions, self._rules.projects
         self.faults: list[Fault] = []
@@ -96,9 +96,9 @@ class FileCheck:
             Fault("", f"{problem}; until it can be read, all sessions are hidden", True)
         )
 
-    def _section(self, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _section(self, section: str, values: Mapping[str, object]) -> dict[str, object]:
         known = {key.last_name: key for key in SECTIONS[section].table()}
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, value in values.items():
             full = f"{section}.{name}" if section else name
             if full in OF_RULES:
@@ -126,7 +126,7 @@ class FileCheck:
                     found[meant] = known[meant].fallback
         return found
 
-    def _take(self, key: Key, value: Any, found: dict[str, Any]) -> None:
+    def _take(self, key: Key, value: object, found: dict[str, object]) -> None:
         if value is None:
             return
         value = as_meant(key, value)
@@ -139,7 +139,7 @@ class FileCheck:
             found[key.last_name] = [path for path in value if not problem_with(key, path)]
         self._fault(key.name, f"{problem}; {written(found[key.last_name])} holds")
 
-    def _subsection(self, section: str, value: Any) -> Any:
+    def _subsection(self, section: str, value: object) -> object:
         is_strategy = section.removeprefix("memories.") in BUILT_IN_STRATEGIES
         if isinstance(value, dict):
             found = self._section(section, value)
@@ -148,18 +148,18 @@ class FileCheck:
         self._fault(section, f"{section} should be keys and values")
         if is_strategy:
             return value
-        wrong: dict[str, Any] = {}
+        wrong: dict[str, object] = {}
         for key in KEYS:
             if key.name in names and key.if_wrong is not SAME:
                 at = wrong
                 for part in (
                     key.section[len(section) + 1 :].split(".") if key.section != section else []
                 ):
-                    at = at.setdefault(part, {})
+                    at = as_object(at.setdefault(part, {}))
                 at[key.last_name] = key.if_wrong
         return wrong
 
-    def _unknown(self, name: str, value: Any, meant: str) -> None:
+    def _unknown(self, name: str, value: object, meant: str) -> None:
         told = self._rules.take_unknown(name.rpartition(".")[2], value)
         text = f"unknown key {name}" + (
             replacement(name) or (f", perhaps {meant}" if meant else "")
@@ -168,7 +168,7 @@ class FileCheck:
             text += f"; since it may be meant to exclude something, {told} is hidden"
         self._fault(name, text, is_of_rules=bool(told))
 
-    def _take_rules(self, section: str, value: Any) -> None:
+    def _take_rules(self, section: str, value: object) -> None:
         self._rules.take(section, value)
         for at, text in self._rules.faults:
             self._fault(".".join(at), text, at, is_of_rules=True)
@@ -224,7 +224,7 @@ def compile_files(
     return Settings(*checked)
 
 
-def strategy_settings(section: type[OwnSection], values: Any) -> OwnSection:
+def strategy_settings(section: type[OwnSection], values: object) -> OwnSection:
     """Return the section of a built-in strategy with its defaults.
 
     Raises ConfigError for any wrong key, because a model costs money and reads conversations."""
@@ -243,12 +243,12 @@ def strategy_settings(section: type[OwnSection], values: Any) -> OwnSection:
     return section(**given)
 
 
-def as_meant(key: Key, value: Any) -> Any:
+def as_meant(key: Key, value: object) -> object:
     """Return a value as it was typed: YAML reads `off` as false."""
     return "off" if value is False and "off" in key.choices else value
 
 
-def problem_with(key: Key, value: Any) -> str:
+def problem_with(key: Key, value: object) -> str:
     """Return the problem with a value, such as `scope is 'galaxy', not project or all`, or ''."""
     if isinstance(value, tuple):
         return f"{key.name} is set twice, to different values"
@@ -260,7 +260,7 @@ def problem_with(key: Key, value: Any) -> str:
     return f"{key.name} is {shown}, not {expected(key)}"
 
 
-def _are_homes(key: Key, value: Any) -> bool:
+def _are_homes(key: Key, value: object) -> bool:
     grants = value.values() if isinstance(value, dict) else ()
     are_lists = all(words is None or isinstance(words, list) for words in grants)
     are_words = are_lists and all(isinstance(word, str) for words in grants for word in words or ())
@@ -269,17 +269,17 @@ def _are_homes(key: Key, value: Any) -> bool:
     )
 
 
-def _is_number(key: Key, value: Any) -> bool:
+def _is_number(key: Key, value: object) -> bool:
     kinds = int if key.kind == Kind.WHOLE else int | float
     return isinstance(value, kinds) and not isinstance(value, bool) and key.low <= value <= key.high
 
 
-def _are_paths(key: Key, value: Any) -> bool:
+def _are_paths(key: Key, value: object) -> bool:
     paths = value if isinstance(value, list) else [value]
     return bool(paths) and all(isinstance(one, str) and one.startswith(("/", "~")) for one in paths)
 
 
-def _are_prices(key: Key, value: Any) -> bool:
+def _are_prices(key: Key, value: object) -> bool:
     models = list(value.values()) if isinstance(value, dict) else [None]
     prices = [price for model in models if isinstance(model, dict) for price in model.items()]
     are_prices = all(
@@ -305,7 +305,7 @@ def _is_database(value: str) -> bool:
         return False
 
 
-_CHECKS: Mapping[str, Callable[[Key, Any], Any]] = {
+_CHECKS: Mapping[str, Callable[[Key, object], object]] = {
     Kind.ANY_OF: lambda key, value: any(
         value == one and type(value) is type(one) for one in key.choices
     ),

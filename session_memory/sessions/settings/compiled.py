@@ -7,16 +7,29 @@ the other sections; check.py, keys.py and docs/reference/settings.md follow from
 from __future__ import annotations
 
 from ...common.system.files import os, read_whole
-from ...common.system.json import unsealed
+from ...common.system.json import as_object, unsealed
 from ...common.text.paths import is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import stat_result
-    from typing import Any
+    from typing import TypeVar
 
-    from .rules import KnownDirectories, NameRules, PatternRule, Rule
+    from typing_extensions import TypedDict, Unpack
+
+    from .rules import KnownDirectories, NameRules, PatternRule, Rule, RuleWords
+
+    Value = TypeVar("Value")
+
+    class KeyOptions(TypedDict, total=False):
+        """The less frequent parts of a `Key`."""
+
+        choices: tuple[object, ...]
+        if_wrong: object
+        sample: str
+        alias: str
+
 
 TELL, ASK, OFF = "tell", "ask", "off"  # on a collision
 PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
@@ -54,13 +67,13 @@ class Key:
     def __init__(
         self,
         kind: str,
-        default: Any,
+        default: object,
         about: str,
         low: float = 0,
         high: float = 0,
         *,
-        choices: tuple[Any, ...] = (),
-        if_wrong: Any = SAME,
+        choices: tuple[object, ...] = (),
+        if_wrong: object = SAME,
         sample: str = "",
         alias: str = "",
     ) -> None:
@@ -77,7 +90,7 @@ class Key:
     def __set_name__(self, owner: type[Section], name: str) -> None:
         self.section, self.last_name = owner.SECTION, name
 
-    def __get__(self, section: Section | None, owner: type[Section]) -> Any:
+    def __get__(self, section: Section | None, owner: type[Section]) -> object:
         return self if section is None else self.default
 
     @property
@@ -86,14 +99,21 @@ class Key:
         return f"{self.section}.{self.last_name}" if self.section else self.last_name
 
     @property
-    def fallback(self) -> Any:
+    def fallback(self) -> object:
         """The value that applies if the given one is invalid."""
         return self.default if self.if_wrong is SAME else self.if_wrong
 
 
-def key(kind: str, default: Any, about: str, low: float = 0, high: float = 0, **more: Any) -> Any:
+def key(
+    kind: str,
+    default: Value,
+    about: str,
+    low: float = 0,
+    high: float = 0,
+    **more: Unpack[KeyOptions],
+) -> Value:
     """Return a `Key`, for an attribute that has the type of its values."""
-    return Key(kind, default, about, low, high, **more)
+    return Key(kind, default, about, low, high, **more)  # type: ignore[return-value]
 
 
 class Section:
@@ -102,7 +122,7 @@ class Section:
     SECTION = ""  # its name, after the names of its parent sections
     ABOUT = ""
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         self.__dict__.update(values)
 
     def __eq__(self, other: object) -> bool:
@@ -119,7 +139,7 @@ class Section:
     def table(cls) -> list[Key]:
         return [one for one in vars(cls).values() if isinstance(one, Key)]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {one.last_name: getattr(self, one.last_name) for one in self.table()}
 
 
@@ -204,7 +224,7 @@ class Settings(Section):
         10**15,
         alias="keep_bytes",
     )
-    sessions: dict[str, Any] = key(
+    sessions: dict[str, RuleWords] = key(
         Kind.RULES,
         {},
         "Rules for single sessions, by name, title or id; a * at the end matches any ending. "
@@ -213,7 +233,7 @@ class Settings(Section):
         sample='{scratch: {ignore: true}, email: {quote: false}, "public-*": {quote: false, '
         "isolate_memories: true}}",
     )
-    projects: dict[str, Any] = key(
+    projects: dict[str, RuleWords] = key(
         Kind.RULES,
         {},
         "The same for a directory (absolute, or below ~/) and all below it; a * at the end "
@@ -221,7 +241,7 @@ class Settings(Section):
         "wrote while they were there.",
         sample='{~/private: {ignore: true}, "~/work/client-*": {quote: false}}',
     )
-    homes: Any = key(
+    homes: dict[str, list[str] | None] | list[str] = key(
         Kind.HOMES,
         {},
         "Agent homes besides those that `install` or `new` registered, and the settings that the "
@@ -232,16 +252,16 @@ class Settings(Section):
 
     def __init__(
         self,
-        values: dict[str, Any],
+        values: dict[str, object],
         rules: Iterable[PatternRule] = (),
         faults: Sequence[str] = (),
         projects: Iterable[PatternRule] = (),
     ) -> None:
         super().__init__(**values)
-        self.store: dict[str, Any] = values.get("store", {})
-        self.memories: dict[str, Any] = values.get("memories", {})
-        self.team: dict[str, Any] = values.get("team", {})
-        self.host: dict[str, Any] = values.get("host", {})
+        self.store: dict[str, object] = as_object(values.get("store"))
+        self.memories: dict[str, object] = as_object(values.get("memories"))
+        self.team: dict[str, object] = as_object(values.get("team"))
+        self.host: dict[str, object] = as_object(values.get("host"))
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]
         self._names: NameRules | None = None

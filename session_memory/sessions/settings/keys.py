@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from ...common.errors import ConfigError
 from ...common.system.files import make_private_dir, write_atomically
@@ -51,7 +50,7 @@ def expected(key: Key) -> str:
     return _EXPECTED.get(key.kind) or " or ".join(choices)
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """Return a value as YAML, on one line."""
     if value is None:
         return "null"
@@ -150,7 +149,7 @@ if __name__ == "__main__":
 _BY_HAND = "change it by hand"
 
 
-def set_key(path: str, at: KeyPath, value: Any) -> None:
+def set_key(path: str, at: KeyPath, value: object) -> None:
     """Set the key `at` in the file `path`, creating the file if needed.
 
     `at` has the sections, such as ("store", "poll_interval_ms"). If the file has the key, its line
@@ -189,7 +188,7 @@ def unset_key(path: str, at: KeyPath) -> bool:
     return True
 
 
-def _read(path: str) -> tuple[Any, dict[KeyPath, int], list[str]]:
+def _read(path: str) -> tuple[dict[str, object], dict[KeyPath, int], list[str]]:
     """Return the values of a file, the line of each key, and its lines; empty if it is missing."""
     text = read_text(path) if os.path.lexists(path) else ""
     document = read_document(path) if text else None
@@ -199,7 +198,9 @@ def _read(path: str) -> tuple[Any, dict[KeyPath, int], list[str]]:
     return (document.values, document.lines, lines) if document else ({}, {}, lines)
 
 
-def _write(path: str, lines: list[str], before: Any, at: KeyPath, value: Any) -> None:
+def _write(
+    path: str, lines: list[str], before: dict[str, object], at: KeyPath, value: object
+) -> None:
     make_private_dir(os.path.dirname(path))
     candidate = f"{path}.new"
     write_atomically(candidate, "".join(lines).encode())
@@ -215,20 +216,20 @@ def _write(path: str, lines: list[str], before: Any, at: KeyPath, value: Any) ->
             os.unlink(candidate)
 
 
-def _is_as_meant(path: str, before: Any, at: KeyPath, value: Any) -> bool:
+def _is_as_meant(path: str, before: object, at: KeyPath, value: object) -> bool:
     """Check that the file `path` has the values `before`, changed only at the key `at` to
     `value`."""
     try:
-        after: Any = read_document(path).values
+        after = read_document(path).values
     except ConfigError:
         return False
-    found = after
+    found: object = after
     for part in at:
         found = found.get(part) if isinstance(found, dict) else None
     return bool(found == value and _without(after, at) == _without(before, at))
 
 
-def _replace(lines: list[str], index: int, key: str, value: Any, path: str) -> None:
+def _replace(lines: list[str], index: int, key: str, value: object, path: str) -> None:
     """Replace the value on a line; keep the text before it and a comment after it."""
     match = re.match(rf"(\s*[\"']?{re.escape(key)}[\"']?\s*:)\s*(.*?)(\s+#.*)?\r?\n$", lines[index])
     indent = len(lines[index]) - len(lines[index].lstrip())
@@ -240,7 +241,7 @@ def _replace(lines: list[str], index: int, key: str, value: Any, path: str) -> N
     lines[index] = f"{match[1]} {written(value)}{match[3] or ''}\n"
 
 
-def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any) -> None:
+def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: object) -> None:
     """Add a line for the key where it belongs, with lines for its missing sections."""
     depth = max(depth for depth in range(len(at)) if not depth or at[:depth] in found)
     new = [f"{'  ' * level}{at[level]}:\n" for level in range(depth, len(at) - 1)]
@@ -277,7 +278,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" ")) if line.strip() else 0
 
 
-def _without(values: Any, at: KeyPath) -> Any:
+def _without(values: object, at: KeyPath) -> object:
     """Return `values` without the key `at` and without sections that this empties."""
     if not isinstance(values, dict):
         return values
@@ -289,8 +290,8 @@ def _without(values: Any, at: KeyPath) -> Any:
     return rest
 
 
-def parsed(text: str) -> Any:
-    """The value that `text` is on a command line: as YAML has it."""
+def parsed(text: str) -> object:
+    """Return the value that `text` on a command line means in YAML."""
     import yaml
 
     try:

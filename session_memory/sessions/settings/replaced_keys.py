@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .sections import KEYS
 from .yaml_file import Document, KeyPath, joined
 
@@ -78,17 +76,19 @@ def renamed(document: Document) -> Document:
     lines: dict[KeyPath, int] = {}
     for path, line in document.lines.items():
         lines.setdefault(_path_of_today(path), line)
-    return Document(_renamed(document.values, ()), lines)
+    return Document(_renamed_section(document.values, ()), lines)
 
 
-def _renamed(value: Any, at: KeyPath) -> Any:
+def _renamed(value: object, at: KeyPath) -> object:
     """Return a file's content at a path, with current names."""
     if at[:1] == ("homes",) and isinstance(value, list):
         return [_GRANT if one == _FORMER_GRANT else one for one in value]
-    if not isinstance(value, dict):
-        return value
-    found: dict[str, Any] = {}
-    for name, inner in value.items():
+    return _renamed_section(value, at) if isinstance(value, dict) else value
+
+
+def _renamed_section(values: dict[str, object], at: KeyPath) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, inner in values.items():
         path = _path_of_today((*at, name))
         new = _renamed(inner, path)
         found[path[-1]] = joined(found[path[-1]], new) if path[-1] in found else new

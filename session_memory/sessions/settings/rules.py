@@ -5,11 +5,11 @@ If several rules fit, the strictest value of each word applies."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ...common.system.files import os
 
-PatternRule = tuple[str, dict[str, "Any"]]  # a pattern with the words of its rule
+RuleWords = dict[str, "bool | str"]  # the words of a rule, such as {"ignore": True}
+PatternRule = tuple[str, RuleWords]  # a pattern with the words of its rule
 
 
 class Rule:
@@ -43,7 +43,7 @@ SHARES = ("off", "mine", "team")
 # Applies if somebody meant to exclude something but it is unclear how: it is hidden.
 # `isolate_memories` is not used, because it decides where memories are stored, and correcting the
 # rule would not undo that.
-HIDDEN = {"ignore": True, "quote": False}
+HIDDEN: RuleWords = {"ignore": True, "quote": False}
 
 
 class NameRules:
@@ -52,7 +52,7 @@ class NameRules:
     Whole names have a table, because a prompt looks up each of perhaps 1,000 sessions."""
 
     def __init__(self, rules: Iterable[PatternRule]) -> None:
-        self._whole: dict[str, list[dict[str, Any]]] = {}
+        self._whole: dict[str, list[RuleWords]] = {}
         self._beginnings: list[PatternRule] = []
         for pattern, rule in rules:
             wanted = folded(pattern)
@@ -164,13 +164,13 @@ class KnownDirectories:
         return self._identities[path]
 
 
-def _joined(rules: Iterable[dict[str, Any]]) -> Rule:
+def _joined(rules: Iterable[RuleWords]) -> Rule:
     found = Rule()
     for rule in rules:
-        found.ignore = found.ignore or rule.get("ignore", False)
-        found.quote = found.quote and rule.get("quote", True)
-        found.isolate_memories = found.isolate_memories or rule.get("isolate_memories", False)
-        found.share = _stricter_share(found.share, rule.get("share", ""))
+        found.ignore = found.ignore or bool(rule.get("ignore"))
+        found.quote = found.quote and bool(rule.get("quote", True))
+        found.isolate_memories = found.isolate_memories or bool(rule.get("isolate_memories"))
+        found.share = _stricter_share(found.share, str(rule.get("share", "")))
     return found
 
 

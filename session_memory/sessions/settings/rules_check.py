@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ...common.system.files import expanded
 from .keys import written
 from .replaced_keys import FORMER_WORDS, replacement
-from .rules import HIDDEN, SHARES, PatternRule
+from .rules import HIDDEN, SHARES, PatternRule, RuleWords
 
 SESSIONS, PROJECTS = SECTIONS = ("sessions", "projects")
 ALL = "*"
@@ -46,7 +45,7 @@ class RulesCheck:
         self.projects: list[PatternRule] = []
         self.faults: list[tuple[tuple[str, ...], str]] = []
 
-    def take(self, section: str, value: Any) -> None:
+    def take(self, section: str, value: object) -> None:
         if isinstance(value, dict):
             for name, rule in value.items():
                 self._take_rule(section, name, rule)
@@ -57,7 +56,7 @@ class RulesCheck:
                 ((section,), f"{section} should map {_EXAMPLES[section]}; {told} is hidden")
             )
 
-    def take_unknown(self, name: str, value: Any) -> str:
+    def take_unknown(self, name: str, value: object) -> str:
         """Hide what an unknown key may have been meant to exclude; return it, or '' for nothing."""
         names = _excluded_by(name, value)
         if not names:
@@ -65,7 +64,7 @@ class RulesCheck:
         section = PROJECTS if closest(name, (PROJECTS, "directories")) else SESSIONS
         return self.hide(section, [one for one in names if one != ALL])
 
-    def _take_rule(self, section: str, name: str, rule: Any) -> None:
+    def _take_rule(self, section: str, name: str, rule: object) -> None:
         at = (section, name)
         key = f"{section}.{name}"
         pattern = name.partition("*")[0] + "*" if "*" in name[:-1] else name
@@ -84,9 +83,9 @@ class RulesCheck:
         self._add(section, pattern, self._words(at, key, pattern, rule))
 
     def _words(
-        self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, Any]
-    ) -> dict[str, Any]:
-        taken: dict[str, Any] = {}
+        self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, object]
+    ) -> RuleWords:
+        taken: RuleWords = {}
         for word, value in rule.items():
             if word == SHARE:
                 share = SHARES[0] if value is False else value  # YAML reads `off` as false
@@ -121,7 +120,7 @@ class RulesCheck:
         every = "any project" if section == PROJECTS and names else "any session"
         return every if not names or ALL in names else ", ".join(names)
 
-    def _add(self, section: str, pattern: str, rule: dict[str, Any]) -> None:
+    def _add(self, section: str, pattern: str, rule: RuleWords) -> None:
         if section == SESSIONS:
             self.sessions.append((pattern, rule))
         if section == PROJECTS or is_path(pattern):
@@ -143,7 +142,7 @@ def closest(name: str, words: Iterable[str]) -> str:
     )
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
 
@@ -168,7 +167,7 @@ def _both(path: str) -> list[str]:
     return list(dict.fromkeys([os.path.normpath(path), os.path.realpath(path)]))
 
 
-def _excluded_by(name: str, value: Any) -> list[str]:
+def _excluded_by(name: str, value: object) -> list[str]:
     """Return the patterns that an unknown key may have been meant to exclude."""
     if isinstance(value, dict):
         # `email: {ignore: true}` outside `sessions`
@@ -185,7 +184,7 @@ def _excluded_by(name: str, value: Any) -> list[str]:
     return _names_in(value) or [ALL]
 
 
-def _names_in(value: Any) -> list[str]:
+def _names_in(value: object) -> list[str]:
     if isinstance(value, str):
         return [one.strip() for one in value.split(",") if one.strip()]
     if isinstance(value, list | tuple):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
+from ...common.system.json import as_list, as_object
 from .compiled import PROMPT_CHARACTERS, Key, Kind, Section, Settings, key
 from .rules import PatternRule
 
@@ -171,7 +171,7 @@ class MemorySettings(Section):
     )
     chunking = Chunking()
     filtering = Filtering()
-    section: Mapping[str, Any] = {}
+    section: Mapping[str, object] = {}
 
 
 class TeamSettings(Section):
@@ -251,35 +251,41 @@ KEYS: tuple[Key, ...] = tuple([one for section in _SECTIONS for one in section.t
 BUILT_IN_STRATEGIES = ("extractive", "summary", "graphiti")
 
 
-def store_settings(section: Mapping[str, Any], user_home: str) -> StoreSettings:
+def store_settings(section: Mapping[str, object], user_home: str) -> StoreSettings:
     """Return the checked section `store` with absolute paths; `~` in them stands for
     `user_home`."""
     paths = section.get("watch_path")
     if paths is None:
         return StoreSettings(**section)
-    watched = [_expanded(one, user_home) for one in (paths if isinstance(paths, list) else [paths])]
+    watched = [_expanded(path, user_home) for path in _texts(paths)]
     return StoreSettings(**{**section, "watch_path": watched})
 
 
-def memory_settings(section: Mapping[str, Any]) -> MemorySettings:
+def memory_settings(section: Mapping[str, object]) -> MemorySettings:
     values = {
         one.last_name: section[one.last_name]
         for one in MemorySettings.table()
         if one.last_name in section
     }
     chunking, filtering = (
-        Chunking(**section.get("chunking", {})),
-        Filtering(**section.get("filtering", {})),
+        Chunking(**as_object(section.get("chunking"))),
+        Filtering(**as_object(section.get("filtering"))),
     )
     return MemorySettings(**values, chunking=chunking, filtering=filtering, section=section)
 
 
-def team_settings(section: Mapping[str, Any], user_home: str) -> TeamSettings:
+def team_settings(section: Mapping[str, object], user_home: str) -> TeamSettings:
     """Return the checked section `team` with absolute paths; `~` in them stands for `user_home`."""
     projects = {
-        _expanded(path, user_home): name for path, name in section.get("projects", {}).items()
+        _expanded(path, user_home): name
+        for path, name in as_object(section.get("projects")).items()
     }
     return TeamSettings(**{**section, "projects": projects})
+
+
+def _texts(value: object) -> list[str]:
+    """Return a value that is a text or a list of texts as a list."""
+    return value if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
 def _expanded(path: str, user_home: str) -> str:
@@ -293,44 +299,43 @@ WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"
 FREE_STRATEGY = "extractive"  # the strategy that uses no model
 
 
-def granted(values: Mapping[str, Any], root: str, user_dir: str) -> tuple[str, ...]:
+def granted(values: Mapping[str, object], root: str, user_dir: str) -> tuple[str, ...]:
     """Return what the person's settings grant the home at `root`."""
-    listed = values.get("homes") or {}
-    homes = listed if isinstance(listed, dict) else dict.fromkeys(listed, ())
+    listed = values.get("homes")
+    homes = listed if isinstance(listed, dict) else dict.fromkeys(as_list(listed))
     real = os.path.realpath(root)
-    found = [
-        had for home, had in homes.items() if os.path.realpath(_expanded(home, user_dir)) == real
-    ]
-    return tuple(found[0] or ()) if found else ()
+    for home, grants in homes.items():
+        if os.path.realpath(_expanded(home, user_dir)) == real:
+            return tuple(as_list(grants))
+    return ()
 
 
 def confine(
-    values: dict[str, Any],
+    values: dict[str, object],
     rules: Iterable[PatternRule],
     root: str,
     grants: Collection[str],
     user_dir: str,
 ) -> Iterator[tuple[str, str]]:
     """Remove keys and rules that a home may not set; yield each key with its missing grant."""
-    if WATCH_PATH not in grants and _confine_paths(values.get("store", {}), root, user_dir):
+    if WATCH_PATH not in grants and _confine_paths(as_object(values.get("store")), root, user_dir):
         yield "store.watch_path", WATCH_PATH
     if TEAM not in grants:
-        if values.pop("team", {}).get("url"):
+        if as_object(values.pop("team", None)).get("url"):
             yield "team.url", TEAM
         for rule in [rule for _, rule in rules if rule.get("share") == TEAM]:
             del rule["share"]
     for name in ("keep", "disk_bytes"):
         if KEEP not in grants and values.pop(name, None) is not None:
             yield name, KEEP
-    yield from _confine_strategies(values.get("memories", {}), grants)
+    yield from _confine_strategies(as_object(values.get("memories")), grants)
     if values.pop("homes", None):
         yield "homes", ""
 
 
-def _confine_paths(store: dict[str, Any], root: str, user_dir: str) -> bool:
+def _confine_paths(store: dict[str, object], root: str, user_dir: str) -> bool:
     """Remove watched paths outside the home; return True if there were any."""
-    watched = store.get(WATCH_PATH) or []
-    paths = watched if isinstance(watched, list) else [watched]
+    paths = _texts(store.get(WATCH_PATH))
     inside = [path for path in paths if is_inside(_expanded(path, user_dir), root)]
     if inside != paths:
         store[WATCH_PATH] = inside or None
@@ -338,16 +343,16 @@ def _confine_paths(store: dict[str, Any], root: str, user_dir: str) -> bool:
 
 
 def _confine_strategies(
-    memories: dict[str, Any], grants: Collection[str]
+    memories: dict[str, object], grants: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Remove strategies without a grant, and their settings; yield each key and strategy."""
-    chosen = memories.get("strategies", [])
+    chosen = as_list(memories.get("strategies"))
     for strategy in dict.fromkeys([*chosen, *BUILT_IN_STRATEGIES]):
         if strategy in (FREE_STRATEGY, *grants):
             continue
         has_settings = memories.pop(strategy, None)
         if strategy in chosen:
-            kept = [name for name in memories["strategies"] if name != strategy]
+            kept = [name for name in as_list(memories["strategies"]) if name != strategy]
             memories["strategies"] = kept or [FREE_STRATEGY]
             yield "memories.strategies", strategy
         elif has_settings:

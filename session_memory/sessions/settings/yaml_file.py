@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.errors import ConfigError
 from ...common.system.files import LARGEST_BYTES
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from yaml import Node, Token
 
 # the directory that a runtime keeps for a plugin, beyond its updates
 ENV_DATA = "CLAUDE_PLUGIN_DATA"
@@ -24,7 +29,7 @@ KeyPath = tuple[str, ...]
 class Document(NamedTuple):
     """The content of a file: its `values`, and for the path of each key its `lines`, from 1."""
 
-    values: dict[str, Any]
+    values: dict[str, object]
     lines: dict[KeyPath, int]
 
 
@@ -95,7 +100,7 @@ def add_site_packages(data_dirs: list[str]) -> None:
             sys.path.append(packages)
 
 
-def _yaml(path: str) -> Any:
+def _yaml(path: str) -> ModuleType:
     """Return PyYAML, adding site-packages if needed.
 
     A hook runs without site-packages (-S). If the first import fails, they are added, and also the
@@ -115,15 +120,15 @@ def _yaml(path: str) -> Any:
     return yaml
 
 
-def _loader(yaml: Any) -> Any:
+def _loader(yaml: ModuleType) -> type:
     """Return a loader that refuses deep nesting and aliases.
 
     A few aliases can mean billions of values."""
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc,unused-ignore]
+    class Loader(yaml.SafeLoader):  # type: ignore[name-defined,misc]
         depth = 0
 
-        def fetch_flow_collection_start(self, token: Any) -> None:
+        def fetch_flow_collection_start(self, token: Token) -> None:
             # many brackets in a row are scanned before the first is a value
             if self.flow_level == DEEPEST:
                 raise yaml.scanner.ScannerError(
@@ -131,7 +136,7 @@ def _loader(yaml: Any) -> Any:
                 )
             super().fetch_flow_collection_start(token)
 
-        def compose_node(self, parent: Any, index: Any) -> Any:
+        def compose_node(self, parent: Node, index: Node | int) -> Node:
             mark = self.peek_event().start_mark
             if self.check_event(yaml.AliasEvent):
                 raise yaml.composer.ComposerError(
@@ -140,7 +145,7 @@ def _loader(yaml: Any) -> Any:
             if self.depth == DEEPEST:
                 raise yaml.composer.ComposerError(None, None, "it is nested too deeply", mark)
             self.depth += 1
-            node = super().compose_node(parent, index)
+            node: Node = super().compose_node(parent, index)
             self.depth -= 1
             return node
 
@@ -150,17 +155,17 @@ def _loader(yaml: Any) -> Any:
 class _Nodes:
     """The values of YAML's nodes."""
 
-    def __init__(self, yaml: Any) -> None:
+    def __init__(self, yaml: ModuleType) -> None:
         self.lines: dict[KeyPath, int] = {}
         self._yaml = yaml
         self._constructor = yaml.constructor.SafeConstructor()
 
-    def value(self, node: Any, at: KeyPath = ()) -> Any:
+    def value(self, node: Node, at: KeyPath = ()) -> object:
         if isinstance(node, self._yaml.SequenceNode):
             return [self.value(one, at) for one in node.value]
         if not isinstance(node, self._yaml.MappingNode):
             return self._scalar(node)
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for key_node, value_node in node.value:
             # A key is taken as it is written: `on`, `12` and `2026-01-01` are names of sessions
             # like any other.
@@ -170,7 +175,7 @@ class _Nodes:
             values[key] = joined(values[key], value) if key in values else value
         return values
 
-    def _scalar(self, node: Any) -> Any:
+    def _scalar(self, node: Node) -> object:
         """Return a value that fits into JSON; anything else, such as a date, as written."""
         try:
             value = self._constructor.construct_object(node)
@@ -192,7 +197,8 @@ class _Nodes:
         )
 
 
-def joined(first: Any, second: Any) -> Any:
+def joined(first: object, second: object) -> object:
+    """Return both values of a key that is set twice: sections are joined, others are a pair."""
     if isinstance(first, dict) and isinstance(second, dict):
         both = {key: joined(first[key], second[key]) for key in first if key in second}
         return {**first, **second, **both}
