@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from ... import NAME
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.git import Worktree, find_worktree, refusal_at
 from ...common.system.git_process import GitUnavailableError
@@ -207,7 +208,7 @@ def _with_id(id: str, work: list[Rescuable]) -> Rescuable:
     ]
     if len(fitting) == 1:
         return fitting[0]
-    hint = f"{called_as()} rescue --list --unknown lists the ids"
+    hint = f"{NAME} rescue --list --unknown lists the ids"
     if not fitting:
         raise SessionMemoryError(f"nothing that can be brought back has the id {id!r}", hint)
     raise SessionMemoryError(f"{id!r} is the beginning of {len(fitting)} ids", hint)

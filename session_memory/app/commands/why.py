@@ -202,7 +202,7 @@ def _note(
     arguments: argparse.Namespace,
 ) -> None:
     if not commit:
-        raise WrongCallError("--notes is for a commit", f"{called_as()} why HEAD --notes")
+        raise WrongCallError("--notes is for a commit", f"{NAME} why HEAD --notes")
     text, terminal = note_text(reasons, arguments.with_prompts), opened.terminal
     if not text:
         terminal.line("Nothing to note.")

@@ -162,7 +162,10 @@ def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
 
 def print_error(text: str, hint: str = "") -> None:
     """Print to stderr what went wrong and what to do, with the command as the user can call it."""
-    lines = hint.replace(f"{NAME} ", f"{called_as()} ").splitlines()
+    import re  # only errors need it
+
+    # a path that ends with the name is not the command: it may have been called by one
+    lines = re.sub(rf"(?<![\w./-]){NAME} ", lambda _: f"{called_as()} ", hint).splitlines()
     print("\n  ".join([f"{NAME}: {text}", *lines]), file=plain_output(sys.stderr))
 
 
