@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CURSOR_SECONDS = 90 * 86_400.0
 _STATE = re.compile(r"(?<!\.lock)$")
 _LOCK = re.compile(r"\.lock$")
+_FORMER = re.compile(r"^told-(faults|homes)\.json$")  # 0.4 kept its notices in two files
 
 
 def remove_leftovers(run: "Run") -> None:
@@ -35,6 +36,7 @@ def remove_leftovers(run: "Run") -> None:
     home = run.location.home
     remove_git_directories()
     remove_old_files(home.state_dir)
+    remove_old_files(home.state_dir, _FORMER, CURSOR_SECONDS)
     for file in (home.cursor_file("x"), home.project_index("/"), home.ref_notes("/")):
         for names in (_STATE, _LOCK):
             remove_old_files(os.path.dirname(file), names, CURSOR_SECONDS)

@@ -28,7 +28,7 @@ from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import iso_time
 from ...sessions.settings.homes import Home, environment
-from ...sessions.settings.registry import read_noted, unregistered_home
+from ...sessions.settings.registry import unregistered_home
 from .context import MISSED, Context
 
 TYPE_CHECKING = False
@@ -141,9 +141,9 @@ def _read_missed(path: str) -> dict[str, dict[str, tuple[int, str]]]:
         return {}
 
 
-_TOLD_FILE = "/told-faults.json"
-_MOST_TOLD = 100
-_TOLD_HOMES_FILE = "/told-homes.json"  # the directories that only look like agent homes
+_NOTICES_FILE = "/notices.json"  # the lines that a person was shown, by kind
+_FAULTS, _HOMES = "faults", "homes"  # these only look like agent homes
+_MOST_NOTICES = 100  # of one kind
 
 
 def notices(home: Home) -> list[str]:
@@ -157,12 +157,7 @@ def untold(home: Home, others: Sequence[str] = ()) -> str:
     that no session was told of yet, and each file with rules that is not read, until it is gone; ''
     for nothing. It counts as told then."""
     faults = [*home.settings().faults, *others]
-    path = home.state_dir + _TOLD_FILE
-    told = read_noted(path)
-    new = [fault for fault in faults if fault not in told]
-    if told != faults:
-        _write_told(path, faults)
-    said = [*new, *_leftovers(home)]
+    said = [*_not_shown_yet(home, _FAULTS, faults, are_all=True), *_leftovers(home)]
     if not said:
         return ""
     more = f" (and {len(said) - 1} more: see `session-memory config`)" if len(said) > 1 else ""
@@ -187,19 +182,36 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
 def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
     """Return the same for the start of a session, once for each such directory. What it returns
     counts as told."""
-    line, path = looks_like_home(start, environ, folder), home.state_dir + _TOLD_HOMES_FILE
-    told = read_noted(path) if line else []
-    if not line or line in told:
+    line = looks_like_home(start, environ, folder)
+    if not line or not _not_shown_yet(home, _HOMES, [line]):
         return ""
-    _write_told(path, [*told, line][-_MOST_TOLD:])
     return f"session-memory: {line}"
 
 
-def _write_told(path: str, lines: list[str]) -> None:
+def _not_shown_yet(home: Home, kind: str, lines: list[str], *, are_all: bool = False) -> list[str]:
+    """Return the `lines` that no person was shown yet; they count as shown then. If `lines` has all
+    of the kind (`are_all`), another line is shown again when it returns."""
+    path = home.state_dir + _NOTICES_FILE
+    shown = _read_notices(path)
+    before = shown.get(kind, [])
+    new = [line for line in lines if line not in before]
+    after = lines if are_all else [*before, *new][-_MOST_NOTICES:]
+    if after != before:
+        try:
+            write_atomically(path, encode({**shown, kind: after}).encode())
+        except OSError:  # then the next session shows it again
+            pass
+    return new
+
+
+def _read_notices(path: str) -> dict[str, list[str]]:
     try:
-        write_atomically(path, encode(lines).encode())
-    except OSError:  # then the next session is told again
-        pass
+        return {
+            str(kind): [*map(str, lines)]
+            for kind, lines in decode(read_whole(path).decode()).items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
 
 
 def _leftovers(home: Home) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from records import register
 
-from session_memory.awareness.events.log import notices, untold
+from session_memory.awareness.events.log import notices, untold, untold_home
 from session_memory.history.store.location import NoStoreError, find_location
 from session_memory.sessions.settings.homes import Home, home_at, person_home, runtime_home
 from session_memory.sessions.settings.registry import agent_home
@@ -145,6 +145,18 @@ class TestNotices:
         assert "max_characters is 7" in untold(home)
         config.write_text("scope: all\n")
         assert (untold(home), notices(home)) == ("", [])
+
+    def test_all_kinds_are_noted_in_one_file_and_each_is_told_once(self, home: Home) -> None:
+        agent = Path(home.user_dir, "agent")
+        (agent / ".session-memory" / "sessions").mkdir(parents=True)
+        (agent / ".session-memory" / "sessions" / "main.json").write_text('{"sessionId": "a"}')
+        Path(home.config_file).write_text("scope: galaxy\n")
+        environ = {"HOME": home.user_dir}
+        for is_new in (True, False):
+            assert bool(untold(home)) == is_new
+            assert bool(untold_home(home, str(agent), environ, "sessions")) == is_new
+        assert {path.name for path in Path(home.state_dir).iterdir()} >= {"notices.json"}
+        assert not [*Path(home.state_dir).glob("told-*")]
 
     def test_several_are_told_on_one_line(self, home: Home) -> None:
         Path(home.config_file).write_text("scope: galaxy\nmax_characters: 7\nnonsense: 1\n")
