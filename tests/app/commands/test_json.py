@@ -169,13 +169,14 @@ def test_every_command_prints_one_object_with_times_as_iso_8601(
         machine.known |= {"ADMIN": team.typed_url(), "MEMBER": team.typed_url("ann")}
         machine.run("team", "join", machine.known["MEMBER"])
     words = [machine.known.get(word, word) for word in WORDS.get(command, [])]
+    places = {"rescue": machine.home / "shop", "team project": machine.projects}
     at = ["--at", "host"] if command.startswith("host ") and command != "host init" else []
     done = machine.run(
         *command.split(),
         *at,
         *words,
         "--json",
-        cwd=machine.projects if "project" in command else None,
+        cwd=places.get(command),
     )
     assert done.returncode in (0, 1), done.stderr
     assert done.stdout, done.stderr
