@@ -28,7 +28,7 @@ from ..upkeep._runs import past_runs
 from ._home_changes import extension_names
 from ._homes import Target
 from ._servers import has_server, read_toml, servers_file
-from ._trial import Trial, interpreter_of, modified, try_hook
+from ._trial import Trial, fault_at_start, interpreter_of, modified, try_hook
 from .environment import OLDEST_PYTHON, version_of
 from .program_checks import NOTE, OK, WRONG, Finding
 
@@ -65,6 +65,7 @@ def check_home(
         broken = _check_command(hook.command, target)
         findings += broken
         if not broken:
+            findings += check_starts(target, hooks, environ)
             trial = try_hook(target, hook.command, environ, is_timed=True)
             findings.append(check_trial(trial))
     findings += [
@@ -85,6 +86,18 @@ def check_home(
         ]
         findings += check_firing(len(prompted), len(served), now - record.installed_at)
     return [*findings, *last], trial
+
+
+def check_starts(target: Target, hooks: list[Hook], environ: Mapping[str, str]) -> list[Finding]:
+    """Return a finding for each reason why some of the hooks do not start."""
+    events: dict[str, dict[str, None]] = {}
+    for hook in hooks:
+        if fault := fault_at_start(target, hook.command, environ):
+            events.setdefault(fault, {})[hook.event] = None
+    return [
+        Finding(WRONG, "hooks", f"{enumerated(names)}: does not start: {fault}", _reinstall(target))
+        for fault, names in events.items()
+    ]
 
 
 def check_trial(trial: Trial) -> Finding:

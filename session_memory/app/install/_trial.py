@@ -71,6 +71,28 @@ def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_tim
             return Trial(problem=f"{error.filename or target.root}: {error.strerror or error}")
 
 
+def fault_at_start(target: Target, command: str, environ: Mapping[str, str]) -> str:
+    """Return why a hook's `command` does not start, '' if it does. The hook gets input that is not an
+    event: it does nothing but log that, in a throw-away directory. Hooks fail open, so a broken one
+    ends with 0 too, but without a line in the log."""
+    command = command.removesuffix(target.runtime.install.FAIL_OPEN)
+    with tempfile.TemporaryDirectory(
+        prefix="session-memory-", ignore_cleanup_errors=True
+    ) as directory:
+        variables = {key: environ[key] for key in _SHARED_VARIABLES if key in environ}
+        variables |= {**target.runtime.install.hook_variables("", directory), ENV_DIR: directory}
+        variables.pop(ENV_HOME, None)
+        try:
+            done = _started(command, b"no event\n", variables, directory)
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {_TIMEOUT_SECONDS} seconds"
+        if done.returncode:
+            return _failure(done)
+        if not any(Path(directory).rglob("hook.log")):
+            return "it ended without a word: a part of the program is missing or broken"
+        return ""
+
+
 def interpreter_of(command: str) -> str:
     """Return the interpreter that a hook's command starts; '' if unknown."""
     try:
@@ -172,24 +194,14 @@ def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[st
 
 
 def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
-    shell = shutil.which("sh") or "/bin/sh"
-
     def start() -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [shell, "-c", command],
-            input=json.dumps(scene.event).encode() + b"\n",
-            env=scene.environ,
-            cwd=scene.event["cwd"],
-            capture_output=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-        )
+        content = json.dumps(scene.event).encode() + b"\n"
+        return _started(command, content, scene.environ, scene.event["cwd"])
 
     done, text, problem = start(), "", ""
     log = Path(scene.home.log_file)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
-        problem = f"it ended with {done.returncode}: {said[-1]}"
+        problem = _failure(done)
     elif done.stdout.strip():
         try:
             text = str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
@@ -205,6 +217,26 @@ def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
     bare = [interpreter_of(command), "-I", "-c", "pass"]
     bare_seconds = _seconds(lambda: subprocess.run(bare, env=scene.environ, check=False))
     return Trial(scene.session, text, reason, "", _seconds(start), bare_seconds)
+
+
+def _started(
+    command: str, content: bytes, variables: Mapping[str, str], directory: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a hook's command to its end, as a runtime does."""
+    return subprocess.run(
+        [shutil.which("sh") or "/bin/sh", "-c", command],
+        input=content,
+        env=variables,
+        cwd=directory,
+        capture_output=True,
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
+    )
+
+
+def _failure(done: subprocess.CompletedProcess[bytes]) -> str:
+    said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
+    return f"it ended with {done.returncode}: {said[-1]}"
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -323,6 +323,33 @@ def test_a_hook_that_fails(machine: Machine) -> None:
         assert (code, any(said in text for text in wrong)) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (
+            "import sys\ntry:\n    import gone\nexcept Exception:\n    sys.exit(0)\n",
+            "without a word",
+        ),
+        ("raise RuntimeError('broken')\n", "with 1: RuntimeError: broken"),
+        (None, "with 2: "),
+    ],
+)
+def test_another_hook_that_does_not_start(
+    machine: Machine, content: str | None, fault: str
+) -> None:
+    """Hooks fail open: a broken one may end with 0."""
+    app = machine.has_program(is_own=True).program_dir / "app"
+    script = app / "hooks" / "session_end.py"
+    script.unlink()
+    if content is not None:
+        script.write_text(content)
+    code, wrong = machine.doctor("hooks")
+    assert code == 1
+    [text] = [text for text in wrong if "does not start" in text]
+    assert text.startswith(f"SessionEnd: does not start: it ended {fault}")
+    assert wrong[text] == f"session-memory install --home {machine.claude}"
+
+
 def test_a_hook_that_is_slow_is_told_of() -> None:
     finding = checks.check_trial(Trial("main", "text", hook_seconds=0.3, bare_seconds=0.01))
     assert (finding.state, "300 ms" in finding.text, "that is slow" in finding.text) == (
