@@ -65,6 +65,17 @@ EXPORT_FORMATS = {
     "html": "extras.page.export:as_html",
 }
 
+# The sections of `doctor` before the hooks: functions of the arguments and the terminal, which show
+# the section, and return whether all is well and the result for JSON.
+DOCTOR_SECTIONS = {
+    "status": "app.commands.status:show_status",
+    "store": "app.commands.store_check:show_store",
+}
+
+# What `doctor` checks beside the homes: functions of the `ProgramPaths` and the environment, which
+# return a list of `Finding`, see app/install/program_checks.py.
+CHECKS = {"program": "app.install.program_checks:check_program"}
+
 # More servers of tools that `mcp` offers, beside a home: add_arguments(parser, places), and
 # served(arguments), which returns None if the arguments do not name it.
 TOOL_SERVERS = {"group of a host": "extras.host.tool_server"}
@@ -80,6 +91,20 @@ RUNTIMES = {
     "opencode": ("sessions.runtimes.opencode:RUNTIME", ".local/share/opencode", "XDG_DATA_HOME"),
     "gemini": ("sessions.runtimes.gemini:RUNTIME", ".gemini", "GEMINI_CLI_HOME"),
     "atif": ("sessions.runtimes.atif:RUNTIME", ".atif", "ATIF_DIR"),
+}
+
+# The sections of config.yaml in the order of its documentation: subclasses of `Section` in
+# sessions/settings/compiled.py. Without its row, a section is an unknown key.
+SETTINGS = {
+    "": "sessions.settings.compiled:Settings",
+    "store": "sessions.settings.sections:StoreSettings",
+    "memories": "sessions.settings.sections:MemorySettings",
+    "memories.chunking": "sessions.settings.sections:Chunking",
+    "memories.filtering": "sessions.settings.sections:Filtering",
+    "memories.summary": "sessions.settings.sections:SummarySettings",
+    "memories.graphiti": "extras.graph.settings:GraphitiSettings",
+    "team": "extras.team.settings:TeamSettings",
+    "host": "extras.host.settings:HostSettings",
 }
 
 # The strategies that turn conversations into memories: see memory/strategy.py. Other packages add

@@ -174,8 +174,10 @@ class _Compiled(BytecodeCache):
 @functools.cache
 def _prepare_page() -> None:
     """Do once what else each process of the page would do first."""
-    from session_memory.extras.page import jinja  # only here: it loads large packages
-
+    try:
+        from session_memory.extras.page import jinja  # only here: it loads large packages
+    except ModuleNotFoundError:  # a copy without the page
+        return
     for name in (
         "anyio._backends._asyncio",
         "uvicorn.loops.asyncio",

@@ -4,15 +4,12 @@ Its engine is a row of `extension_points.ENGINES`, and is loaded when it is need
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ..common.extensions import load, load_present
-from ..common.system.files import user_dir
 from ..common.system.sqlite import DatabaseError
 from ..extension_points import ENGINES
-from ..sessions.settings.sections import team_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -90,7 +87,7 @@ def shared_engine() -> SharedEngine:
 def shared_url(home: Home) -> str:
     """Return the address of the shared store that a home has joined; '' if it has joined none, or
     this copy has no engine for one. Raises ConfigError."""
-    url = team_settings(home.settings().team, home.user_dir or user_dir(os.environ)).url
+    url = str(home.settings().team.get("url", ""))
     return url if url and load_present([_ENGINE]) else ""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...common.system.terminal import Terminal
 from ...sessions.runtimes import all_runtimes
-from ...sessions.settings.sections import KEYS
+from ...sessions.settings.section_table import KEYS
 
 SUMMARY = "print a completion script for bash, zsh or fish"
 EPILOG = """

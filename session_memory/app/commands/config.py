@@ -21,8 +21,8 @@ from ...sessions.settings.keys import parsed, set_key, unset_key, written
 from ...sessions.settings.replaced_keys import current
 from ...sessions.settings.rules import SHARES
 from ...sessions.settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
-from ...sessions.settings.sections import KEYS
-from ...sessions.settings.sections import SECTIONS as SECTION_CLASSES
+from ...sessions.settings.section_table import KEYS
+from ...sessions.settings.section_table import SECTIONS as SECTION_CLASSES
 from ..install._status_line import switch_status_line
 from .arguments import add_common
 

@@ -15,8 +15,10 @@ from ... import NAME, __version__
 from ...awareness.events.log import looks_like_home
 from ...awareness.install.ledger import InstallLedger
 from ...common.errors import SessionMemoryError, described
+from ...common.extensions import load, load_present
 from ...common.system.files import expanded
 from ...common.system.terminal import Terminal
+from ...extension_points import CHECKS, DOCTOR_SECTIONS
 from ...history.store.location import find_location
 from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.homes import required_user_dir
@@ -24,13 +26,12 @@ from ...sessions.settings.program import ProgramPaths, program_paths
 from ..install._checks import check_home
 from ..install._homes import NoHomeError, Target, find, identify, known_home
 from ..install._trial import Trial
-from ..install.program_checks import NOTE, OK, WRONG, Finding, check_program
+from ..install.program_checks import NOTE, OK, WRONG, Finding
 from ..install.templates import templated_home
 from .arguments import add_common
-from .status import show_status
 
 SUMMARY = "check upkeep, store and hooks, and say how to fix problems"
-_SECTIONS = ("all", "status", "store", "hooks")
+_SECTIONS = ("all", *DOCTOR_SECTIONS, "hooks")
 # the same for all runtimes of a person: reported once
 _SHARED = ("config", "log", "state", "upkeep")
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
@@ -72,7 +73,7 @@ def _check(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dic
         return _check_hooks(arguments, terminal)
     if arguments.section != "all":
         return _show_section(arguments.section, arguments, terminal)
-    parts = {name: _section_result(name, arguments, terminal) for name in ("status", "store")}
+    parts = {name: _section_result(name, arguments, terminal) for name in DOCTOR_SECTIONS}
     terminal.line()
     is_well, result = _check_hooks(arguments, terminal, is_sound=parts["store"]["ok"])
     return is_well, result | parts
@@ -81,12 +82,8 @@ def _check(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dic
 def _show_section(
     name: str, arguments: argparse.Namespace, terminal: Terminal
 ) -> tuple[bool, dict[str, Any]]:
-    if name == "status":
-        return show_status(arguments, terminal)
-    from .store_check import check_store  # needs apsw
-
-    found = check_store(arguments, terminal)
-    return found["ok"], found
+    shown: tuple[bool, dict[str, Any]] = load(DOCTOR_SECTIONS[name])(arguments, terminal)
+    return shown
 
 
 def _section_result(name: str, arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -152,7 +149,8 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorRepo
         ledger = InstallLedger.read(paths.ledger_file)
     except SessionMemoryError:  # one of the findings on the program
         ledger = InstallLedger(paths.ledger_file)
-    yield DoctorReport("", "", check_program(paths, environ))
+    for check in load_present(CHECKS.values()):
+        yield DoctorReport("", "", check(paths, environ))
     targets, lost = _targets(path, ledger, paths, environ)
     for root, findings in lost.items():
         yield DoctorReport(root, "", findings)

@@ -26,10 +26,11 @@ SHOWN = 10
 COMPRESSED = ".jsonl.zst"
 
 
-def check_store(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Print the state of the store; return it for JSON, `ok` if it is sound. Raises
+def show_store(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
+    """Print the state of the store; return if it is sound, and the result for JSON. Raises
     SessionMemoryError."""
-    return with_store(arguments, lambda opened: _check(opened, terminal))
+    state = with_store(arguments, lambda opened: _check(opened, terminal))
+    return state["ok"], state
 
 
 def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:

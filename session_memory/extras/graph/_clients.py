@@ -18,7 +18,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from ...common.system.json import as_object
 from ...common.text.tokens import estimated_tokens
 from ...memory.strategy import BudgetError, ModelBudget, Usage
-from ...sessions.settings.sections import GraphitiSettings
+from .settings import GraphitiSettings
 
 
 class _Model(OpenAIGenericClient):

@@ -12,9 +12,9 @@ from ...history.store.location import StoreLocation
 from ...memory.folders import strategies_directory
 from ...memory.memory_index import MemoryIndex
 from ...memory.strategy import ModelCall, StrategyError, Usage
-from ...sessions.settings.sections import GraphitiSettings
 from . import strategy as graph
 from ._database import EMBEDDED, group_id
+from .settings import GraphitiSettings
 
 MORE = 3  # factor for the facts to fetch, as some may be hidden
 

@@ -30,9 +30,10 @@ from ...memory.strategy import (
 )
 from ...sessions.settings.check import strategy_settings
 from ...sessions.settings.program import how_to_add
-from ...sessions.settings.sections import GraphitiSettings, memory_settings
+from ...sessions.settings.sections import memory_settings
 from ._database import EMBEDDED, checked_url, group_id, open_driver
 from ._packages import missing_packages
+from .settings import GraphitiSettings
 
 if TYPE_CHECKING:
     from graphiti_core import Graphiti

@@ -6,5 +6,6 @@ command: `session-memory host`
 group_backend: the sessions of a group, for the tools of its agent
 recovery: repairs after a host was killed
 request_files: tool calls as files, from a sandbox
+settings: the section `host` of config.yaml
 tool_server: the tools of a group, as `session-memory mcp` serves them
 """

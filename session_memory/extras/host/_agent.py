@@ -23,11 +23,11 @@ from claude_agent_sdk import (
 from ...app.tools import sdk_server
 from ...sessions.settings.homes import ENV_HOME, ENV_SESSION
 from ...sessions.settings.host_layout import Group, Layout
-from ...sessions.settings.sections import HostSettings
 from ._callbacks import archive_callback, shell_callback, updates_callback
 from ._group_files import instructions_for_all
 from ._values import Prompt
 from .group_backend import GroupBackend
+from .settings import HostSettings
 
 TOOLS = "session-memory"
 # Disabled: the runtime's timers (it ends when idle, and the host has its own schedule), access to

@@ -22,7 +22,6 @@ from ...memory.shared_store import SharedPool
 from ...sessions.settings.homes import home_at
 from ...sessions.settings.host_layout import Group, Layout
 from ...sessions.settings.program import source_dir
-from ...sessions.settings.sections import HostSettings
 from . import _agent as agent
 from . import _ipc as ipc
 from ._group_files import prepare_host
@@ -35,6 +34,7 @@ from .administration import HostAdministration
 from .channels import Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
 from .group_backend import GroupBackend
+from .settings import HostSettings
 
 POLL_SECONDS, IDLE_SECONDS = 0.05, 0.5  # while agents run, and without one
 REQUEST_SECONDS = 0.2

@@ -15,7 +15,6 @@ from ...common.text.sanitize import for_people, shortened
 from ...common.text.timestamps import epoch_seconds
 from ...history.archives.writer import archive_group_session
 from ...sessions.settings.host_layout import Group
-from ...sessions.settings.sections import HostSettings
 from ...sessions.transcripts.pointers import SessionManager
 from ._agent import Agent, Event, PromptTaken, RuntimeStopped, SessionStarted, TurnEnded
 from ._group_files import CHAT, name_session, prepare_group
@@ -23,6 +22,7 @@ from ._ledger import Ledger
 from ._log import HostLog
 from ._values import Prompt
 from .recovery import recover, wait_for_end
+from .settings import HostSettings
 
 # Starts an agent: the group, the name of its session, the session to resume, and the receiver of
 # its events.

@@ -7,6 +7,7 @@ handing_over: `handoff --team`
 handoffs: sessions that others handed over
 postgres: the engine
 push: pushes from a machine's own store, and withdrawals
+settings: the section `team` of config.yaml
 sharing: which sessions are shared, as what
 upkeep: its step of upkeep
 """

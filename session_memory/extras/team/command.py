@@ -24,13 +24,13 @@ from ...history.store.location import StoreLocation, find_location
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.settings.check import refused
 from ...sessions.settings.keys import set_key
-from ...sessions.settings.sections import TeamSettings
 from ._activity import activity_count
 from ._database_command import NAME_CHARACTERS, database_url, init, remove
 from .postgres.connection import PATIENCE_SECONDS, TeamError
 from .postgres.engine import TeamStore, machines_of
 from .postgres.memories import pushed_memories, withdraw_memories
 from .postgres.push import TeamPush
+from .settings import TeamSettings
 from .sharing import (
     drop_state,
     joined_team,

@@ -13,7 +13,7 @@ from ...common.errors import SessionMemoryError
 from ...common.system.files import read_whole, user_dir, write_atomically
 from ...common.system.git import find_worktree, worktrees_of
 from ...common.system.git_identity import origin_of
-from ...common.system.json import sealed, unsealed
+from ...common.system.json import as_object, sealed, unsealed
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import now_milliseconds
 from ...history.git.branches import Branches
@@ -26,12 +26,13 @@ from ...history.store.values import RuleSubject
 from ...sessions.settings import forgotten
 from ...sessions.settings.homes import Home
 from ...sessions.settings.rules import SHARES
-from ...sessions.settings.sections import TeamSettings, team_settings
+from ...sessions.settings.sections import expanded_path
 from ._memories import MemoryPushReport
 from .postgres._session_push import SharedSession
 from .postgres.connection import PATIENCE_SECONDS
 from .postgres.engine import LATELY_HOURS
 from .push import SharedAs, TeamPushReport, push_new
+from .settings import TeamSettings
 
 if TYPE_CHECKING:
     from ...history.store.values import Conversation
@@ -53,7 +54,10 @@ class TeamState(NamedTuple):
 
 def team_of(home: Home) -> TeamSettings:
     """Return the team settings of a home. Raises ConfigError."""
-    return team_settings(home.settings().team, home.user_dir or user_dir(os.environ))
+    section, home_dir = home.settings().team, home.user_dir or user_dir(os.environ)
+    projects = as_object(section.get("projects")).items()
+    expanded = {expanded_path(path, home_dir): name for path, name in projects}
+    return TeamSettings(**{**section, "projects": expanded})
 
 
 class NoTeamError(SessionMemoryError):

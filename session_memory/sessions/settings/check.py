@@ -18,7 +18,8 @@ from .replaced_keys import renamed, replacement
 from .rules import PatternRule
 from .rules_check import SECTIONS as OF_RULES
 from .rules_check import RulesCheck, closest, short
-from .sections import BUILT_IN_STRATEGIES, KEYS, SECTIONS, confine, granted
+from .section_table import KEYS, SECTIONS
+from .sections import BUILT_IN_STRATEGIES, confine, granted
 from .yaml_file import KeyPath, has_parser, read_document
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...common.errors import ConfigError
 from ...common.system.files import make_private_dir, write_atomically
 from .compiled import Key, Kind
 from .replaced_keys import as_written
-from .sections import KEYS, SECTIONS
+from .section_table import KEYS, SECTIONS
 from .yaml_file import KeyPath, read_document, read_text
 
 _EXPECTED = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .sections import KEYS
+from .section_table import KEYS
 from .yaml_file import Document, KeyPath, joined
 
 _FORMER_SECTIONS = {"memory": "store"}

@@ -1,5 +1,7 @@
 """The sections of config.yaml, their values with defaults, and keys only for the person's file.
 
+All sections are rows of `extension_points.SETTINGS`: see section_table.py.
+
 Only the person's file may set what is read beyond an agent's home, sent or spent. A repository or
 an agent can write the home's own file; it may set these keys only if the person grants it: `homes:
 {~/agents/anna: [team]}`."""
@@ -10,7 +12,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...common.system.json import as_list, as_object
-from .compiled import PROMPT_CHARACTERS, Key, Kind, Section, Settings, key
+from .compiled import PROMPT_CHARACTERS, Kind, Section, key
 from .rules import PatternRule
 
 _MOST_TOKENS = 10**10
@@ -106,31 +108,6 @@ class SummarySettings(Section):
     timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
 
 
-class GraphitiSettings(Section):
-    SECTION = "memories.graphiti"
-
-    url: str = key(Kind.TEXT, "", "The graph database (see graph.md); '': a file beside the store.")
-    password_env: str = key(
-        Kind.VARIABLE, "NEO4J_PASSWORD", "The environment variable with the database's password."
-    )
-    model: str = key(Kind.MODEL, "gpt-4.1-mini", "The model of the strategy `graphiti`.")
-    small_model: str = key(Kind.TEXT, "", "A smaller model for simple questions; '': the same.")
-    base_url: str = key(Kind.URL, "", "The address of the model's API; '': OpenAI's.")
-    key_env: str = key(
-        Kind.VARIABLE, "OPENAI_API_KEY", "The environment variable with the API key."
-    )
-    embedder: str = key(
-        Kind.MODEL, "text-embedding-3-small", "The embedding model, which compares texts."
-    )
-    embedder_base_url: str = key(Kind.URL, "", "The address of the embedding API; '': the same.")
-    embedder_key_env: str = key(
-        Kind.VARIABLE, "", "The environment variable with its key; '': the same."
-    )
-    dimensions: int = key(Kind.WHOLE, 1024, "The length of an embedding.", 8, 8192)
-    max_output_tokens: int = key(Kind.WHOLE, 4096, "The most tokens of an answer.", 256, 64_000)
-    timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
-
-
 class MemorySettings(Section):
     """The section `memories`. `section` is the section as set; strategies find their keys there."""
 
@@ -174,79 +151,6 @@ class MemorySettings(Section):
     section: Mapping[str, object] = {}
 
 
-class TeamSettings(Section):
-    SECTION = "team"
-    ABOUT = "A store that several machines or people share: `session-memory team`."
-
-    url: str = key(
-        Kind.DATABASE,
-        "",
-        "The team's database; `session-memory team join` sets it.",
-        if_wrong="",
-        sample="postgresql://ann@db.example.org/team",
-    )
-    machine: str = key(Kind.TEXT, "", "The name of this machine in the team.", sample="laptop")
-    share: str = key(
-        Kind.ANY_OF,
-        "mine",
-        "Who may read a session in the team's store, unless a rule says otherwise:\nyou on all "
-        "your machines, the team, or (off) nobody.",
-        choices=("mine", "team", "off"),
-        if_wrong="off",
-    )
-    projects: Mapping[str, str] = key(
-        Kind.NAMES,
-        {},
-        "Names for repositories without a remote `origin`.",
-        sample="{~/work/app: app}",
-    )
-
-
-class HostSettings(Section):
-    SECTION = "host"
-    ABOUT = "A host with several groups of agents: `session-memory host run`."
-
-    model: str | None = key(
-        Kind.MODEL,
-        None,
-        "The model, by its name in Claude Code; without it, the runtime's own choice.",
-        sample="claude-sonnet-5",
-    )
-    groups_at_once: int = key(
-        Kind.WHOLE, 5, "How many groups talk to a model at a time; the others wait.", 1, 100
-    )
-    idle_seconds: float = key(
-        Kind.NUMBER,
-        60,
-        "How long an idle agent stays ready for the next message.",
-        0,
-        24 * 3600,
-    )
-    allowed_tools: Sequence[str] = key(
-        Kind.TEXTS,
-        [],
-        "Tools that agents may use without asking, besides the files of their own group.\nBash, "
-        "or Read without a path, also reaches other groups.",
-        sample="[WebSearch]",
-    )
-    attempts: int = key(
-        Kind.WHOLE, 5, "How often a message is tried before the chat gets an error.", 1, 20
-    )
-
-
-_SECTIONS: tuple[type[Section], ...] = (
-    Settings,
-    StoreSettings,
-    MemorySettings,
-    Chunking,
-    Filtering,
-    SummarySettings,
-    GraphitiSettings,
-    TeamSettings,
-    HostSettings,
-)
-SECTIONS = {section.SECTION: section for section in _SECTIONS}
-KEYS: tuple[Key, ...] = tuple([one for section in _SECTIONS for one in section.table()])
 # Under these ids a strategy finds its own keys; it stops if one is wrong.
 BUILT_IN_STRATEGIES = ("extractive", "summary", "graphiti")
 
@@ -257,7 +161,7 @@ def store_settings(section: Mapping[str, object], user_home: str) -> StoreSettin
     paths = section.get("watch_path")
     if paths is None:
         return StoreSettings(**section)
-    watched = [_expanded(path, user_home) for path in _texts(paths)]
+    watched = [expanded_path(path, user_home) for path in _texts(paths)]
     return StoreSettings(**{**section, "watch_path": watched})
 
 
@@ -274,21 +178,13 @@ def memory_settings(section: Mapping[str, object]) -> MemorySettings:
     return MemorySettings(**values, chunking=chunking, filtering=filtering, section=section)
 
 
-def team_settings(section: Mapping[str, object], user_home: str) -> TeamSettings:
-    """Return the checked section `team` with absolute paths; `~` in them stands for `user_home`."""
-    projects = {
-        _expanded(path, user_home): name
-        for path, name in as_object(section.get("projects")).items()
-    }
-    return TeamSettings(**{**section, "projects": projects})
-
-
 def _texts(value: object) -> list[str]:
     """Return a value that is a text or a list of texts as a list."""
     return value if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
-def _expanded(path: str, user_home: str) -> str:
+def expanded_path(path: str, user_home: str) -> str:
+    """Return an absolute path; `~` in it stands for `user_home`."""
     if path == "~" or path.startswith("~/"):
         path = user_home + path[1:]
     return os.path.normpath(path)
@@ -305,7 +201,7 @@ def granted(values: Mapping[str, object], root: str, user_dir: str) -> tuple[str
     homes = listed if isinstance(listed, dict) else dict.fromkeys(as_list(listed))
     real = os.path.realpath(root)
     for home, grants in homes.items():
-        if os.path.realpath(_expanded(home, user_dir)) == real:
+        if os.path.realpath(expanded_path(home, user_dir)) == real:
             return tuple(as_list(grants))
     return ()
 
@@ -336,7 +232,7 @@ def confine(
 def _confine_paths(store: dict[str, object], root: str, user_dir: str) -> bool:
     """Remove watched paths outside the home; return True if there were any."""
     paths = _texts(store.get(WATCH_PATH))
-    inside = [path for path in paths if is_inside(_expanded(path, user_dir), root)]
+    inside = [path for path in paths if is_inside(expanded_path(path, user_dir), root)]
     if inside != paths:
         store[WATCH_PATH] = inside or None
     return inside != paths

@@ -26,6 +26,7 @@ from session_memory.extras.host._group_files import (
 )
 from session_memory.extras.host._log import host_lock, is_served
 from session_memory.extras.host.recovery import recover, running_pids
+from session_memory.extras.host.settings import HostSettings
 from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.settings.homes import home_at
@@ -36,7 +37,6 @@ from session_memory.sessions.settings.host_layout import (
     open_below,
 )
 from session_memory.sessions.settings.keys import sample
-from session_memory.sessions.settings.sections import HostSettings
 
 
 def user(uuid: str) -> dict[str, object]:

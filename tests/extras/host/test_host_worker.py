@@ -20,9 +20,9 @@ from session_memory.extras.host._group_files import prepare_host
 from session_memory.extras.host._ledger import Ledger
 from session_memory.extras.host._values import Prompt
 from session_memory.extras.host._worker import Worker
+from session_memory.extras.host.settings import HostSettings
 from session_memory.history.archives.writer import open_sessions
 from session_memory.sessions.settings.host_layout import Group, Layout
-from session_memory.sessions.settings.sections import HostSettings
 
 CONFIG = HostSettings(idle_seconds=0.01, attempts=2)
 

@@ -12,8 +12,8 @@ from session_memory.common.errors import ConfigError
 from session_memory.sessions.settings.check import compile_files, strategy_settings
 from session_memory.sessions.settings.compiled import Kind, Settings, load
 from session_memory.sessions.settings.homes import person_home
+from session_memory.sessions.settings.section_table import KEYS
 from session_memory.sessions.settings.sections import (
-    KEYS,
     Filtering,
     MemorySettings,
     StoreSettings,

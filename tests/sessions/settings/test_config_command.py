@@ -14,7 +14,7 @@ from own_process import plain_environment, run_here
 from session_memory.common.errors import ConfigError
 from session_memory.sessions.settings.keys import sample, set_key
 from session_memory.sessions.settings.rules_check import SECTIONS
-from session_memory.sessions.settings.sections import KEYS
+from session_memory.sessions.settings.section_table import KEYS
 
 
 class Person:

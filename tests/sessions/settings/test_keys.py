@@ -8,7 +8,7 @@ import yaml
 
 from session_memory.sessions.settings import keys
 from session_memory.sessions.settings.check import FileCheck
-from session_memory.sessions.settings.sections import KEYS
+from session_memory.sessions.settings.section_table import KEYS
 
 ROOT = Path(__file__).resolve().parents[3]
 WRITE_ANEW = "run: python -m session_memory.sessions.settings.keys"

@@ -1,0 +1,39 @@
+"""The section `host` of a host's config.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...sessions.settings.compiled import Kind, Section, key
+
+
+class HostSettings(Section):
+    SECTION = "host"
+    ABOUT = "A host with several groups of agents: `session-memory host run`."
+
+    model: str | None = key(
+        Kind.MODEL,
+        None,
+        "The model, by its name in Claude Code; without it, the runtime's own choice.",
+        sample="claude-sonnet-5",
+    )
+    groups_at_once: int = key(
+        Kind.WHOLE, 5, "How many groups talk to a model at a time; the others wait.", 1, 100
+    )
+    idle_seconds: float = key(
+        Kind.NUMBER,
+        60,
+        "How long an idle agent stays ready for the next message.",
+        0,
+        24 * 3600,
+    )
+    allowed_tools: Sequence[str] = key(
+        Kind.TEXTS,
+        [],
+        "Tools that agents may use without asking, besides the files of their own group.\nBash, "
+        "or Read without a path, also reaches other groups.",
+        sample="[WebSearch]",
+    )
+    attempts: int = key(
+        Kind.WHOLE, 5, "How often a message is tried before the chat gets an error.", 1, 20
+    )
