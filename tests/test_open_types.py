@@ -14,7 +14,7 @@ CONVERTERS = ("load", "dump")
 DECODERS = "sessions/runtimes/"  # of a runtime's records, events and settings
 # How many are left. Only fewer.
 MOST = {
-    "awareness/activity": 8,
+    "awareness/activity": 0,
     "awareness/events": 1,
     "sessions/settings": 0,
     "sessions/transcripts": 15,

@@ -10,9 +10,9 @@ from contextlib import suppress
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..awareness.activity.conflicts import keep
+from ..awareness.activity.conflicts import KeptConflict, keep
 from ..awareness.activity.session_edits import SessionCalls
 from ..common.errors import SessionMemoryError, described
 from ..common.extensions import load_present
@@ -130,59 +130,48 @@ class Clash(NamedTuple):
     change: OthersChange | None = None
     is_certain: bool = True
 
-    def as_kept(self, now: float) -> dict[str, Any]:
-        """Return it as `activity.conflicts` keeps it, judged since the time `now`; texts are
-        sanitized."""
-        own, other, conflict = self.own, self.other, self.conflict
-        author = other.author_of(conflict.path, self._lines_of_other()) if other else None
-        given = [
-            author.name if author else "",
-            author.runtime.TITLE if author else "",
-            self.other_branch,
-        ]
-        sessions = [one.id for one in other.sessions] if other else []
-        root = other.root if other else ""
-        path, name, runtime, branch = quotable([conflict.path, *given])
-        at = (
-            min(now, _changed_at(other, conflict.path, other.sessions[0].modified))
-            if other
-            else int(now)
+    def as_kept(self, now: float) -> KeptConflict:
+        """Return it as upkeep keeps it, judged since the time `now`."""
+        if self.change is not None:
+            kept = self._kept_of(self.change, now)
+        elif self.other is not None:
+            kept = self._kept_beside(self.other, now)
+        else:
+            path, branch = quotable([self.conflict.path, self.other_branch])
+            kept = KeptConflict(path, int(now), branch=branch)
+        own, conflict = self.own, self.conflict
+        sides = own.root, self.other.root if self.other else ""
+        if self.change is not None:
+            sides = own.root, self.change.who
+        pair = (conflict.path, *sides, self.other_branch, conflict.objects[1])
+        kept.file, kept.root = f"{own.root}/{conflict.path}", own.root
+        kept.lines, kept.hunks = conflict.lines, conflict.hunks
+        kept.deleted_by, kept.commits = conflict.deleted_by, self.commits
+        kept.is_certain = self.is_certain
+        kept.key, kept.pair = _hashed(*pair, conflict.objects[0]), _hashed(*pair)
+        return kept
+
+    def _kept_beside(self, other: Side, now: float) -> KeptConflict:
+        """Return the conflict with a worktree or branch on this machine."""
+        author = other.author_of(self.conflict.path, self._lines_of_other())
+        name, runtime = (author.name, author.runtime.TITLE) if author else ("", "")
+        path, name, runtime, branch = quotable(
+            [self.conflict.path, name, runtime, self.other_branch]
         )
-        if change := self.change:
-            title = next(
-                (one.TITLE for one in all_runtimes() if one.name == change.runtime), change.runtime
-            )
-            path, name, runtime, branch = quotable(
-                [
-                    conflict.path,
-                    shorten(change.title, NAME_CHARACTERS),
-                    f"{title}, {change.who}",
-                    change.branch,
-                ]
-            )
-            at, root, sessions = (
-                min(now, change.at / 1000),
-                change.who,
-                [change.session_id, f"{change.session}"],
-            )
-        pair = (conflict.path, own.root, root, self.other_branch, conflict.objects[1])
-        return {
-            "path": path,
-            "file": f"{own.root}/{conflict.path}",
-            "root": own.root,
-            "lines": conflict.lines,
-            "hunks": conflict.hunks,
-            "deleted_by": conflict.deleted_by,
-            "at": at,
-            "name": f'"{name}"' if name else "",
-            "runtime": runtime,
-            "branch": branch,
-            "commits": self.commits,
-            "is_certain": self.is_certain,
-            "sessions": sessions,
-            "key": _hashed(*pair, conflict.objects[0]),
-            "pair": _hashed(*pair),
-        }
+        at = min(now, _changed_at(other, self.conflict.path, other.sessions[0].modified))
+        sessions = [session.id for session in other.sessions]
+        name = f'"{name}"' if name else ""
+        return KeptConflict(path, at, name=name, runtime=runtime, branch=branch, sessions=sessions)
+
+    def _kept_of(self, change: OthersChange, now: float) -> KeptConflict:
+        """Return the conflict with a change that a session on another machine made."""
+        titles = {runtime.name: runtime.TITLE for runtime in all_runtimes()}
+        runtime = f"{titles.get(change.runtime, change.runtime)}, {change.who}"
+        name = shorten(change.title, NAME_CHARACTERS)
+        path, name, runtime, branch = quotable([self.conflict.path, name, runtime, change.branch])
+        at, sessions = min(now, change.at / 1000), [change.session_id, f"{change.session}"]
+        name = f'"{name}"' if name else ""
+        return KeptConflict(path, at, name=name, runtime=runtime, branch=branch, sessions=sessions)
 
     def _lines_of_other(self) -> list[str]:
         """Return the lines of the first hunk as the other side has them; [] if it has none, or git

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ...awareness.activity.conflicts import line_of
 from ...common.errors import SessionMemoryError
 from ...common.system.git import find_worktree, refusal_at
 from ...common.system.terminal import Terminal
@@ -16,6 +15,9 @@ from ...common.text.timestamps import iso_time
 from ...history.conflicts import Unjudged, find_conflicts, live_sessions, sides_of
 from ...sessions.settings.homes import user_dir
 from .arguments import add_common
+
+if TYPE_CHECKING:
+    from ...awareness.activity.conflicts import KeptConflict
 
 SUMMARY = "show conflicts between the worktrees and branches of active sessions"
 SECONDS = 20.0  # a person waits longer than upkeep
@@ -64,10 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(
-    terminal: Terminal, kept: list[dict[str, Any]], unjudged: list[Unjudged], now: float
+    terminal: Terminal, kept: list[KeptConflict], unjudged: list[Unjudged], now: float
 ) -> None:
     hidden = ("file", "pair")
-    shown = [{**conflict, "at": iso_time(int(conflict["at"]))} for conflict in kept]
+    shown = [{**conflict.dump(), "at": iso_time(int(conflict.at))} for conflict in kept]
     shown = [
         {name: value for name, value in conflict.items() if name not in hidden}
         for conflict in shown
@@ -76,10 +78,10 @@ def _show(
         {"sides": pair.names, "paths": list(pair.paths), "reason": pair.reason} for pair in unjudged
     ]
     terminal.result({"conflicts": shown, **({"not_judged": not_judged} if unjudged else {})})
-    for root in dict.fromkeys(conflict["root"] for conflict in kept):
+    for root in dict.fromkeys(conflict.root for conflict in kept):
         terminal.heading(terminal.short(root))
         for conflict in kept:
-            if conflict["root"] == root:
-                terminal.line(line_of(conflict, now).removeprefix("! "))
+            if conflict.root == root:
+                terminal.line(conflict.line(now).removeprefix("! "))
     for pair in unjudged:
         terminal.line(pair.line)

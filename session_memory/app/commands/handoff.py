@@ -111,5 +111,5 @@ def _conflicts(last: Conversation, home: str) -> dict[str, str]:
     for clash in find_conflicts(same, CONFLICT_SECONDS):
         if any(one.id == last.session_id for one in clash.own.sessions):
             one = clash.as_kept(now)
-            found[one["file"]] = f"with {one['name'] or one['branch']}"
+            found[one.file] = f"with {one.name or one.branch}"
     return found

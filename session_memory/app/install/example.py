@@ -144,7 +144,6 @@ def _waiting_conflict(environ: Mapping[str, str]) -> PastUpdate | None:
 
 
 def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
-    from ...awareness.activity.conflicts import line_of
     from ...history.conflicts import find_conflicts, live_sessions, sides_of
 
     now = time.time()
@@ -154,7 +153,7 @@ def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
         [side for side in sides if side.common_dir in latest], _CONFLICT_SECONDS
     ):
         if clash.own.sessions and clash.other:
-            session, line = clash.own.sessions[0], line_of(clash.as_kept(now), now)
+            session, line = clash.own.sessions[0], clash.as_kept(now).line(now)
             yield PastUpdate(
                 session.name,
                 session.runtime.TITLE,

@@ -33,13 +33,13 @@ from .report import Report, reports_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from ...common.system.git_refs import SharedRef
     from ...common.text.shell_effects import ShellEffect
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
     from .changes import Changed, OwnSession
+    from .conflicts import KeptConflict
 
 ACTIVE_SECONDS = 15 * 60
 STASH_SECONDS = 5.0  # from a call to the stash that it makes
@@ -77,7 +77,7 @@ class Objection:
         self.command = ""
         self.is_removed = False
         self.is_doubtful = False
-        self.conflict: dict[str, Any] | None = None
+        self.conflict: KeptConflict | None = None
         self.ref: SharedRef | None = None
         self.is_possible = is_possible
 
@@ -111,7 +111,7 @@ class ObjectionSearch:
         conflict = hit(self._own, without_links(path), replaced, self._now)
         if conflict is None:
             return None
-        objection = Objection(f"conflict {conflict['pair']}", None, conflict["at"], path)
+        objection = Objection(f"conflict {conflict.pair}", None, conflict.at, path)
         objection.conflict = conflict
         return objection
 
@@ -327,9 +327,7 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
     command = shown_command(objection.command) if objection.command else ""
     when = age(now - objection.time)
     if objection.conflict:
-        from .conflicts import line_of
-
-        return line_of(objection.conflict, now).removeprefix("! ")
+        return objection.conflict.line(now).removeprefix("! ")
     if objection.report is None:
         return (
             f"{command or path} could not be checked in time for other sessions' uncommitted edits"

@@ -13,7 +13,6 @@ from .session_state import KnownState, OwnState, SessionState
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from ...common.system.git import Worktree
     from ...sessions.settings.compiled import Settings
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from .collisions import Findings, Others
     from .collisions._working_set import CollisionState
     from .collisions.facts import Fact
+    from .conflicts import KeptConflict
     from .status_line import Edit
 
     SettledLine = tuple[str, float, bool]  # the key of a fact, until when, and if it was reported
@@ -158,16 +158,14 @@ class CallSearch:
             if known.get(fact.key, -1.0) < settled.get(fact.key, fact.own_time)
         ]
 
-    def _conflicts(self) -> list[dict[str, Any]]:
+    def _conflicts(self) -> list[KeptConflict]:
         """Return the conflicts in the files that the agent was not told of."""
         from .conflicts import of_files
 
         known = () if self._agent else self._own_state.conflicts_told
         asked = (self._own, self._paths, self._now)
         found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
-        return [
-            one for one in found if one["key"] not in known and one["key"] not in self._log.settled
-        ]
+        return [one for one in found if one.key not in known and one.key not in self._log.settled]
 
     def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
         """Return what those sessions did since the last prompt, as far as the rules permit, and the

@@ -14,12 +14,14 @@ from .changes import OwnSession, conflicts_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
     from typing import Any
 
     from ...sessions.settings.homes import Home
     from .collisions.facts import Fact
     from .session_state import OwnState
+
+    Hunk = Sequence[Sequence[int]]  # the first and last lines of both sides, (0, 0) for none
 
 MOST_LINES = 2
 TEAM = "team:"  # how the key of a session of another machine begins
@@ -27,10 +29,106 @@ PATH_CHARACTERS = 60
 OLD_SECONDS = 24 * 3600  # what was kept before is not told
 
 
-def keep(home: Home, conflicts: list[dict[str, Any]], rules: Iterable[str]) -> bool:
+class KeptConflict:
+    """A conflict as upkeep keeps it, for the session in the worktree `root`; texts are sanitized.
+
+    `path` is the file in the worktree, `file` its absolute path. `hunks` are the places that clash,
+    and the line about the conflict names the place `lines`. `deleted_by` is the side that deleted
+    the file: 0 the session, 1 the other, else None. The session `name` of a `runtime` ('' if
+    unknown) made the other change `at` a time, on a `branch`. A branch that is only ahead has
+    `commits`, their number. Sessions with the ids `sessions` do not hear about the conflict. `key`
+    identifies it; `pair` identifies the two sides, whatever they write."""
+
+    __slots__ = (
+        "at",
+        "branch",
+        "commits",
+        "deleted_by",
+        "file",
+        "hunks",
+        "is_certain",
+        "key",
+        "lines",
+        "name",
+        "pair",
+        "path",
+        "root",
+        "runtime",
+        "sessions",
+    )
+
+    def __init__(
+        self,
+        path: str,
+        at: float,
+        *,
+        file: str = "",
+        root: str = "",
+        lines: Hunk = ((0, 0), (0, 0)),
+        hunks: Sequence[Hunk] = (),
+        deleted_by: int | None = None,
+        name: str = "",
+        runtime: str = "",
+        branch: str = "",
+        commits: int = 0,
+        is_certain: bool = True,
+        sessions: Sequence[str] = (),
+        key: str = "",
+        pair: str = "",
+    ) -> None:
+        self.path = path
+        self.file = file
+        self.root = root
+        self.lines = lines
+        self.hunks = hunks
+        self.deleted_by = deleted_by
+        self.at = at
+        self.name = name
+        self.runtime = runtime
+        self.branch = branch
+        self.commits = commits
+        self.is_certain = is_certain
+        self.sessions = sessions
+        self.key = key
+        self.pair = pair
+
+    @classmethod
+    def load(cls, kept: dict[str, Any]) -> KeptConflict:
+        """Return the conflict from a dump. Raises TypeError for any other object."""
+        return cls(**{name: kept[name] for name in cls.__slots__ if name in kept})
+
+    def line(self, now: float) -> str:
+        """Return the line about the conflict for an agent."""
+        return _line_of(self, now)
+
+    def dump(self) -> dict[str, Any]:
+        """Return the conflict as an object to store."""
+        return {
+            "path": self.path,
+            "file": self.file,
+            "root": self.root,
+            "lines": self.lines,
+            "hunks": self.hunks,
+            "deleted_by": self.deleted_by,
+            "at": self.at,
+            "name": self.name,
+            "runtime": self.runtime,
+            "branch": self.branch,
+            "commits": self.commits,
+            "is_certain": self.is_certain,
+            "sessions": self.sessions,
+            "key": self.key,
+            "pair": self.pair,
+        }
+
+
+def keep(home: Home, conflicts: list[KeptConflict], rules: Iterable[str]) -> bool:
     """Keep what upkeep found, with stamps of the files with the rules that it was judged by; return
     whether it differs from what was kept. Raises OSError."""
-    kept = {"rules": [(path, stamp(path)) for path in rules], "conflicts": conflicts}
+    kept = {
+        "rules": [(path, stamp(path)) for path in rules],
+        "conflicts": [conflict.dump() for conflict in conflicts],
+    }
     content = encode(kept).encode()
     try:
         before = read_whole(home.conflicts_file)
@@ -42,9 +140,9 @@ def keep(home: Home, conflicts: list[dict[str, Any]], rules: Iterable[str]) -> b
     return True
 
 
-def judged(own: OwnSession, now: float) -> list[dict[str, Any]] | None:
+def judged(own: OwnSession, now: float) -> list[KeptConflict] | None:
     """Return the conflicts that upkeep keeps and that may be told to the session; None if it has to
-    judge again, as rules have changed. Raises OSError, ValueError."""
+    judge again, as rules have changed. Raises OSError, ValueError, TypeError."""
     if own.home is None:
         return None
     try:
@@ -54,17 +152,18 @@ def judged(own: OwnSession, now: float) -> list[dict[str, Any]] | None:
     if not all([stamp(path) == known for path, known in kept["rules"]]):
         return None
     session_id = own.runtime.session_id_of(own.path)
+    conflicts = [KeptConflict.load(dumped) for dumped in kept["conflicts"]]
     return [
-        one
-        for one in kept["conflicts"]
-        if session_id not in one["sessions"] and now - one["at"] <= OLD_SECONDS
+        conflict
+        for conflict in conflicts
+        if session_id not in conflict.sessions and now - conflict.at <= OLD_SECONDS
     ]
 
 
-def of_files(own: OwnSession, paths: list[str], now: float) -> list[dict[str, Any]]:
+def of_files(own: OwnSession, paths: list[str], now: float) -> list[KeptConflict]:
     """Return the conflicts in the files at `paths` (absolute, through no link). Raises OSError,
     ValueError."""
-    return [one for one in judged(own, now) or () if one.get("file") in paths]
+    return [one for one in judged(own, now) or () if one.file in paths]
 
 
 def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
@@ -73,7 +172,7 @@ def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: f
     OSError, ValueError."""
     copies = [fact for fact in facts if fact.worktree or fact.session.startswith(TEAM)]
     found = of_files(own, [fact.path for fact in copies], now)
-    seen = {(one["file"], session): one["at"] for one in found for session in one["sessions"]}
+    seen = {(one.file, session): one.at for one in found for session in one.sessions}
     return [
         fact
         for fact in copies
@@ -81,12 +180,12 @@ def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: f
     ]
 
 
-def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> dict[str, Any] | None:
+def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> KeptConflict | None:
     """Return the first conflict in the file at `path` whose own lines hold one of the `replaced`
     texts, with these lines. None if the file has been written since upkeep judged it: its lines are
     others. A text that does not stand exactly once in the file has no place. Raises OSError,
     ValueError."""
-    found = [one for one in of_files(own, [path], now) if one["hunks"]]
+    found = [one for one in of_files(own, [path], now) if one.hunks]
     if (
         not found
         or own.home is None
@@ -100,9 +199,10 @@ def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> dict[str
             first = content[: content.index(text)].count("\n") + 1
             spans.append((first, first + text.removesuffix("\n").count("\n")))
     for one in found:
-        for hunk in one["hunks"]:
+        for hunk in one.hunks:
             if any([first <= hunk[0][1] and last >= hunk[0][0] for first, last in spans]):
-                return {**one, "lines": hunk}
+                one.lines = hunk
+                return one
     return None
 
 
@@ -115,7 +215,7 @@ def new_lines(own: OwnSession, state: OwnState, now: float, room: int) -> list[s
     if found is None:
         return []
     worktree = find_worktree(own.directory, own.user_dir)
-    found = [one for one in found if one["root"] == (worktree.root if worktree else "")]
+    found = [one for one in found if one.root == (worktree.root if worktree else "")]
     told = {*state.conflicts_told, *reported_with_calls(own.cursor_file, now)}
     lines, state.conflicts_told = lines_about(found, told, now, room)
     if len(state.conflicts_told) == len(found):
@@ -124,52 +224,51 @@ def new_lines(own: OwnSession, state: OwnState, now: float, room: int) -> list[s
 
 
 def lines_about(
-    conflicts: Iterable[dict[str, Any]], told: Container[str], now: float, room: int
+    conflicts: Iterable[KeptConflict], told: Container[str], now: float, room: int
 ) -> tuple[list[str], list[str]]:
     """Return lines about those conflicts whose keys are not among the `told` ones, in at most
     `room` characters with a line feed each, and the keys of all that are told by now."""
     lines: list[str] = []
     keys: list[str] = []
     for one in conflicts:
-        if one["key"] not in told:
-            line = line_of(one, now)
+        if one.key not in told:
+            line = one.line(now)
             if len(lines) == MOST_LINES or len(line) >= room:
                 continue
             room -= len(line) + 1
             lines.append(line)
-        keys.append(one["key"])
+        keys.append(one.key)
     return lines, keys
 
 
-def line_of(conflict: dict[str, Any], now: float) -> str:
-    """Return the line about a conflict, as upkeep keeps it: its texts are sanitized."""
-    path, when = shorten(conflict["path"], PATH_CHARACTERS), age(now - conflict["at"])
-    if conflict["commits"] == 1:
+def _line_of(conflict: KeptConflict, now: float) -> str:
+    path, when = shorten(conflict.path, PATH_CHARACTERS), age(now - conflict.at)
+    if conflict.commits == 1:
         return (
-            f"! {path}: {conflict['branch']} has a newer commit that changes files you edited; "
+            f"! {path}: {conflict.branch} has a newer commit that changes files you edited; "
             "your branch lacks it"
         )
-    if conflict["commits"]:
+    if conflict.commits:
         return (
-            f"! {path}: {conflict['branch']} has {conflict['commits']} newer commits that change files you "
+            f"! {path}: {conflict.branch} has {conflict.commits} newer commits that change files you "
             "edited; your branch lacks them"
         )
-    branch = f"branch {shorten(conflict['branch'], PATH_CHARACTERS)}" if conflict["branch"] else ""
-    if conflict["name"]:
-        by = f"by {conflict['name']} ({', '.join(filter(None, (conflict['runtime'], branch)))})"
+    branch = f"branch {shorten(conflict.branch, PATH_CHARACTERS)}" if conflict.branch else ""
+    if conflict.name:
+        by = f"by {conflict.name} ({', '.join(filter(None, (conflict.runtime, branch)))})"
     else:  # nothing proves which session did it
         by = f"on {branch}" if branch else "in another worktree"
-    if conflict["deleted_by"] is not None:
-        mine, theirs = ("deletion", "edit") if conflict["deleted_by"] == 0 else ("edit", "deletion")
+    if conflict.deleted_by is not None:
+        mine, theirs = ("deletion", "edit") if conflict.deleted_by == 0 else ("edit", "deletion")
         return f"! {path}: your {mine} conflicts with its {theirs} {when} {by}"
-    mine, theirs = [_lines(lines) for lines in conflict["lines"]]
+    mine, theirs = [_lines(lines) for lines in conflict.lines]
     if not mine or not theirs:
         return f"! {path}: your change conflicts with a change made {when} {by}"
     verb = "conflict" if mine.startswith("lines") else "conflicts"
-    verb = verb if conflict.get("is_certain", True) else "may conflict"
+    verb = verb if conflict.is_certain else "may conflict"
     return f"! {path}: your {mine} {verb} with {theirs} changed {when} {by}"
 
 
-def _lines(span: list[int]) -> str:
+def _lines(span: Sequence[int]) -> str:
     first, last = span
     return "" if not first else f"line {first}" if first == last else f"lines {first}-{last}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from session_memory.awareness.activity.conflicts import line_of
+from session_memory.awareness.activity.conflicts import KeptConflict
 
 NOW = 1_760_000_000.0
 LINES = [[45, 60], [40, 52]]
@@ -14,8 +14,8 @@ NONE = [[0, 0], [0, 0]]
 PIP = 'by "Two slots" (Codex, branch fix)'
 
 
-def kept(**values: Any) -> dict[str, Any]:
-    """Return a conflict in the form in which upkeep keeps it."""
+def kept(**values: Any) -> KeptConflict:
+    """Return a conflict from the form in which upkeep keeps it."""
     conflict = {
         "path": "cart.ts",
         "lines": LINES,
@@ -26,7 +26,7 @@ def kept(**values: Any) -> dict[str, Any]:
         "branch": "fix",
         "commits": 0,
     }
-    return {**conflict, **values}
+    return KeptConflict.load({**conflict, **values})
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,14 @@ def kept(**values: Any) -> dict[str, Any]:
     ],
 )
 def test_the_line_names_both_sides(values: dict[str, Any], line: str) -> None:
-    assert line_of(kept(**values), NOW) == f"! cart.ts: {line}"
+    assert kept(**values).line(NOW) == f"! cart.ts: {line}"
+
+
+def test_a_conflict_survives_being_kept() -> None:
+    conflict = kept(hunks=[LINES, NONE], sessions=["a", "b"], file="/srv/cart.ts", key="1")
+    assert KeptConflict.load(conflict.dump()).dump() == conflict.dump()
+
+
+def test_a_conflict_that_a_later_version_kept_is_read() -> None:
+    later = {**kept().dump(), "certainty": 0.9}
+    assert KeptConflict.load(later).dump() == kept().dump()

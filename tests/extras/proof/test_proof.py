@@ -16,7 +16,7 @@ from records import append, assistant, record, stamp, user
 from store_scene import MONDAY, StoreUser
 
 from bench.clones import Clone
-from session_memory.awareness.activity.conflicts import line_of as conflict_line
+from session_memory.awareness.activity.conflicts import KeptConflict
 from session_memory.extras.proof._comparison import FEW, Tally, interval, permuted, tally_of
 from session_memory.extras.proof._lines import BRANCH, CONFLICT, FILE, is_named, line_of
 from session_memory.sessions.transcripts.entries import INTRODUCTION
@@ -406,7 +406,7 @@ class TestLines:
             {"deleted_by": None, "lines": [(0, 0), (0, 0)]},
             {"commits": 2},
         ):
-            line = line_of(conflict_line({**about, **more}, MONDAY + 60))
+            line = line_of(KeptConflict.load({**about, **more}).line(MONDAY + 60))
             assert (line.kind, line.files) == (CONFLICT, ("src/app.py",)), more
 
     def test_a_name_may_be_shortened_and_several_share_a_line(self) -> None:
