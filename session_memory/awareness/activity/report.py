@@ -50,6 +50,7 @@ _LISTS = (
     *("enterplanmode", "exitplanmode"),
 )  # the agent's own notes: no work either
 _SPILLED = "/tool-results/"  # in which Claude Code puts results that are too long
+SHORTEST_SAME = 40  # characters of a prompt that cannot be the same by chance
 NAME_CHARACTERS = 40
 PLACE_CHARACTERS = 24
 FILLER_CHARACTERS = 200  # a longer text is no filler

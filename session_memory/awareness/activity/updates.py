@@ -16,7 +16,7 @@ from .session_state import KnownState, OwnState, SessionState, StateFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Iterator
 
     from ...common.system.deadline import Deadline
     from ...sessions.transcripts.entries import Session
@@ -249,7 +249,7 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     reports = [(report, new) for report, new in pairs if report is not None]
     found = find_collisions(context, reports, news.pending)
     add_conflicts(context, found)
-    add_same_request(context, found)
+    add_same_task(context, found)
     choice = select(context, found.reports, news)
     text, shown = text_of(choice.selection, context.now, context.limit, found.lines, context.form)
     moved = SessionState()
@@ -568,8 +568,35 @@ def _has_conflicts(own: OwnSession, state: OwnState | None) -> bool:
     return conflicts_stamp(own) != (state.conflicts if state else [])
 
 
-def add_same_request(context: UpdateContext, found: PromptCollisions) -> None:
-    """Add a line about each session that was just asked for the same in this directory."""
+def add_same_task(context: UpdateContext, found: PromptCollisions) -> None:
+    """Add a line about each session that is at work on what the first prompt asks for, and about
+    each other one that was just asked for the same in this directory."""
+    own, lines = context.reader, {}
+    if context.state.own is None and own.directory and _may_share_task(own, found.reports):
+        from ._same_task import lines_about
+
+        lines = (
+            own.deadline.attempt("same task", lines_about, own, found.reports, context.now) or {}
+        )
+    for line in [*lines.values(), *_same_requests(context, found, lines)]:
+        if len(line) < found.room(context.limit):
+            found.lines.append(line)
+
+
+def _may_share_task(own: OwnSession, reports: Reports) -> bool:
+    """Check that a prompt may name an issue or be the same as another, or that a session is in
+    another worktree."""
+    from .report import SHORTEST_SAME
+
+    is_telling = len(own.prompt) >= SHORTEST_SAME or any(map(str.isdigit, own.prompt))
+    return is_telling or any([new.session.worktree for _, new in reports])
+
+
+def _same_requests(
+    context: UpdateContext, found: PromptCollisions, known: Container[str]
+) -> Iterator[str]:
+    """Yield a line about each session, except the known ones, that was just asked for the same in
+    this directory."""
     request = context.reader.prompt.strip()
     if not context.reader.directory or not request:
         return
@@ -582,15 +609,15 @@ def add_same_request(context: UpdateContext, found: PromptCollisions) -> None:
         times = [
             entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request
         ]
-        if times and context.now - max(times) <= SAME_SECONDS:
+        if times and context.now - max(times) <= SAME_SECONDS and session.key not in known:
+            from ...sessions.transcripts.turns import was_left
             from .collisions._lines import called
 
-            line = (
-                f"! {called(report)} got the same prompt {age(context.now - max(times))}, in "
-                f"this directory"
-            )
-            if len(line) < found.room(context.limit):
-                found.lines.append(line)
+            if not context.reader.deadline.attempt(
+                session.path, was_left, new.runtime, session.path
+            ):
+                when = age(context.now - max(times))
+                yield f"! {called(report)} got the same prompt {when}, in this directory"
 
 
 class ChosenSessions:

@@ -86,6 +86,7 @@ _GROUPS = (
     ("awareness.activity.collisions._losses",),
     ("awareness.activity._commands",),
     ("common.text.secrets.scan",),
+    ("awareness.activity._same_task", "common.text.task_names", "sessions.transcripts.turns"),
     ("common.text.shell_effects", "common.text.shell_names"),
     ("awareness.activity.status_line",),
     ("awareness.events._session_start", "awareness.events.upkeep_start"),

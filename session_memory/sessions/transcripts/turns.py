@@ -4,14 +4,16 @@ The page, `sessions` and `why` all use this rule."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...common.system.files import Opened, os
 from ...common.system.json import objects_in
 from ..runtimes import Runtime
 from ..runtimes.records import TURNS, PromptId, Reply
 from .entries import Entry
 from .lines import windows_backward
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 UNANSWERED_SECONDS = 600.0  # a request or call without an answer counts as in progress this long
 # an agent may continue this long after a message, unless the message ends its turn
@@ -39,6 +41,21 @@ def is_at_work(
     if not entries or not is_running(entries[-1].role, bool(entries[-1].tools), silent_seconds):
         return False
     return not runtime.has_left(path) and not _has_ended(runtime, path)
+
+
+def was_left(runtime: Runtime, path: str) -> bool:
+    """Return whether the user left the session with the transcript at `path`.
+
+    Its process has ended, if the runtime notes that, or its user interrupted the last turn. Raises
+    OSError."""
+    with Opened(path) as descriptor:
+        for lines in windows_backward(descriptor, 0, os.fstat(descriptor).st_size, TURN_BYTES):
+            for _, line in reversed(lines):
+                if _INTERRUPTED in line and b'"type":"user"' in line:
+                    return True
+                if runtime.records.prefilter(line, TURNS):
+                    return runtime.has_left(path)
+    return runtime.has_left(path)
 
 
 def _has_ended(runtime: Runtime, path: str) -> bool:

@@ -1,0 +1,128 @@
+"""Sessions that are at work on what a session's first prompt asks for.
+
+A session counts if a turn of it is running. The evidence is the number of an issue, in both
+requests or in the name of the other worktree's branch, or the stem of both worktrees' branches, or
+the same prompt."""
+
+from __future__ import annotations
+
+from ...common.system.files import Opened, read_at, status_at
+from ...common.system.git import USUAL_BRANCHES, Worktree, find_worktree, head_of, is_commit
+from ...common.text.sanitize import for_prompt, quotable
+from ...common.text.task_names import branch_stem, issues_in, issues_of_branch, same_issue
+from ...common.text.timestamps import age
+from ...sessions.transcripts.reader import is_request, says_enough
+from .report import SHORTEST_SAME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._new_entries import NewEntries
+    from .changes import OwnSession
+    from .report import Report
+
+SAME_SECONDS = 3600  # within which a request is compared
+MOST_LINES = 2
+_BEGINNING_BYTES = 256 * 1024
+_ANSWER = b'"assistant'
+
+
+def lines_about(
+    own: OwnSession, others: Sequence[tuple[Report, NewEntries]], now: float
+) -> dict[str, str]:
+    """Return a line for each session that is at work on what the session `own` is asked for, by the
+    sessions' keys; at most MOST_LINES. There is none if an agent has answered in it already, as in a
+    fork."""
+    if _ANSWER in _beginning(own.path):
+        return {}
+    task = _Task(own, now)
+    found: dict[str, str] = {}
+    for report, new in others:
+        session = new.session
+        if report.with_text and not (session.is_elsewhere or session.is_remote):
+            words = task.shared_with(report, "" if session.worktree else ", in this directory")
+            if words and _is_at_work(report, new, now):
+                from .collisions._lines import called
+
+                found[session.key] = f"! {called(report)} {words}"
+    return dict(list(found.items())[:MOST_LINES])
+
+
+def _beginning(path: str) -> bytes:
+    try:
+        with Opened(path) as descriptor:
+            return read_at(descriptor, 0, _BEGINNING_BYTES)
+    except OSError:
+        return b""
+
+
+def _is_at_work(report: Report, new: NewEntries, now: float) -> bool:
+    from ...sessions.transcripts.turns import is_at_work
+
+    status = status_at(new.session.path)
+    silent = now - status.st_mtime if status else SAME_SECONDS
+    return is_at_work(new.runtime, new.session.path, report.entries, silent)
+
+
+class _Task:
+    """The task of the session `own`, as its first prompt and its branch name it."""
+
+    def __init__(self, own: OwnSession, now: float) -> None:
+        self._own = own
+        self._now = now
+        self._prompt = " ".join(own.prompt.split())
+        self._issues = issues_in(own.prompt)
+        self._worktree = find_worktree(own.directory, own.user_dir)
+        self._branch = _branch_of(self._worktree)
+
+    def shared_with(self, report: Report, place: str) -> str:
+        """Return what a session at a `place` has in common with this task; '' for nothing."""
+        requests = [
+            entry for entry in reversed(report.entries) if entry.role == "user" and entry.text
+        ]
+        for entry in requests:
+            seconds = self._now - (entry.timestamp or 0.0)
+            if self._is_same_prompt(entry.text) and seconds <= SAME_SECONDS:
+                return f"got the same prompt {age(seconds)}{place}"
+        texts = [entry.text for entry in requests if is_request(entry.text)]
+        texts += [report.title] if report.is_request else []
+        named = next((issues for issues in map(issues_in, texts) if issues), set())
+        issue = same_issue(self._issues, named)
+        if issue:
+            return f"is at work on {for_prompt(issue)} too"
+        return self._same_branch(report)
+
+    def _is_same_prompt(self, text: str) -> bool:
+        text = " ".join(text.split())
+        return text == self._prompt and len(text) >= SHORTEST_SAME and says_enough(text)
+
+    def _same_branch(self, report: Report) -> str:
+        """Return what a session's branch in another worktree has in common with this task."""
+        worktree = self._worktree_of(report)
+        branch = _branch_of(worktree)
+        if not branch or worktree is None or self._worktree is None:
+            return ""
+        if worktree.common_dir != self._worktree.common_dir or worktree.root == self._worktree.root:
+            return ""
+        name, own_name = quotable([branch, self._branch])
+        issues = issues_of_branch(branch)
+        issue = same_issue(self._issues, issues) or same_issue(
+            issues_of_branch(self._branch), issues
+        )
+        if issue:
+            return f'is at work on {for_prompt(issue)} too, on branch "{name}"'
+        stem = branch_stem(branch)
+        if stem and stem == branch_stem(self._branch):
+            return f'is at work on branch "{name}"; yours is "{own_name}"'
+        return ""
+
+    def _worktree_of(self, report: Report) -> Worktree | None:
+        directory = next((entry.cwd for entry in reversed(report.entries) if entry.cwd), "")
+        return find_worktree(directory, self._own.user_dir) if directory.startswith("/") else None
+
+
+def _branch_of(worktree: Worktree | None) -> str:
+    """Return the branch of a worktree; '' for a commit, or a branch on which everybody works."""
+    branch = head_of(worktree.git_dir) if worktree else ""
+    return "" if branch in USUAL_BRANCHES or is_commit(branch) else branch
