@@ -6,7 +6,7 @@ the same prompt."""
 
 from __future__ import annotations
 
-from ...common.system.files import Opened, read_at, status_at
+from ...common.system.files import Opened, read_at, read_end, status_at
 from ...common.system.git import USUAL_BRANCHES, Worktree, find_worktree, head_of, is_commit
 from ...common.text.sanitize import for_prompt, quotable
 from ...common.text.task_names import branch_stem, issues_in, issues_of_branch, same_issue
@@ -25,19 +25,21 @@ if TYPE_CHECKING:
 SAME_SECONDS = 3600  # within which a request is compared
 MOST_LINES = 2
 _BEGINNING_BYTES = 256 * 1024
+_END_BYTES = 64 * 1024
+_INTERRUPTED = b'"[Request interrupted by user'  # how Claude Code notes that the user ended a turn
 _ANSWER = b'"assistant'
 
 
 def lines_about(
-    own: OwnSession, others: Sequence[tuple[Report, NewEntries]], now: float
+    reader: OwnSession, others: Sequence[tuple[Report, NewEntries]], now: float
 ) -> dict[str, str]:
-    """Return a line for each session that is at work on what the session `own` is asked for, by the
+    """Return a line for each session that is at work on the task of the session `reader`, by the
     sessions' keys; at most MOST_LINES. There is none if an agent has answered in it already, as in a
     fork."""
-    if _ANSWER in _beginning(own.path):
+    if _ANSWER in _beginning(reader.path):
         return {}
-    task = _Task(own, now)
-    found: dict[str, str] = {}
+    task = _Task(reader, now)
+    lines: dict[str, str] = {}
     for report, new in others:
         session = new.session
         if report.with_text and not (session.is_elsewhere or session.is_remote):
@@ -45,8 +47,8 @@ def lines_about(
             if words and _is_at_work(report, new, now):
                 from .collisions._lines import called
 
-                found[session.key] = f"! {called(report)} {words}"
-    return dict(list(found.items())[:MOST_LINES])
+                lines[session.key] = f"! {called(report)} {words}"
+    return dict(list(lines.items())[:MOST_LINES])
 
 
 def _beginning(path: str) -> bytes:
@@ -65,15 +67,24 @@ def _is_at_work(report: Report, new: NewEntries, now: float) -> bool:
     return is_at_work(new.runtime, new.session.path, report.entries, silent)
 
 
-class _Task:
-    """The task of the session `own`, as its first prompt and its branch name it."""
+def was_left(new: NewEntries) -> bool:
+    """Return whether the user left a session: its process has ended, if the runtime notes that, or
+    the user interrupted its last turn."""
+    for line in reversed(read_end(new.session.path, _END_BYTES).split(b"\n")):
+        if b'"type":"user"' in line or b'"type":"assistant"' in line:
+            return _INTERRUPTED in line or new.runtime.has_left(new.session.path)
+    return new.runtime.has_left(new.session.path)
 
-    def __init__(self, own: OwnSession, now: float) -> None:
-        self._own = own
+
+class _Task:
+    """The task of the session `reader`, as its first prompt and its branch name it."""
+
+    def __init__(self, reader: OwnSession, now: float) -> None:
+        self._reader = reader
         self._now = now
-        self._prompt = " ".join(own.prompt.split())
-        self._issues = issues_in(own.prompt)
-        self._worktree = find_worktree(own.directory, own.user_dir)
+        self._prompt = " ".join(reader.prompt.split())
+        self._issues = issues_in(reader.prompt)
+        self._worktree = find_worktree(reader.directory, reader.user_dir)
         self._branch = _branch_of(self._worktree)
 
     def shared_with(self, report: Report, place: str) -> str:
@@ -119,7 +130,9 @@ class _Task:
 
     def _worktree_of(self, report: Report) -> Worktree | None:
         directory = next((entry.cwd for entry in reversed(report.entries) if entry.cwd), "")
-        return find_worktree(directory, self._own.user_dir) if directory.startswith("/") else None
+        return (
+            find_worktree(directory, self._reader.user_dir) if directory.startswith("/") else None
+        )
 
 
 def _branch_of(worktree: Worktree | None) -> str:

@@ -569,31 +569,30 @@ def _has_conflicts(own: OwnSession, state: OwnState | None) -> bool:
 
 
 def add_same_task(context: UpdateContext, found: PromptCollisions) -> None:
-    """Add a line about each session that is at work on what the first prompt asks for, and about
-    each other one that was just asked for the same in this directory."""
-    own, lines = context.reader, {}
-    if context.state.own is None and own.directory and _may_share_task(own, found.reports):
+    """Add a line about each session that is at work on the task of the first prompt, and about each
+    other one that was just asked for the same in this directory."""
+    reader, lines = context.reader, {}
+    if context.state.own is None and reader.directory and _may_share_task(reader, found.reports):
         from ._same_task import lines_about
 
-        lines = (
-            own.deadline.attempt("same task", lines_about, own, found.reports, context.now) or {}
-        )
-    for line in [*lines.values(), *_same_requests(context, found, lines)]:
+        about = (reader, found.reports, context.now)
+        lines = reader.deadline.attempt("same task", lines_about, *about) or {}
+    for line in [*lines.values(), *_same_requests(context, found.reports, lines)]:
         if len(line) < found.room(context.limit):
             found.lines.append(line)
 
 
-def _may_share_task(own: OwnSession, reports: Reports) -> bool:
+def _may_share_task(reader: OwnSession, reports: Reports) -> bool:
     """Check that a prompt may name an issue or be the same as another, or that a session is in
     another worktree."""
     from .report import SHORTEST_SAME
 
-    is_telling = len(own.prompt) >= SHORTEST_SAME or any(map(str.isdigit, own.prompt))
+    is_telling = len(reader.prompt) >= SHORTEST_SAME or any(map(str.isdigit, reader.prompt))
     return is_telling or any([new.session.worktree for _, new in reports])
 
 
 def _same_requests(
-    context: UpdateContext, found: PromptCollisions, known: Container[str]
+    context: UpdateContext, reports: Reports, known: Container[str]
 ) -> Iterator[str]:
     """Yield a line about each session, except the known ones, that was just asked for the same in
     this directory."""
@@ -602,7 +601,7 @@ def _same_requests(
         return
     from ...sessions.transcripts.reader import says_enough
 
-    for report, new in found.reports if says_enough(request) else ():
+    for report, new in reports if says_enough(request) else ():
         session = new.session
         if not report.with_text or session.is_elsewhere or session.worktree or session.is_remote:
             continue
@@ -610,12 +609,10 @@ def _same_requests(
             entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request
         ]
         if times and context.now - max(times) <= SAME_SECONDS and session.key not in known:
-            from ...sessions.transcripts.turns import was_left
+            from ._same_task import was_left
             from .collisions._lines import called
 
-            if not context.reader.deadline.attempt(
-                session.path, was_left, new.runtime, session.path
-            ):
+            if not context.reader.deadline.attempt(session.path, was_left, new):
                 when = age(context.now - max(times))
                 yield f"! {called(report)} got the same prompt {when}, in this directory"
 

@@ -26,15 +26,15 @@ def issues_in(text: str) -> set[str]:
 
     An issue is `#12`, `acme/app#12` if the text names the repository, or `SHOP-12`. A text that
     names more than MOST_ISSUES is about none."""
-    found: set[str] = set()
+    issues: set[str] = set()
     kind = ""
     for word in text[:SUBJECT_CHARACTERS].split():
         word = word.strip(_EDGES)
-        found.update(_issue(word, kind))
+        issues.update(_issue(word, kind))
         kind = word.casefold()
     for word in text[:LINK_CHARACTERS].split():
-        found.update(_linked(word))
-    return found if len(found) <= MOST_ISSUES else set()
+        issues.update(_linked(word))
+    return issues if len(issues) <= MOST_ISSUES else set()
 
 
 def same_issue(issues: set[str], others: set[str]) -> str:
@@ -66,7 +66,7 @@ def issues_of_branch(branch: str) -> set[str]:
 
 
 def branch_stem(branch: str) -> str:
-    """Return what the names of branches for one task share: `login-form` for `fix/login-form-2`.
+    """Return the part that the names of branches for one task share: `login-form` for `fix/login-form-2`.
 
     Return '' for a name that says too little."""
     words = branch.rpartition("/")[2].casefold().replace("_", "-").split("-")
@@ -114,9 +114,9 @@ def _linked(word: str) -> set[str]:
     if "://" not in word:
         return set()
     for part in _LINKS:
-        before, found, after = word.partition(part)
+        before, separator, after = word.partition(part)
         digits = after[: len(after) - len(after.lstrip("0123456789"))]
-        if found and digits:
+        if separator and digits:
             path = before.partition("://")[2].removesuffix("/-").split("/")[1:]
             return {f"{'/'.join(path[-2:]).casefold()}#{digits}"}
     return set()

@@ -43,21 +43,6 @@ def is_at_work(
     return not runtime.has_left(path) and not _has_ended(runtime, path)
 
 
-def was_left(runtime: Runtime, path: str) -> bool:
-    """Return whether the user left the session with the transcript at `path`.
-
-    Its process has ended, if the runtime notes that, or its user interrupted the last turn. Raises
-    OSError."""
-    with Opened(path) as descriptor:
-        for lines in windows_backward(descriptor, 0, os.fstat(descriptor).st_size, TURN_BYTES):
-            for _, line in reversed(lines):
-                if _INTERRUPTED in line and b'"type":"user"' in line:
-                    return True
-                if runtime.records.prefilter(line, TURNS):
-                    return runtime.has_left(path)
-    return runtime.has_left(path)
-
-
 def _has_ended(runtime: Runtime, path: str) -> bool:
     """Check if the last message near the end of a transcript ends a turn. Raises OSError."""
     with Opened(path) as descriptor:

@@ -128,6 +128,40 @@ def test_what_a_session_does_with_its_own_stash_is_not_told(
         assert collisions(pair.main.prompt()) == collisions(other.prompt()) == []
 
 
+@pytest.mark.parametrize("is_there_before", [True, False])
+def test_what_went_before_a_session_worked_on_a_branch_is_not_its_own(
+    pair: Pair, is_there_before: bool
+) -> None:
+    late = pair.clone.session("late") if is_there_before else None
+    if late:
+        late.read("src/db.py")
+        late.prompt()
+    pair.main.bash("git switch -q -c work")
+    pair.main.edit("src/app.py", PRECIOUS)
+    pair.main.bash("git commit -q -a -m one")
+    pair.main.bash("git switch -q main")
+    pair.main.prompt()
+    pair.discord.bash("git branch -f work main")
+    pair.later(2)
+    (line,) = collisions(pair.main.prompt())
+    assert "! your branch work is not at " in line
+    pair.later(60)
+    late = late or pair.clone.session("late")
+    for number in range(3):
+        late.edit("src/app.py", f"{number}\n")
+        late.bash("git switch -q work; git commit -q -a -m more")
+        pair.main.prompt()
+        pair.later(2)
+        told = collisions(late.prompt())
+        assert [one for one in told if "your branch" in one] == []
+    late.bash("git switch -q main")
+    late.prompt()
+    pair.discord.bash("git branch -D work")
+    pair.later(2)
+    (line,) = [one for one in collisions(late.prompt()) if "your branch" in one]
+    assert "! your branch work was deleted 2m ago" in line
+
+
 def test_a_stash_of_another_session_that_a_third_one_drops_is_not_told_to_this_one(
     pair: Pair,
 ) -> None:

@@ -4,7 +4,7 @@ from a guess: if this session may have done it itself, nothing is told."""
 
 from __future__ import annotations
 
-from ....common.system.files import status_at
+from ....common.system.files import Opened, status_at
 from ....common.system.git import BRANCH_REFS, find_worktree, head_moves, head_of
 from ....common.system.git_refs import BRANCH, STASH, STASH_REF, WORKTREE
 from ..actions import EDIT, GIT, REMOVE, FileAction
@@ -22,6 +22,7 @@ _BRANCH_VERBS = ("branch", "checkout", "fetch", "pull", "push", "reset", "switch
 _COMMITS = ("am", "cherry-pick", "commit", "merge", "pull", "rebase", "revert")
 _NEW_BRANCH = ("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan")
 _SLACK_SECONDS = 0.05
+_WORK = "work on"  # a key of `reported`: before a ref, since when this session works on it
 
 
 class LossSearch:
@@ -49,8 +50,10 @@ class LossSearch:
         claims = {}
         for session, action in self._actions:
             if action.kind == GIT and action.words and self._is_done(session, action):
-                key = session or self._known.own.key
-                claims.update(dict.fromkeys(self._made_by(session, action), key))
+                refs = self._made_by(session, action)
+                claims.update(dict.fromkeys(refs, session or self._known.own.key))
+                if not session:
+                    self._note_work(refs, self._findings.evidence.began("", action))
         owners = self._notes.owners
         return {key: owner for key, owner in claims.items() if owners.get(key, [""])[-1] != owner}
 
@@ -64,6 +67,9 @@ class LossSearch:
                 continue
             owners = self._notes.owners.get(loss.ref.key, [])
             is_own = self._known.own.key in owners or self._is_own_worktree(loss)
+            if is_own and loss.missed < self._work_began(loss):
+                self._known.state.reported[key] = loss.missed
+                continue
             culprit = self._culprit(loss)
             if not is_own:
                 fact = self._taken_from(loss, owners, culprit)
@@ -75,6 +81,29 @@ class LossSearch:
             if fact is not None:
                 facts.append(fact)
         return facts
+
+    def _note_work(self, refs: list[str], began: float) -> None:
+        """Keep when this session first worked on each of these refs."""
+        reported = self._known.state.reported
+        for ref in refs:
+            since = reported.pop(f"{_WORK} {ref}", began)
+            reported[f"{_WORK} {ref}"] = min(since, began)
+
+    def _work_began(self, loss: Loss) -> float:
+        """Return when this session began to work on a ref, else when it began itself; 0 if that is
+        unknown. A branch that went before was not its own, though it works on one of that name."""
+        known = self._known
+        since = known.state.reported.get(f"{_WORK} {loss.ref.key}")
+        if since is None or loss.ref.kind == WORKTREE:
+            from ....sessions.transcripts.reader import first_entry
+
+            try:
+                with Opened(known.own.path) as descriptor:
+                    entry = first_entry(known.own.runtime, descriptor)
+            except OSError:
+                entry = None
+            since = entry.timestamp if entry else None
+        return since or 0.0
 
     def _fact(self, loss: Loss, session: str | None, action: FileAction | None) -> Fact:
         time = self._ended(session or "", action) if action else self._time_of(loss) or loss.missed
