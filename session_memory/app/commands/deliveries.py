@@ -6,6 +6,7 @@ import argparse
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...awareness.events.delivery_state import DeliveryState, delivery_state
@@ -29,6 +30,53 @@ _ARRIVED = {
 }
 
 
+@dataclass(frozen=True)
+class SessionDelivery:
+    """The last update of a session and what waits for it, with the names of the sessions that were
+    left out, except those that may not be shown."""
+
+    session: FoundSession
+    state: DeliveryState
+    left_out: list[str]
+
+    def show(self, terminal: Terminal) -> None:
+        """Print it."""
+        state, delivered = self.state, self.state.delivered
+        terminal.heading(for_people(f"{self.session.name} ({self.session.id})"))
+        if delivered is None:
+            terminal.line(
+                "It has got no update yet: nothing new has happened in the others "
+                "since its first prompt."
+            )
+        else:
+            when, arrived = age(time.time() - delivered.at), _ARRIVED[delivered.acknowledged]
+            terminal.line(f"Delivered {when}, {arrived}{':' if delivered.text else '.'}")
+            terminal.quote(for_people(delivered.text or ""))
+            if state.is_withheld:
+                terminal.line(WITHHELD)
+        if self.left_out:
+            names = ", ".join(self.left_out)
+            terminal.line(for_people(f"Left out, being over six hours old: {names}."))
+        terminal.line("Waiting for its next prompt:" if state.waiting else "Nothing waits for it.")
+        terminal.quote(for_people(state.waiting))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        last = self.state.delivered
+        delivered = (
+            {"at": iso_time(last.at), "text": last.text, "acknowledged": last.acknowledged}
+            if last
+            else None
+        )
+        return {
+            "id": self.session.id,
+            "name": self.session.name,
+            "delivered": delivered,
+            "waiting": self.state.waiting or None,
+            "left_out": self.left_out,
+        }
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session",
@@ -50,60 +98,20 @@ def run(arguments: argparse.Namespace) -> int:
             one for one in found if is_file(one.home.cursor_file(one.session.key) + ".lock")
         ]
         chosen = prompted[: arguments.limit]
-    states = [(one, delivery_state(one, os.environ)) for one in chosen]
     names = {one.session.key: one.name for one in found}
-    for one, state in states:
-        _show(one, state, names, terminal)
-    if not states:
+    deliveries = [_delivery_of(session, names) for session in chosen]
+    for delivery in deliveries:
+        delivery.show(terminal)
+    if not deliveries:
         terminal.line(
             "No session here has had a prompt since the hooks were installed: type "
             "one, or see doctor."
         )
-    terminal.result({"sessions": [_as_json(*state, names) for state in states]})
+    terminal.result({"sessions": [delivery.as_json() for delivery in deliveries]})
     return 0
 
 
-def _show(
-    one: FoundSession, state: DeliveryState, names: Mapping[str, str], terminal: Terminal
-) -> None:
-    terminal.heading(for_people(f"{one.name} ({one.id})"))
-    delivered = state.delivered
-    if delivered is None:
-        terminal.line(
-            "It has got no update yet: nothing new has happened in the others "
-            "since its first prompt."
-        )
-    else:
-        when = age(time.time() - delivered.at)
-        terminal.line(
-            f"Delivered {when}, {_ARRIVED[delivered.acknowledged]}{':' if delivered.text else '.'}"
-        )
-        terminal.quote(for_people(delivered.text or ""))
-        if state.is_withheld:
-            terminal.line(WITHHELD)
-    left_out = _left_out(state, names)
-    if left_out:
-        terminal.line(for_people(f"Left out, being over six hours old: {', '.join(left_out)}."))
-    terminal.line("Waiting for its next prompt:" if state.waiting else "Nothing waits for it.")
-    terminal.quote(for_people(state.waiting))
-
-
-def _left_out(state: DeliveryState, names: Mapping[str, str]) -> list[str]:
-    """Return the names of the sessions that were left out, without those that may not be shown."""
-    return [names[key] for key in state.left_out if key in names]
-
-
-def _as_json(one: FoundSession, state: DeliveryState, names: Mapping[str, str]) -> dict[str, Any]:
-    last = state.delivered
-    delivered = (
-        {"at": iso_time(last.at), "text": last.text, "acknowledged": last.acknowledged}
-        if last
-        else None
-    )
-    return {
-        "id": one.id,
-        "name": one.name,
-        "delivered": delivered,
-        "waiting": state.waiting or None,
-        "left_out": _left_out(state, names),
-    }
+def _delivery_of(session: FoundSession, names: Mapping[str, str]) -> SessionDelivery:
+    state = delivery_state(session, os.environ)
+    left_out = [names[key] for key in state.left_out if key in names]
+    return SessionDelivery(session, state, left_out)
