@@ -6,18 +6,63 @@ import ast
 import http.client
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from own_process import ROOT, plain_environment
+from copied_program import SINGLE_FILES, copy_parts, failures_in
+from own_process import plain_environment
 from records import exchange
 from store_scene import COMMAND, StoreUser
 
 EXTRAS = ("conformance", "graph", "host", "page", "proof", "team")
 COMMANDS = ("graph", "host", "page", "proof", "team")
+# Tests of what calls a row of an extra or lies beside it: they pass in a copy without the extra.
+NEIGHBOURS = {
+    "conformance": (
+        "sessions/runtimes/test_claude_records.py",
+        "sessions/runtimes/test_runtimes_table.py",
+        "sessions/runtimes/test_codex_records.py",
+    ),
+    "graph": (
+        "memory/test_queue.py",
+        "memory/test_summary.py",
+        "app/upkeep/test_steps.py",
+        "app/tools/test_tools.py",
+    ),
+    "host": (
+        "app/commands/test_status.py -k 'not of_a_host'",
+        "app/upkeep/test_upkeep.py",
+        "memory/test_private_memories.py",
+        "awareness/events/test_isolation.py",
+    ),
+    "page": (
+        "extras/proof/test_proof.py -k 'not the_page'",
+        "app/commands/test_search_output.py -k 'not to_a_dash'",
+        "app/commands/test_costs.py",
+        "history/patterns/test_why.py",
+    ),
+    "proof": (
+        "extras/page/test_states.py",
+        "extras/page/test_session.py",
+        "app/commands/test_deliveries.py",
+        "history/patterns/test_patterns.py",
+    ),
+    "team": (
+        "app/commands/test_search_output.py",
+        "history/patterns/test_handoff.py",
+        "history/test_conflicts.py",
+        "history/store/test_search.py -k 'not postgres'",
+        "memory/test_memory_keeping.py",
+        "extras/page/test_memories_view.py",
+        "extras/page/test_search_view.py",
+        "extras/host/test_host_parts.py",
+        "awareness/activity/test_conflict_lines.py",
+    ),
+}
 SESSION = "8f3a-cart"
 HOOKS = ("session_start", "user_prompt_submit", "pre_tool_use", "pre_compact", "session_end")
 
@@ -40,12 +85,9 @@ class Copy:
 
     def __init__(self, folder: Path, extra: str, *, with_rows: bool = False) -> None:
         self.root = folder / "copy"
-        for name in ("session_memory", "hooks", "scripts", "skills", "templates"):
-            shutil.copytree(
-                ROOT / name, self.root / name, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        for name in ("install.py", "requirements.lock", "pyproject.toml"):
-            shutil.copy(ROOT / name, self.root / name)
+        self.root.mkdir(parents=True)
+        copy_parts(("session_memory", "hooks", "scripts", "skills", "templates"), self.root)
+        copy_parts(SINGLE_FILES, self.root)
         shutil.rmtree(self.root / "session_memory" / "extras" / extra)
         table = self.root / "session_memory" / "extension_points.py"
         if not with_rows:
@@ -141,6 +183,16 @@ def test_the_page_shows_its_views_without_an_extra(extra: str, tmp_path: Path) -
             assert statuses(int(found[1]), found[2], found[3], extra) == {}
         finally:
             process.terminate()
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(
+    ("extra", "words"), [(extra, file) for extra, files in NEIGHBOURS.items() for file in files]
+)
+def test_tests_of_its_neighbours_pass_without_an_extra(
+    extra: str, words: str, tmp_path: Path
+) -> None:
+    assert failures_in(Copy(tmp_path, extra).root, *shlex.split(f"tests/{words}")) == ""
 
 
 def statuses(port: int, root: str, entrance: str, extra: str) -> dict[str, int]:
