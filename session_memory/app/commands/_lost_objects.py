@@ -20,8 +20,7 @@ MOST_COMMITS = 50
 MOST_FILES = 200
 LARGEST_FILE = 4 * 1024 * 1024
 BRANCHES = "rescue/"
-# what a commit and one that was made of it have in common: its author and time, and its subject or
-# its files
+# A commit and a rewritten one share the author and the time, and the subject or the files.
 _KEYS = "%at %ae%x00%T%x00%s"
 _FORMAT = f"%H%x00%ct%x00{_KEYS}"
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--no-color")

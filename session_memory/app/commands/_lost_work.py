@@ -34,8 +34,8 @@ class Rescuable(NamedTuple):
     """Lost work. `kind` is the kind of a shared ref, COMMIT, FILE (a staged version) or TEXT (of
     edits, from a transcript). `about` is git's name or message for it, or the
     path relative to the root; `at` is when it was made or lost, in seconds since the epoch;
-    `session` made it, None if unknown. It has a `commit`, or else `content`. `replaced` is what
-    the file has now."""
+    `session` made it, None if unknown. It has a `commit`, or else `content`. `replaced` is
+    the present content of the file."""
 
     id: str
     kind: str
@@ -48,7 +48,7 @@ class Rescuable(NamedTuple):
     replaced: bytes = b""
 
     def diff(self, objects: LostObjects) -> str:
-        """Return what would come back, as a diff. Raises GitUnavailableError."""
+        """Return the lost work as a diff. Raises GitUnavailableError."""
         if self.commit:
             return objects.diff(self.commit)
         if b"\0" in self.content:
@@ -192,12 +192,14 @@ class Rescue:
         owners = [
             owner.rpartition(":")[2] for notes in self._notes for owner in notes.owners.get(key, ())
         ]
-        seen = [self._sessions[owner] for owner in owners if owner in self._sessions]
+        makers = [work.session for work in self._work if work.has_made(at)]
         if owners:
-            return (seen[-1] if seen else None), not seen
+            seen = [self._sessions[owner] for owner in owners if owner in self._sessions]
+            # the session that took a branch may own it by now, but has not made the commit
+            made = [session for session in seen if session in makers] or seen
+            return (made[-1] if made else None), not made
         if any(work.has_made(at) for work in self._hidden):
             return None, True
-        makers = [work.session for work in self._work if work.has_made(at)]
         return (makers[0] if len(makers) == 1 else None), False
 
     def _only_session_in(self, root: str) -> FoundSession | None:

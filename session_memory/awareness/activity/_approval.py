@@ -415,8 +415,10 @@ def reach_of(
         return _moving(command, rest)
     if command in ("checkout", "restore"):
         return _checked_out(command, rest, directory, is_there)
-    if command == "clean":
-        return Reach(_paths(rest, directory) or (directory,))
+    if command in ("clean", "checkout-index"):
+        everything = directory if command == "clean" else ""
+        paths = _paths(rest, directory) or (everything,)
+        return Reach(paths, is_tracked=command == "checkout-index")
     if command == "commit":
         commit = FileAction(GIT, directory, (0.0, 0, ""), words=words)
         return Reach(("",), commit=commit, is_tracked=True)

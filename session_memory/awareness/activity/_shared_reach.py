@@ -3,7 +3,8 @@ repository they are used."""
 
 from __future__ import annotations
 
-from ...common.system.git_refs import BRANCH, STASH, SharedRef
+from ...common.system.git import BRANCH_REFS
+from ...common.system.git_refs import BRANCH, STASH, STASH_REF, SharedRef
 from ...common.text.format import shorten
 from ...common.text.paths import resolved
 from ...common.text.sanitize import quotable
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TEXT_CHARACTERS = 40
-_FORCED = ("--force", "-f", "--force-with-lease", "--mirror")
+_FORCED = ("--force", "-f", "--force-with-lease", "--mirror", "--delete", "-d")
+_RESET_BRANCH = ("-B", "-C", "--force-create")
 
 
 def reached_refs(words: tuple[str, ...], refs: Iterable[SharedRef]) -> list[SharedRef]:
@@ -22,7 +24,9 @@ def reached_refs(words: tuple[str, ...], refs: Iterable[SharedRef]) -> list[Shar
     with these `words` takes away, or whose commits it may."""
     stashes = [ref for ref in refs if ref.kind == STASH]
     verb, arguments = "".join(words[:1]), words[1:]
-    if verb == "stash" and arguments[:1] == ("clear",):
+    if (verb == "stash" and arguments[:1] == ("clear",)) or (
+        verb == "update-ref" and STASH_REF in arguments
+    ):
         return stashes
     if verb == "stash" and arguments and arguments[0] in ("pop", "drop"):
         number = next((word for word in arguments[1:] if not word.startswith("-")), "0")
@@ -38,16 +42,28 @@ def _taken_branches(verb: str, arguments: tuple[str, ...]) -> list[str]:
     names = [word for word in arguments if not word.startswith("-")]
     if verb == "push":
         pushed = [name.lstrip("+").rpartition(":")[2] for name in names[1:]]
-        return pushed if any([word.startswith(_FORCED) for word in arguments]) else []
-    if verb != "branch":
-        return []
+        deleted = [name[1:] for name in names[1:] if name.startswith(":")]
+        return pushed if any([word.startswith(_FORCED) for word in arguments]) else deleted
+    if verb == "update-ref":
+        return [name.removeprefix(BRANCH_REFS) for name in names[:1]]
+    if verb in ("checkout", "switch"):
+        return _after(_RESET_BRANCH, arguments)
+    return _taken_by_branch(arguments, names) if verb == "branch" else []
+
+
+def _after(options: tuple[str, ...], arguments: tuple[str, ...]) -> list[str]:
+    """Return the values of the options in `arguments`."""
+    return [arguments[at] for at in range(1, len(arguments)) if arguments[at - 1] in options]
+
+
+def _taken_by_branch(arguments: tuple[str, ...], names: list[str]) -> list[str]:
+    """Return the branches that `git branch` deletes or moves."""
     if any([has_flag(word, "Dd") or word == "--delete" for word in arguments]):
         return names
     if any([word in ("-M", "-C") for word in arguments]):
         return names[-1:]
-    return (
-        names[:1] if any([has_flag(word, "f") or word == "--force" for word in arguments]) else []
-    )
+    is_forced = any([has_flag(word, "f") or word == "--force" for word in arguments])
+    return names[:1] if is_forced else []
 
 
 def removed_worktree(words: tuple[str, ...], directory: str) -> str:

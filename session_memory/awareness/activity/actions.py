@@ -42,6 +42,8 @@ REWRITERS = {
     **dict.fromkeys(
         (" --write", " --fix", " format", " fmt", "gofmt -w", "black ", "isort "), ("",)
     ),
+    # git, in files of submodules
+    **dict.fromkeys((" submodule ", " --recurse-submodules"), ("",)),
 }
 DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
 READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most

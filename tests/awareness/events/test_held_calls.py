@@ -455,7 +455,10 @@ def in_worktree(project: Project) -> Path:
     return place
 
 
-@pytest.mark.parametrize("command", ["git stash pop", "git stash drop", "git stash clear"])
+@pytest.mark.parametrize(
+    "command",
+    ["git stash pop", "git stash drop", "git stash clear", "git update-ref -d refs/stash"],
+)
 def test_a_command_that_takes_the_stash_of_another_session_is_held_back(
     project: Project, command: str
 ) -> None:
@@ -497,8 +500,19 @@ def test_a_command_that_takes_commits_of_another_session_s_branch_is_held_back(
         "git branch -f wt HEAD~1",
         "git branch -M other wt",
         "git push --force origin HEAD:wt",
+        "git push . --delete wt",
+        "git push origin :wt",
+        "git update-ref refs/heads/wt HEAD~1",
+        "git update-ref -d refs/heads/wt",
+        "git checkout -B wt main",
+        "git switch -C wt",
     ):
         why = reason(project, "Bash", command)
         assert f'`{command}` takes commits of branch wt of "discord"' in why, command
-    for command in ("git branch -f mine wt", "git branch mine wt", "git push origin wt"):
+    for command in (
+        "git branch -f mine wt",
+        "git branch mine wt",
+        "git push origin wt",
+        "git update-ref refs/heads/mine wt",
+    ):
         assert reason(project, "Bash", command) == "", command

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from clients.pi import RUN_SECONDS, Pi, Rpc
-from git_scene import git, repository
+from git_scene import GIT_ENVIRONMENT, git, repository
 from records import PiSession
 
 from session_memory.sessions.runtimes import runtime
@@ -43,6 +43,16 @@ class Project:
         other.write(project_dir)
         (self.directory / "app").write_text("2\n")
         self.path = self.own.write(project_dir)
+        self._other, self._project_dir = other, project_dir
+
+    def ran(self, command: str) -> None:
+        """The other session runs a command, now."""
+        self._other.assistant(("bash", {"command": command}))
+        call = self._other.records[-1]["message"]["content"][0]["id"]
+        subprocess.run(["sh", "-c", command], cwd=self.directory, env=GIT_ENVIRONMENT, check=True)
+        done = [{"type": "text", "text": "done"}]
+        self._other.message("toolResult", toolCallId=call, content=done)
+        self._other.write(self._project_dir)
 
     def answer(self, tool: str, argument: str, **fields: Any) -> dict[str, Any]:
         """What the hook answers to a tool call; empty for nothing."""
@@ -101,6 +111,29 @@ def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked
     )
     told = project.answer("bash", "git switch -c fix", can_ask=False)
     assert told["message"]["content"] == f"{INTRODUCTION}! {held.removeprefix('session-memory: ')}"
+
+
+@pytest.mark.parametrize(
+    ("before", "command"),
+    [
+        ("echo 3 > app", "git reset --hard"),
+        ("echo 3 > new", "git clean -f"),
+        ("echo 3 > app && git add app", "git commit -m x"),
+        ("git stash -q", "git stash pop"),
+        ("git stash -q", "git stash drop"),
+        ("git stash -q", "git stash clear"),
+        (
+            "git worktree add -q ../wt -b wt && echo 3 > ../wt/app",
+            "git worktree remove --force ../wt",
+        ),
+    ],
+)
+def test_a_command_that_loses_work_of_another_session_is_held_back(
+    project: Project, before: str, command: str
+) -> None:
+    project.ask_first()
+    project.ran(before)
+    assert f"`{command}` " in project.answer("bash", command, can_ask=True)["held"]
 
 
 def test_what_the_extension_puts_behind_a_result_is_no_part_of_it() -> None:

@@ -28,6 +28,7 @@ _MOVED_BY = {
     "checkout": ("switch", "checkout", "rebase", "bisect", "stash"),
     "commit": ("commit",),
     "reset": ("reset", "stash", "checkout"),
+    "branch": ("branch", "checkout", "switch", "update-ref", "worktree"),
     "pull": ("pull",),
     "merge": ("merge", "pull"),
     "rebase": ("rebase", "pull"),
@@ -467,7 +468,7 @@ def may_remove(words: tuple[str, ...]) -> bool:
     is_switch = words[0] in ("switch", "checkout") and not {"-b", "-c", "-B", "-C", "--"} & set(
         words
     )
-    return is_switch or words[0] in ("stash", "clean")
+    return is_switch or words[0] in ("stash", "clean", "read-tree", "apply")
 
 
 def is_restored(action: FileAction, actions: list[FileAction]) -> bool:
@@ -491,4 +492,10 @@ def overwrites(words: tuple[str, ...]) -> bool:
     if words[0] == "clean":
         is_forced = any([has_flag(word, "f") or word == "--force" for word in words])
         return is_forced and not any([has_flag(word, "n") or word == "--dry-run" for word in words])
+    if words[0] == "read-tree":
+        return {"-u", "--reset"} <= set(words)
+    if words[0] == "checkout-index":
+        return any([has_flag(word, "f") or word == "--force" for word in words])
+    if words[0] == "apply":  # forwards it only adds
+        return any([has_flag(word, "R") or word == "--reverse" for word in words])
     return words[0] in _OVERWRITE
