@@ -17,7 +17,7 @@ MOST = {
     "awareness/activity": 0,
     "awareness/events": 1,
     "sessions/settings": 0,
-    "sessions/transcripts": 15,
+    "sessions/transcripts": 4,
 }
 
 

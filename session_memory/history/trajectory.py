@@ -190,7 +190,10 @@ class _Steps:
                     if key
                     else _told(tool.kind, tool.argument)
                 )
-                call = {"tool_call_id": call_id, "function_name": for_people(tool.name)}
+                call: dict[str, object] = {
+                    "tool_call_id": call_id,
+                    "function_name": for_people(tool.name),
+                }
                 call["arguments"] = copies_of([given], False)[0]
                 step.setdefault("tool_calls", []).append({**call, "extra": told})
                 self._by_call[tool.call_id] = call_id, step

@@ -10,7 +10,7 @@ from .entries import FAILED, NOTHING, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from ..runtimes.records import Record
 
 Edit = tuple[str, str]  # the old text ('' if unknown) and the new one
 # an edit with the lines around it, and the first line's number in each text
@@ -49,7 +49,7 @@ def edited_files(kind: str, argument: str, cwd: str, outcome: str = "") -> list[
 
 
 def block_edits(
-    record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str
+    record: Record, call_id: str, arguments_key: str, before: str, after: str
 ) -> list[Edit]:
     """Return the edits of the call `call_id` in a record's message, as `argument_edits` does.
 

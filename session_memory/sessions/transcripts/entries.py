@@ -94,7 +94,9 @@ def tool_use(
     return (ToolUse(name, argument, kind, call_id),)
 
 
-def called(event: Mapping[str, Any], tools: Mapping[str, tuple[str, str]]) -> tuple[ToolUse, ...]:
+def called(
+    event: Mapping[str, object], tools: Mapping[str, tuple[str, str]]
+) -> tuple[ToolUse, ...]:
     """Return the call in a hook's event if it is one of `tools`.
 
     `tools` maps names to the kind of each and the input key that names its object."""

@@ -170,7 +170,7 @@ class Repeats:
         return self._is_dropped
 
 
-def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
+def copies_of(records: list[Record], is_excluded: bool) -> list[object]:
     """Return records as a mirror has them, without secrets.
 
     If the session `is_excluded`, its texts are removed too."""
@@ -179,7 +179,7 @@ def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
         spots,
     )
 
-    def copied(record: Any) -> Any:
+    def copied(record: Record) -> object:
         # All texts of a record are checked at once, because few contain a possible secret.
         may_change = is_excluded or spots("\n".join(_texts(record)))
         return _changed(record, "", is_excluded, redact) if may_change else record
@@ -187,9 +187,9 @@ def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
     return [copied(one) for one in records]
 
 
-def _texts(record: Any) -> Iterator[str]:
+def _texts(record: object) -> Iterator[str]:
     """Yield the texts that `_changed` redacts in a record."""
-    parts = [("", record)]
+    parts: list[tuple[str, object]] = [("", record)]
     while parts:
         key, one = parts.pop()
         if isinstance(one, dict):
@@ -220,8 +220,8 @@ def _is_kept(value: str, key: str) -> bool:
 
 
 def _changed(
-    value: Any, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0
-) -> Any:
+    value: object, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0
+) -> object:
     """Return a part of a record under `key` as a mirror has it.
 
     Return None for parts nested deeper than runtimes write."""
@@ -440,7 +440,7 @@ def has_changed(root: str) -> bool:
     return not watched or any([files.path_stamp(path) != stamp for path, stamp in watched])
 
 
-def keep_state(root: str, state: dict[str, Any]) -> None:
+def keep_state(root: str, state: Mapping[str, object]) -> None:
     """Store `state` beside the mirrors, unless it is the same.
 
     The page watches this directory, and each write would make it refresh the mirrors again. Raises

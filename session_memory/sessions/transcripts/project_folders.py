@@ -14,6 +14,7 @@ from .reader import first_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ..runtimes import Runtime
@@ -67,7 +68,7 @@ def keep_project(
     return folders, sub_agents
 
 
-def _write(index_file: str, index: dict[str, Any]) -> None:
+def _write(index_file: str, index: Mapping[str, object]) -> None:
     """Write the index, unless the name of a directory in it contains a secret."""
     content = sealed(index)
     if find_secrets(content.decode()):

@@ -17,11 +17,10 @@ from .lines import head_lines, holds_bytes, is_whole, last_line_end, lines_forwa
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from typing import Any
+    from collections.abc import Collection, Iterable, Iterator
 
     from ..runtimes import Runtime
-    from ..runtimes.records import Event, Record
+    from ..runtimes.records import Decode, Event, Record
     from .lines import Line
 
 Title = tuple[int, str]  # with its rank
@@ -74,7 +73,7 @@ class TranscriptReader:
         self,
         runtime: Runtime,
         first_line: bytes,
-        decode: Callable[[bytes], tuple[list[Any], int]] = decode_line,
+        decode: Decode = decode_line,
         *,
         owner: TitleOwner | None = None,
         of_sub_agents: bool = False,
@@ -88,7 +87,7 @@ class TranscriptReader:
         self.unreadable = 0
         self.decoded = 0
         self.reached = 0
-        self.record: dict[str, Any] = {}
+        self.record: Record = {}
         self._meaning = runtime.records
         self._decode = decode
         self._owner = owner
@@ -215,7 +214,7 @@ class TranscriptReader:
         if is_better:
             self.title = title.rank, title.text
 
-    def records(self, line: bytes) -> list[dict[str, Any]]:
+    def records(self, line: bytes) -> list[Record]:
         """Return the records of a line, several if line feeds are missing.
 
         Values that are not records count as unreadable."""
