@@ -60,11 +60,14 @@ def _beginning(path: str) -> bytes:
 
 
 def _is_at_work(report: Report, new: NewEntries, now: float) -> bool:
+    """Check that a turn is running. A session that has just answered may wait for its user, who
+    goes on here."""
     from ...sessions.transcripts.turns import is_at_work
 
-    status = status_at(new.session.path)
-    silent = now - status.st_mtime if status else SAME_SECONDS
-    return is_at_work(new.runtime, new.session.path, report.entries, silent)
+    status, last = status_at(new.session.path), report.entries[-1:]
+    if status is None or not last or (last[0].role == "assistant" and not last[0].tools):
+        return False
+    return is_at_work(new.runtime, new.session.path, report.entries, now - status.st_mtime)
 
 
 def was_left(new: NewEntries) -> bool:

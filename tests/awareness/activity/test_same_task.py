@@ -139,11 +139,10 @@ def test_the_last_issue_that_was_asked_for_counts(desk: Desk) -> None:
     assert len(desk.warnings("fix #124")) == 1
 
 
-def test_a_session_that_has_ended_its_turn_is_not_told(desk: Desk) -> None:
+@pytest.mark.parametrize("message", [{"stop_reason": "end_turn"}, {}])
+def test_a_session_that_has_just_answered_is_not_told(desk: Desk, message: dict[str, str]) -> None:
     path = desk.working("fix #123")
-    append(
-        path, assistant("It is fixed.", cwd=str(desk.clone), message={"stop_reason": "end_turn"})
-    )
+    append(path, assistant("It is fixed.", cwd=str(desk.clone), message=message))
     assert desk.warnings("fix #123", desk.worktree("one")) == []
 
 
