@@ -1,8 +1,11 @@
-"""The tools with which an agent reads its sessions and switches between them, defined once
-(`definitions`).
+"""The tools with which an agent reads its sessions and switches between them.
 
-They use a `Backend`: the sessions of a home, or of a group (extras.host.group_backend). `sdk_server` serves
-them inside a program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
+backend: the sessions of a home, or of a group of a host
+call: one call of a tool, and its result
+definitions: the tools, each defined once
+permissions: rules of runtimes that let read-only tools run without a question
+sdk_server: the tools inside a program with claude-agent-sdk
+values: values of the tools
 """
 
 from __future__ import annotations

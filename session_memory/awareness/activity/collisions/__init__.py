@@ -1,5 +1,9 @@
 """Collisions: two sessions on the same file, branch or worktree. One search serves prompts and tool
-calls."""
+calls.
+
+facts: the collisions over one file, branch or worktree
+ref_notes: notes of git's stashes, branches and worktrees
+"""
 
 from __future__ import annotations
 

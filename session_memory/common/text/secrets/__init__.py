@@ -2,7 +2,12 @@
 
 The first look is here, with plain string methods: it finds the keywords of rules, and the signs of
 assignments to names like PASSWORD. Few texts have one. Only for these does scan.py load `re`, the
-regexes and the judge, because prompts wait for it."""
+regexes and the judge, because prompts wait for it.
+
+assignments: secrets that are assigned to names
+rules: the rules of rules.tsv
+scan: regexes and judgement, for the texts with a sign
+"""
 
 from __future__ import annotations
 
