@@ -7,7 +7,7 @@ import re
 
 import pytest
 import share
-from losses import COMMANDS, PAGE, PLACES, STATES, Cell, cells, page, play
+from losses import COMMANDS, PAGE, PLACES, STATES, Cell, cells, play
 
 ROW = re.compile(r"^\| `(.+?)` \| ([\w -]+) \| (\w+) \| .* \|$", re.MULTILINE)
 
@@ -33,16 +33,24 @@ def drawn(chance: random.Random) -> list[Cell]:
     return chosen
 
 
-def test_the_page_says_what_happens() -> None:
+@pytest.mark.parametrize("place", PLACES if share.is_all else ["drawn"])
+def test_the_page_says_what_happens(place: str) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    if share.is_all:
-        assert page(play(cells()), len(cells())) == PAGE.read_text()
-        return
-    chosen = drawn(random.Random(seed))
+    chosen = [cell for cell in cells() if cell.place == place] or drawn(random.Random(seed))
     played = {loss.cell: loss.row for loss in play(chosen)}
     expected = {cell: row for cell, row in written().items() if cell in chosen}
     assert played == expected, f"seed {seed}; python -m tests.losses writes the page"
+
+
+def test_the_page_counts_its_rows() -> None:
+    text = PAGE.read_text()
+    rows = [row.split(" | ")[-3:] for row in written().values()]
+    asked = sum(row[0] == "yes" for row in rows)
+    told = sum(row[1] != "-" for row in rows)
+    assert f"- lose work: {len(rows)} cells" in text
+    assert f"- asked before, with `collisions: ask`: {asked}\n" in text
+    assert f"- told with the victim's next prompt: {told}\n" in text
 
 
 def test_the_page_knows_only_cells_that_there_are() -> None:
