@@ -1,5 +1,6 @@
-"""Conflicts between the live sessions of a repository, in different worktrees or on different
-branches, before the merge."""
+"""Conflicts between the live sessions of a repository, before the merge.
+
+The sessions are in different worktrees or on different branches."""
 
 import hashlib
 import os
@@ -44,8 +45,9 @@ _ENTRIES = 200  # of a session, for its directory and its edits
 
 
 class Side:
-    """A branch of the repository at `common_dir` with live sessions, the latest first: that of a
-    worktree, or one that no worktree of these is on (None)."""
+    """A branch of the repository at `common_dir` with live sessions, the latest first.
+
+    It is the branch of a worktree, or one that no worktree of these is on (None)."""
 
     def __init__(self, common_dir: str, worktree: Worktree | None, branch: str) -> None:
         self.common_dir = common_dir
@@ -56,13 +58,14 @@ class Side:
 
     @property
     def root(self) -> str:
-        """The root of its worktree, '' without one."""
+        """Return the root of its worktree, '' without one."""
         return self.worktree.root if self.worktree else ""
 
     def author_of(self, path: str, lines: Sequence[str]) -> FoundSession | None:
-        """Return the session that provably wrote most of these lines of a file (relative to the
-        root): by edits that have them, else as the only one with edits of the file whose lines are
-        unknown. None if nothing proves it."""
+        """Return the session that provably wrote most of these lines of a file, or None.
+
+        The file is relative to the root. Edits that have the lines prove it; else the only session
+        with edits of the file whose lines are unknown."""
         whole = f"{self.root}/{path}"
         edits = [
             (session, edit)
@@ -89,8 +92,10 @@ class Side:
 
 
 class OthersChange(Protocol):
-    """A file that a session on another machine changed: its number in the shared store, `who` as in
-    ann@laptop, and when, in milliseconds since the epoch."""
+    """A file that a session on another machine changed.
+
+    It has the session's number in the shared store, `who` as in ann@laptop, and when, in
+    milliseconds since 1970."""
 
     @property
     def session(self) -> int: ...
@@ -115,11 +120,12 @@ class OthersChange(Protocol):
 
 
 class Clash(NamedTuple):
-    """A file that would not merge, as one side sees it: its own side, the other, and the conflict
-    from its view; or so many `commits` of the default branch, which is then the `other_branch`,
-    touch what the own side changed; or the `change` of the file on another machine. It is
-    certain if a merge says so. `texts` returns the lines of the file on both sides until the next
-    clash is asked for. Raises GitUnavailableError."""
+    """A file that would not merge, from one side's view.
+
+    It has that side, the other side, and the conflict from its view. Or `commits` of the default
+    branch, which is then the `other_branch`, touch the side's changes; or there is a `change` of
+    the file on another machine. It is certain if a merge confirms it. `texts` returns the lines of
+    the file on both sides until the next clash is requested. Raises GitUnavailableError."""
 
     own: Side
     other: Side | None
@@ -174,8 +180,8 @@ class Clash(NamedTuple):
         return KeptConflict(path, at, name=name, runtime=runtime, branch=branch, sessions=sessions)
 
     def _lines_of_other(self) -> list[str]:
-        """Return the lines of the first hunk as the other side has them; [] if it has none, or git
-        cannot tell."""
+        """Return the first hunk's lines on the other side; [] if it has none, or git cannot
+        tell."""
         first, last = self.conflict.lines[1]
         try:
             return self.texts()[1][first - 1 : last] if first else []
@@ -184,8 +190,9 @@ class Clash(NamedTuple):
 
 
 def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
-    """Find the conflicts between the live sessions of a home and keep them for its prompts; return
-    how many. Raises SessionMemoryError, OSError."""
+    """Find the conflicts between a home's live sessions, store them and return their number.
+
+    They are stored for prompts. Raises SessionMemoryError, OSError."""
     listed = live_sessions(path, environ, now)
     conflicts = [clash.as_kept(now) for clash in find_conflicts(sides_of(listed, home.user_dir))]
     privacy = Privacy(environ, home)
@@ -196,8 +203,9 @@ def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float
 
 
 def keep_in_upkeep(run: "Run") -> None:
-    """Find and keep them as a step of upkeep, if the settings want collisions. Errors are only
-    logged."""
+    """Find and store conflicts as a step of upkeep, if the settings want collisions.
+
+    Errors are only logged."""
     home = run.location.home
     if run.is_spent() or home.settings().collisions == OFF:
         return
@@ -208,7 +216,7 @@ def keep_in_upkeep(run: "Run") -> None:
 
 
 def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> list[FoundSession]:
-    """Return the sessions of the last day of which all may be told, the latest first."""
+    """Return the last day's sessions that may be shown completely, the latest first."""
     bare = {
         key: value
         for key, value in environ.items()
@@ -216,14 +224,15 @@ def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> l
     }
     try:
         found = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
-    except UnknownSessionError:  # as in a home whose first session has just begun
+    except UnknownSessionError:  # for example in a home whose first session has just begun
         return []
     return [one for one in found if one.has_text]
 
 
 class Unjudged(NamedTuple):
-    """Two sides whose merge could not be tried, or not for all files (`paths`), and why; without
-    `other`, a side that was compared with none."""
+    """Two sides whose merge could not be tried, or not for all files (`paths`), and why.
+
+    Without `other`, the side was compared with none."""
 
     own: Side
     other: Side | None
@@ -232,7 +241,7 @@ class Unjudged(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of the sides: their branches, else their roots."""
+        """Return the names of the sides: their branches, else their roots."""
         return [side.branch or side.root for side in (self.own, self.other) if side]
 
     @property
@@ -247,9 +256,10 @@ class Unjudged(NamedTuple):
 def find_conflicts(
     sides: Iterable[Side], seconds: float = SECONDS, unjudged: list[Unjudged] | None = None
 ) -> Iterator[Clash]:
-    """Yield what would not merge between the sides of each repository, from the view of each side
-    that has a worktree. What git cannot judge, in time or at all, is left out, and added to
-    `unjudged`."""
+    """Yield the conflicts between the sides of each repository.
+
+    They are seen from each side with a worktree. Merges that git cannot judge, in time or at all,
+    are left out, and added to `unjudged`."""
     remove_leftovers()
     repositories: dict[str, list[Side]] = {}
     for side in sides:
@@ -298,8 +308,9 @@ def _clashes(
 
 
 def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict[int, str]:
-    """Return the commits of the sides by their ids. Uncommitted files are in them if another side
-    changed these."""
+    """Return the commits of the sides by their ids.
+
+    They include uncommitted files that another side changed too."""
     heads: dict[int, tuple[str, set[str]]] = {}
     commits: dict[int, str] = {}
     for side in sides:
@@ -323,8 +334,9 @@ def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict
 
 
 def _head(side: Side, merges: Merges) -> tuple[str, set[str]]:
-    """Return the commit that a side is at, and its uncommitted files. Raises GitUnavailableError,
-    OSError."""
+    """Return the commit of a side, and its uncommitted files.
+
+    Raises GitUnavailableError, OSError."""
     if side.worktree is None:
         return merges.commit_of(side.common_dir, f"refs/heads/{side.branch}"), set()
     head = merges.commit_of(side.worktree.git_dir, "HEAD")
@@ -332,12 +344,12 @@ def _head(side: Side, merges: Merges) -> tuple[str, set[str]]:
 
 
 def _fetching(one: Side, other: Side) -> str:
-    """Return the command of git that fetches what a merge of two sides needs."""
+    """Return the git command that fetches the objects for a merge of two sides."""
     return f"`git merge-tree {one.branch or 'HEAD'} {other.branch or 'HEAD'}`"
 
 
 def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
-    """Yield what would not merge with what others changed on their machines."""
+    """Yield the conflicts with changes on other machines."""
     for source in load_present(OTHER_SOURCES.values()) if side.worktree else ():
         with suppress(GitUnavailableError, OSError):
             for change, conflict, is_certain in source.conflicts_with(side, commit, merges):
@@ -355,8 +367,7 @@ def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
 def _behind(
     side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges
 ) -> Iterator[Clash]:
-    """Yield the first file with commits of the default branch that touch what the sessions of a
-    side edited."""
+    """Yield the first file that both the default branch and the sessions of a side changed."""
     edited = {edit.path for calls in side.calls.values() for edit in calls.edits}
     for target in targets.values():
         try:
@@ -422,8 +433,7 @@ def _is_last_written_by(path: str, calls: Iterable[SessionCalls]) -> bool:
 
 
 def _changed_at(side: Side, path: str, otherwise: float) -> float:
-    """Return when a file of a side was changed, in seconds since the epoch: by its time, else
-    `otherwise`."""
+    """Return when a file of a side was changed, in seconds since 1970, else `otherwise`."""
     try:
         return os.lstat(f"{side.root}/{path}").st_mtime if side.root else otherwise
     except OSError:

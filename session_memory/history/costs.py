@@ -49,9 +49,10 @@ class Expense(NamedTuple):
 
 
 class SessionFiles:
-    """The transcripts of the conversations that fit a filter, whatever their time, and those that
-    they may be forks of; the oldest name first, so that a fork follows its origin. Also of their
-    sub-agents in shared folders. `missing` counts the sessions without a transcript."""
+    """The transcripts of the conversations that fit a filter, at any time, and their fork origins.
+
+    The oldest name comes first, so a fork follows its origin. Transcripts of their sub-agents in
+    shared folders are included. `missing` counts the sessions without a transcript."""
 
     def __init__(
         self, watched: Sequence[SourceDirectory], store: SqliteStore, filter: Filter
@@ -90,14 +91,14 @@ class SessionFiles:
 
     @property
     def recent(self) -> list[tuple[SourceFile, Conversation]]:
-        """Return the files that may contain answers of the queried time, each with a conversation
-        of its session."""
+        """Return the files that may have answers of the queried time, each with its
+        conversation."""
         since = self._filter.since
         return [one for one in self.files if since is None or one[0].modified >= since]
 
     @property
     def shown(self) -> list[SourceFile]:
-        """Return the recent files of the queried sessions alone."""
+        """Return the recent files of only the queried sessions."""
         return [file for file, _ in self.recent if (file.directory.home, file.key) in self._shown]
 
     def shows(self, expense: Expense) -> bool:
@@ -111,8 +112,9 @@ class SessionFiles:
 
 
 class KnownAnswers:
-    """Cache of the answers in unchanged files, for a long-running program. Bytes take a quarter of
-    the memory."""
+    """A cache of the answers in unchanged files, for a long-running program.
+
+    Bytes take a quarter of the memory."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
@@ -160,8 +162,7 @@ def expenses(
 
 
 def price_of(usage: ModelUsage, prices: Prices) -> float | None:
-    """Return an answer's cost in dollars: as its runtime reports it, else by the model's price;
-    None without one."""
+    """Return an answer's cost in dollars, as reported or by the model's price; None without one."""
     if usage.dollars is not None:
         return usage.dollars
     plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
@@ -186,7 +187,7 @@ def _sub_agents_of(
     for _, files in groupby(others, lambda file: file.directory):
         for file in files:
             runtime, parent = _sub_agent_in(file)
-            # they lie beside their session's: already found
+            # they are beside their session's, so already found
             if runtime and runtime.HAS_PROJECT_FOLDERS:
                 break
             if runtime and parent:
@@ -201,8 +202,7 @@ def _sub_agents_of(
 
 
 def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
-    """Return the runtime of a transcript and, for a sub-agent's, the id of the session that it
-    names as its own."""
+    """Return the runtime of a transcript and, for a sub-agent's, its session's id."""
     try:
         with Closing(file.open()) as descriptor:
             runtime = runtime_of(descriptor)
@@ -215,7 +215,7 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
 def _answers_of(
     file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]
 ) -> Iterator[_Answer]:
-    """Yield the answers in a transcript and in those of its sub-agents, each with its time."""
+    """Yield the answers in a transcript and in its sub-agents' transcripts, each with its time."""
     runtime, confined_to = None, file.directory.confined_to
     # answers read before it fails count
     with suppress(OSError, OutsideGroupError), Closing(file.open()) as descriptor:
@@ -236,9 +236,10 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
 
 
 def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUsage, int | None]]:
-    """Yield the answers in one file, each with the offset of its first record and its time. Of
-    several records of one answer, the one with the most tokens counts: earlier ones may have been
-    written while it was streaming."""
+    """Yield the answers in one file, each with the offset of its first record and its time.
+
+    Of several records of one answer, the one with the most tokens counts, because earlier ones may
+    have been written while it was streaming."""
     records = runtime.records
     counts = _Counts(records.open_transcript(first_line(descriptor)))
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
@@ -265,8 +266,9 @@ class _Counts:
         self._sums = (0, 0, 0)
 
     def add(self, usage: ModelUsage, offset: int, place: object, at: float | None) -> None:
-        """Add what a record at `offset` says, unless it repeats the one before or was copied
-        without an id."""
+        """Add the usage in a record at `offset`, unless it is a repetition.
+
+        It repeats the record before, or is a copy without an id."""
         self._model = usage.model or self._model
         if usage.is_sum:
             usage = self._difference(usage)
@@ -281,8 +283,7 @@ class _Counts:
             self._keep(identified, offset, place, at)
 
     def _identified(self, usage: ModelUsage, at: float | None) -> ModelUsage | None:
-        """Return the usage with an id that its copies share; None for a copy of an answer that
-        cannot be identified."""
+        """Return the usage with an id that its copies share; None if a copy has no such id."""
         if usage.running_total is not None and self._turn:
             usage = usage._replace(id=f"{self._turn} {usage.running_total}")
         if self._branch is None or at is None or not self._branch.is_copied(at):
@@ -300,7 +301,8 @@ class _Counts:
             self.answers[key] = first[0], named, first[2]
 
     def _difference(self, usage: ModelUsage) -> ModelUsage:
-        """Return the tokens since the record before, for sums; a smaller sum begins anew."""
+        """Return the tokens since the previous record, for sums; a smaller sum starts again from
+        0."""
         sums = (usage.input, usage.output, usage.cached)
         before = (
             self._sums if all(now >= then for now, then in zip(sums, self._sums)) else (0, 0, 0)
@@ -329,7 +331,7 @@ class CostSum:
 
     @property
     def cache_hits(self) -> float | None:
-        """Return the share of the tokens read that came from a cache; None if none were read."""
+        """Return the share of input tokens from a cache; None if there were no input tokens."""
         read = self.input + self.cached + self.written
         return self.cached / read if read else None
 
@@ -347,8 +349,10 @@ class CostSum:
 
 
 def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
-    """Return the total, and the sums by each requested key of BY: days (local time) from the
-    latest, everything else from the most expensive. Does not keep the expenses in memory."""
+    """Return the total, and the sums by each requested key of BY.
+
+    Days (local time) begin with the latest, everything else with the most expensive. The expenses
+    are not kept in memory."""
     total = CostSum()
     sums: list[dict[str, CostSum]] = [{} for _ in by]
     for expense in found:
@@ -362,8 +366,7 @@ def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[Cost
 
 
 def name_of(expense: Expense, kind: str) -> str:
-    """Return the day, project, session, model or runtime of an answer, by a word of BY; '' if it is
-    unknown."""
+    """Return the day, project, session, model or runtime of an answer, by a word of BY, or ''."""
     if kind == "day":
         return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
     if kind == "model":

@@ -1,4 +1,4 @@
-"""Disk space that the data takes, by kind, and the limit that a person sets for all of it."""
+"""The disk space of the data, by kind, and the person's limit for all of it."""
 
 import os
 from collections.abc import Iterator
@@ -12,8 +12,9 @@ KEPT = "kept transcripts"
 
 
 def disk_usage(location: StoreLocation) -> dict[str, int]:
-    """Return the bytes on the disk by kind of data. Copies are made of sessions that a runtime
-    keeps in other forms."""
+    """Return the bytes on the disk by kind of data.
+
+    Copies exist for sessions that a runtime keeps in other forms."""
     home = location.home
     kinds = {
         pack_path(location.database): KEPT,
@@ -27,7 +28,7 @@ def disk_usage(location: StoreLocation) -> dict[str, int]:
     }
     usage = dict.fromkeys(kinds.values(), 0)
     for root in kinds:
-        # else it is counted with that one
+        # otherwise it is counted with that one
         if not any(root.startswith(f"{other}/") for other in kinds):
             for path, size in _sizes(root):
                 usage[next(kind for start, kind in kinds.items() if path.startswith(start))] += size
@@ -42,8 +43,9 @@ def size_line(usage: dict[str, int], limit: int) -> str:
 
 
 def over_limit(usage: dict[str, int], limit: int) -> str:
-    """Return the problem if the data takes more than `limit` bytes (0 for any number); '' if it
-    does not."""
+    """Return the problem if the data exceeds `limit` bytes; '' if it does not.
+
+    A limit of 0 means none."""
     total = sum(usage.values())
     if not limit or total <= limit:
         return ""
@@ -56,8 +58,7 @@ def over_limit(usage: dict[str, int], limit: int) -> str:
 
 
 def room_for_kept(location: StoreLocation, limit: int) -> int | None:
-    """Return how many bytes kept transcripts may take beside all other data; None for any
-    number."""
+    """Return how many bytes kept transcripts may take besides all other data; None for no limit."""
     if not limit:
         return None
     usage = disk_usage(location)

@@ -1,5 +1,6 @@
-"""Export conversations as Markdown or JSON as a stream: only part of a conversation is in memory.
-Pure. docs/inside/store.md documents the JSON."""
+"""Exports conversations as a stream of Markdown or JSON. Pure.
+
+Only a part of a conversation is in memory. docs/inside/store.md documents the JSON."""
 
 import json
 import re
@@ -24,8 +25,10 @@ _BACKTICKS = re.compile("`+")
 
 
 class ExportHead(NamedTuple):
-    """The time of an export in milliseconds since the epoch, if it is `full`, the `title` of its
-    one session, '' for several, and the `location` of the store (None: without transcripts)."""
+    """The facts about an export.
+
+    They are its time in milliseconds since 1970, whether it is `full`, the `title` of its only
+    session, '' for several, and the `location` of the store (None: without transcripts)."""
 
     now: int
     full: bool
@@ -34,8 +37,9 @@ class ExportHead(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """A conversation to export; unless it `is_told`, its items must not be shown, and there are
-    none."""
+    """A conversation to export.
+
+    Unless it `is_told`, its items must not be shown, and there are none."""
 
     conversation: Conversation
     is_told: bool
@@ -51,8 +55,10 @@ def export(
     entries: Callable[[int], Iterator[StoredEntry]],
     head: ExportHead,
 ) -> Iterator[str]:
-    """Yield the export of conversations. `entries` returns a conversation's items by its id:
-    messages and, if the export is full, tool calls with their outcome."""
+    """Yield the export of conversations.
+
+    `entries` returns a conversation's items by its id: messages and, if the export is full, tool
+    calls with their outcome."""
     redacted = head._replace(title=for_people(head.title))
     return form(_exported(conversations, entries, head.full), redacted)
 
@@ -78,7 +84,7 @@ def _exported(
 
 
 def _redacted(item: StoredEntry) -> StoredEntry:
-    """Return an item by the rules of now: one may be new since it was stored."""
+    """Return an item redacted by the current rules; a rule may be newer than the stored item."""
     return item._replace(text=for_storage(item.text), error=for_storage(item.error))
 
 
@@ -165,7 +171,7 @@ def _tool_text(item: StoredEntry) -> str:
 
 
 def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
-    """Yield one JSON object; each conversation, and each item, begins a line."""
+    """Yield one JSON object; each conversation and each item begins a line."""
     about = {
         "format": "session-memory export",
         "version": JSON_VERSION,
@@ -198,7 +204,7 @@ def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
 
 
 def as_filtered(found: Iterable[Exported], head: ExportHead, filtering: Filtering) -> Iterator[str]:
-    """Yield what a model reads of each conversation, as the settings have it."""
+    """Yield the form of each conversation that a model reads, by the settings."""
     for conversation, is_told, batches in found:
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"

@@ -25,9 +25,10 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 
 class Chunk(NamedTuple):
-    """Filtered text of an exchange or of a part of it. `exchange` and `part` count from 0,
-    `first_item` and `last_item` are ids of entries, `timestamp` is the first known time in it or
-    None."""
+    """Filtered text of an exchange or a part of it.
+
+    `exchange` and `part` count from 0, `first_item` and `last_item` are ids of entries, `timestamp`
+    is the first known time in it or None."""
 
     text: str
     tokens: int
@@ -44,7 +45,7 @@ def filtered(entries: Iterable[StoredEntry], filtering: Filtering) -> str:
 
 
 def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
-    """Return the lines of one entry or tool call; '' for nothing."""
+    """Return the lines of one entry or tool call; '' if it is filtered out."""
     if entry.role == "tool":
         return _action(entry, filtering) if filtering.keep_tool_structure else ""
     is_kept = (
@@ -54,8 +55,9 @@ def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text is a runtime's own command (`/clear`, `/model opus`), unlike
-    `/etc/hosts is empty`."""
+    """Return whether a text is a runtime's own command, such as `/clear` or `/model opus`.
+
+    `/etc/hosts is empty` is not."""
     word, _, rest = text.strip().partition(" ")
     return (
         word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 2
@@ -76,8 +78,9 @@ def size_text(characters: int) -> str:
 
 
 def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
-    """Split entries into exchanges: consecutive user entries with all replies that follow. Entries
-    before the first user entry form an exchange too."""
+    """Split entries into exchanges: consecutive user entries with all following replies.
+
+    Entries before the first user entry form an exchange too."""
     found: list[list[StoredEntry]] = []
     was_user = False
     for entry in entries:
@@ -178,8 +181,9 @@ def _pieces(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> int:
-    """Return the index at which to cut `text`, at most `limit`: the last end of a paragraph, line
-    or word in the second half."""
+    """Return the index at which to cut `text`, at most `limit`.
+
+    It is the last end of a paragraph, line or word in the second half."""
     for border in ("\n\n", "\n", " "):
         at = text.rfind(border, limit // 2, limit)
         if at > 0:

@@ -1,5 +1,6 @@
-"""Reads the marks of all messages in a transcript and its sub-agents' transcripts, to forget them
-or find copies."""
+"""Reads the marks of all messages in a transcript and its sub-agents' transcripts.
+
+They serve to forget messages or find copies."""
 
 from __future__ import annotations
 
@@ -20,10 +21,9 @@ from ..sessions.transcripts.reader import TranscriptReader
 
 
 def marks_in(transcript: str, home: str, until: int) -> Iterator[str]:
-    """Yield the marks of the messages in a transcript of the group `home`, up to a time in
-    milliseconds.
+    """Yield the marks of a transcript's messages in the group `home`, up to a time in milliseconds.
 
-    Messages on branches that were left count too. An unreadable transcript has no marks."""
+    Messages on abandoned branches count too. An unreadable transcript has no marks."""
     with suppress(OSError):
         with Opened(transcript) as descriptor:
             runtime = runtime_of(descriptor)
@@ -37,8 +37,7 @@ def marks_in(transcript: str, home: str, until: int) -> Iterator[str]:
 
 
 def repeats(transcript: str, forgotten: ForgottenSessions, session_id: str) -> bool:
-    """Check if a transcript, or the session that a mirror is made from, repeats a forgotten
-    message. Raises OSError."""
+    """Check if a transcript, or a mirror's session, repeats a forgotten message. Raises OSError."""
     if not forgotten:
         return False
     with Opened(transcript) as descriptor:

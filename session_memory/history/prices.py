@@ -1,5 +1,6 @@
-"""Prices of models, and what tokens cost: ours in prices.yaml, those of the last update, the user's
-own."""
+"""Prices of models, and the cost of tokens.
+
+Our prices are in prices.yaml; the last update and the user's own prices override them."""
 
 import json
 import os
@@ -24,7 +25,7 @@ SOURCE = (
 )
 UPDATED_FILE = "prices.json"
 MOST_BYTES = 64 * 1024 * 1024
-LEAST_PRICES = 10  # a file with fewer is another one, or damaged
+LEAST_PRICES = 10  # a file with fewer is something else, or damaged
 TIMEOUT_SECONDS = 30
 _FIELDS = {
     "input": "input_cost_per_token",
@@ -42,8 +43,9 @@ class PricesError(SessionMemoryError):
 
 
 def all_prices(own: Prices) -> Prices:
-    """Return the prices of prices.yaml, overridden by those of the last update, then by the user's
-    own. Dollars per million tokens."""
+    """Return the prices of prices.yaml, overridden by the last update's, then by the user's own.
+
+    They are in dollars per million tokens."""
     import yaml  # not installed where only --help is asked for
 
     table = yaml.safe_load(
@@ -67,17 +69,19 @@ def cost(usage: Usage, prices: Prices) -> float | None:
 
 @lru_cache(maxsize=256)
 def _plain_name(model: str) -> str:
-    """Return a model's name without its provider, region, date and version, as Bedrock
-    (`us.anthropic.<model>-v1:0`), Vertex (`<model>@20251001`) and OpenRouter
-    (`anthropic/claude-opus-4.5`) write them. What remains must be in the table: `gpt-5.4` is not
+    """Return a model's name without its provider, region, date and version.
+
+    Bedrock (`us.anthropic.<model>-v1:0`), Vertex (`<model>@20251001`) and OpenRouter
+    (`anthropic/claude-opus-4.5`) add them. The result must be in the table: `gpt-5.4` is not
     `gpt-5`."""
     name = _VERSION.sub("", _PROVIDER.sub("", model.rpartition("/")[2]), count=1)
     return name.replace(".", "-") if name.startswith("claude-") else name
 
 
 def update_prices(address: str = SOURCE) -> int:
-    """Replace the updated prices by those of a file in LiteLLM's format; return their number.
-    Raises PricesError, and the old ones stay, if it cannot be fetched or is not such a file."""
+    """Replace the updated prices with those of a file in LiteLLM's format; return their number.
+
+    Raises PricesError if it cannot be fetched or is not such a file; then the old prices stay."""
     if not address.startswith(("https://", "http://")):
         raise PricesError(f"{address}: not an address", "give one that begins with https://")
     try:
@@ -102,9 +106,10 @@ def update_prices(address: str = SOURCE) -> int:
 
 
 def parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
-    """Return the prices in a file in LiteLLM's format (dollars for a token) as ours (for a
-    million), without entries that have none; none at all if it is no such file. A model also gets
-    its name without a date, if that is free."""
+    """Return the prices of a file in LiteLLM's format (dollars per token) in ours (per million).
+
+    Entries without prices are left out; the result is empty if it is not such a file. A model also
+    gets its name without a date, if that is free."""
     if len(content) > MOST_BYTES:
         return {}
     try:
@@ -131,7 +136,7 @@ def parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
 
 
 def _amount(value: Any) -> float | None:
-    """Return the dollars of a million tokens; None if that is no price."""
+    """Return the dollars per million tokens; None if the value is not a price."""
     is_number = (
         isinstance(value, (int, float))
         and not isinstance(value, bool)
@@ -142,8 +147,9 @@ def _amount(value: Any) -> float | None:
 
 
 def _updated_file() -> tuple[str, int]:
-    """Return the path of the updated prices, and when they were written, in nanoseconds (0 for
-    never)."""
+    """Return the path of the updated prices, and when they were written.
+
+    The time is in nanoseconds, 0 if they do not exist."""
     path = os.path.join(person_home(os.environ).memory_dir, UPDATED_FILE)
     try:
         return path, os.stat(path).st_mtime_ns

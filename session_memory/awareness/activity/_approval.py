@@ -1,10 +1,12 @@
-"""Approval: calls that the user is asked about if the settings say so. These are an edit of a file
-that another session has edited and not committed, or of lines that conflict with another branch,
-and a git command that reaches such edits or moves the worktree of another session.
+"""Approval: calls that the user is asked about if the settings say so.
+
+These are an edit of a file that another session has edited and not committed, or of lines that
+conflict with another branch, and a git command that reaches such edits or moves another session's
+worktree.
 
 A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that
-a git command reaches. One with more new entries than can be read at once may have made such an
-edit."""
+a git command reaches. A session with more new entries than can be read at once may have made such
+an edit."""
 
 from __future__ import annotations
 
@@ -46,20 +48,22 @@ STASH_SECONDS = 5.0  # from a call to the stash that it makes
 DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, the user is asked
 READ_BYTES = 256 * 1024 * 1024
 RESULT_BYTES = 2 * 1024 * 1024  # at the end of a transcript, searched for the result of a call
-_MOST_QUOTED = 1000  # characters of a command that may be as long as made the time run out
+_MOST_QUOTED = 1000  # characters of a command; a command may be so long that the time ran out
 _FORCED = ("--hard", "--force", "--discard-changes")
 _WITH_NEW = ("--include-untracked", "--all")
 _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 
 
 class Objection:
-    """Reason to ask about a call: the session with the key `session` and this `report` edited the
-    file at `path` at `time`, or with path '' was active then in the worktree. If it `is_removed`,
-    the session removed the file; if it `is_doubtful`, the file changed during one of its commands.
-    `command` is the git command in question as it was typed. If it `is_possible`, not all entries
-    of the session could be read. Without a report, nothing was read in time, unless it is about a
-    `conflict` with another branch, as upkeep keeps it. `ref` is a stash or branch of the session
-    that a command takes away."""
+    """A reason to ask about a call.
+
+    The session with the key `session` and this `report` edited the file at `path` at `time`, or
+    with path '' was active then in the worktree. If it `is_removed`, the session removed the file;
+    if it `is_doubtful`, the file changed during one of its commands. `command` is the git command
+    in question as it was typed. If it `is_possible`, not all entries of the session could be read.
+    Without a report, nothing was read in time, unless the objection is about a `conflict` with
+    another branch that upkeep found. `ref` is a stash or branch of the session that a command takes
+    away."""
 
     def __init__(
         self,
@@ -98,14 +102,17 @@ class ObjectionSearch:
         ]
 
     def of_edit(self, path: str) -> Objection | None:
-        """Return the objection to an edit of the file at `path`. Raises OSError if the log cannot
-        be written."""
+        """Return the objection to an edit of the file at `path`.
+
+        Raises OSError if the log cannot be written."""
         worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
         return self._uncommitted(Reach((path,)), worktree, self._active) if worktree else None
 
     def of_conflict(self, path: str, replaced: list[str]) -> Objection | None:
-        """Return the objection to an edit that replaces these texts in the file at `path`
-        (absolute): the conflict that upkeep found there. Raises OSError, ValueError."""
+        """Return the objection to an edit that replaces these texts in the file at `path`.
+
+        The path is absolute. The objection is a conflict that upkeep found there. Raises OSError,
+        ValueError."""
         from .conflicts import hit
 
         conflict = hit(self._own, without_links(path), replaced, self._now)
@@ -116,8 +123,9 @@ class ObjectionSearch:
         return objection
 
     def of_command(self, command: str, directory: str) -> Objection | None:
-        """Return the objection to a command line that is run in `directory`. Raises OSError as
-        `of_edit` does."""
+        """Return the objection to a command line run in `directory`.
+
+        Raises OSError as `of_edit` does."""
         if not self._sessions:
             return None
         from ...common.text.shell_effects import effects_of
@@ -174,8 +182,7 @@ class ObjectionSearch:
     def _uncommitted(
         self, reach: Reach, worktree: Worktree, sessions: list[Changed]
     ) -> Objection | None:
-        """Return the last edit of one of the sessions that `reach` covers and that was not
-        committed since."""
+        """Return the last uncommitted edit by one of the sessions that `reach` covers."""
         index = ActionIndex(CallLog(self._own.cursor_file), "approval", ReadCursors())
         everyone, budget = (
             [session for session, _ in self._sessions],
@@ -211,8 +218,9 @@ class ObjectionSearch:
     def _seen_edit(
         self, changed: Changed, path: str, time: float, worktree: Worktree
     ) -> Objection | None:
-        """Return the edit as its transcript and the disk show it; None if it was refused or is
-        hidden."""
+        """Return the edit as its transcript and the disk show it;
+
+        None if it was refused or hidden."""
         for report, new in self._read(changed, time - 1):
             key = new.session.key
             paths = {"": self._own.path, key: new.session.path}
@@ -249,8 +257,9 @@ class ObjectionSearch:
         return max(found, key=lambda one: one.time, default=None)
 
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, NewEntries]]:
-        """Return what a session did since the time `oldest`, as far as the rules permit; at most
-        one report."""
+        """Return a session's activity since the time `oldest` that the rules permit.
+
+        It is at most one report."""
         own, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
         read, _ = read_changed(own, [changed], ReadCursors(), self._now, oldest, 1, budget)
         found = reports_of(read, own, self._settings, self._now)
@@ -259,7 +268,7 @@ class ObjectionSearch:
     def _actions(
         self, report: Report, new: NewEntries, oldest: float, path: str
     ) -> list[FileAction]:
-        """Return the actions of a session, with those that may have written the file at `path`."""
+        """Return a session's actions, including those that may have written the file at `path`."""
         transcripts, runtime = (
             self._own.sub_agents_of(new.session),
             self._own.runtime_of(new.session),
@@ -288,8 +297,9 @@ def _shows(action: FileAction, session: str, evidence: Evidence) -> bool:
 
 
 def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
-    """Check if an edit of a file was committed: the file is as HEAD has it. If git cannot tell, a
-    later commit that may have changed the file counts."""
+    """Check if an edit of a file was committed: the file equals its version in HEAD.
+
+    If git cannot tell, a later commit that may have changed the file counts."""
     is_committed = evidence.is_as_committed(path)
     if is_committed is not None:
         return is_committed
@@ -302,7 +312,7 @@ def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
 
 
 def _has_stashed(report: Report, time: float) -> bool:
-    """Check if a session began a `git stash` in the second in which a stash was made, or just
+    """Check if a session began a `git stash` in the second when a stash was made, or just
     before."""
     actions = [action for action in actions_of(report.entries) if action.kind == GIT]
     times = [
@@ -314,8 +324,9 @@ def _has_stashed(report: Report, time: float) -> bool:
 
 
 def unjudged(command: str, path: str = "", modified: float = 0.0) -> Objection:
-    """Return the objection to a git command, or to an edit of the file at `path`, which was
-    `modified` then, that could not be judged in time: the user knows better."""
+    """Return the objection to a git command or an edit that could not be judged in time.
+
+    The user knows better. For an edit, the file is at `path` and was `modified` at that time."""
     objection = Objection("", None, modified, path)
     objection.command = command[:_MOST_QUOTED]
     return objection
@@ -371,10 +382,12 @@ def was_allowed(own: OwnSession, call_id: str) -> bool:
 
 
 class Reach:
-    """Reach of a command: the uncommitted work below one of `paths` (absolute; '' for the whole
-    worktree), and with `moves` the sessions in the worktree, which is then at another commit. Of a
-    `commit` by an action, only what that takes along; with `is_tracked` only files that git
-    knows."""
+    """The reach of a command.
+
+    It reaches the uncommitted work below one of `paths` (absolute; '' for the whole worktree). With
+    `moves` it also reaches the sessions in the worktree, which is then at another commit. For a
+    `commit`, it reaches only the files that the commit includes; with `is_tracked` only files that
+    git tracks."""
 
     def __init__(
         self,
@@ -396,7 +409,7 @@ class Reach:
         ):
             return False
         takes = stages(self.commit, path) if self.commit else True
-        if takes is None:  # it takes the index
+        if takes is None:  # it commits the index
             return evidence.is_staged(path)
         return takes and (not self.is_tracked or evidence.is_tracked(path))
 
@@ -404,8 +417,9 @@ class Reach:
 def reach_of(
     words: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
 ) -> Reach | None:
-    """Return the reach of the git command with these `words`, from the subcommand on, in
-    `directory`; None if it is harmless to others. `is_there` checks if a path exists."""
+    """Return the reach of a git command in `directory`; None if it is harmless to others.
+
+    `words` are the command from the subcommand on. `is_there` checks if a path exists."""
     command, rest = words[0], words[1:]
     if not (commits_or_stages(words) or overwrites(words)):
         return None
@@ -433,7 +447,7 @@ def reach_of(
 
 
 def _stashed(rest: tuple[str, ...], directory: str) -> Reach:
-    """Return the reach of `stash`: only with an option it takes files that git does not know."""
+    """Return the reach of `stash`, which includes untracked files only with an option."""
     if "--" in rest:
         return Reach(_paths(rest[rest.index("--") + 1 :], directory))
     takes_new = any([has_flag(word, "ua") or word in _WITH_NEW for word in rest])
@@ -441,8 +455,9 @@ def _stashed(rest: tuple[str, ...], directory: str) -> Reach:
 
 
 def _moving(command: str, rest: tuple[str, ...]) -> Reach:
-    """Return the reach of a command that moves the worktree, and if it is forced overwrites all
-    uncommitted work."""
+    """Return the reach of a command that moves the worktree.
+
+    If forced, it also overwrites all uncommitted work."""
     is_forced = any(
         [word in _FORCED or (command != "merge" and has_flag(word, "f")) for word in rest]
     )
@@ -452,8 +467,9 @@ def _moving(command: str, rest: tuple[str, ...]) -> Reach:
 def _checked_out(
     command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
 ) -> Reach | None:
-    """Return the reach of `checkout` or `restore`: a branch moves the worktree, paths overwrite
-    uncommitted work."""
+    """Return the reach of `checkout` or `restore`.
+
+    A branch moves the worktree; paths overwrite uncommitted work."""
     if "--" in rest:
         return Reach(_paths(rest[rest.index("--") + 1 :], directory), is_tracked=True)
     if command == "restore":

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 HOUSEKEEPING = ("git add", "mkdir", "rm", "rmdir", "touch")
 MOST_NAMED = 3
-MOST_SEARCHED = 24  # calls, the last ones, for their results; those before are taken as done
+# Calls, the last ones, whose results are searched; earlier ones are assumed to be done
+MOST_SEARCHED = 24
 
 
 def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
-    """Note how the calls in `summary`, from the transcript at `path`, ended, and count them again.
-    Nothing was done by a call that was refused or interrupted, by an edit or a read that failed,
-    and by one of the last message without a result: it may wait for permission."""
+    """Note how the calls in `summary` ended, and count them again.
+
+    They come from the transcript at `path`. These calls did nothing: a refused or interrupted call,
+    a failed edit or read, and a call of the last message without a result, because it may be
+    waiting for permission."""
     evidence, last = Evidence({"": runtime}, {"": path}, None, ""), summary.last
     for entry, tool, _ in summary.calls[-MOST_SEARCHED:]:
         if tool.call_id:
@@ -37,8 +40,7 @@ def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
 
 
 def add_sub_agents(report: Report, new: NewEntries, transcripts: list[str]) -> None:
-    """Add to a report the files that the session's sub-agents edited, since the first of its new
-    entries."""
+    """Add to a report the files that sub-agents edited since the first of its new entries."""
     runtime, since = (
         new.runtime,
         report.summary.first_timestamp or report.last_active - RUNNING_SECONDS,
@@ -55,8 +57,10 @@ def add_sub_agents(report: Report, new: NewEntries, transcripts: list[str]) -> N
 
 
 def names_of(ran: list[ToolUse]) -> list[str]:
-    """Return the last commands that a session ran, by what they are, as `npm test (failed)` and
-    `git commit "Fix the cart"`; how many there were if all of them only look or keep house."""
+    """Return short names of a session's last commands, such as `npm test (failed)`.
+
+    A commit's name includes its message: `git commit "Fix the cart"`. If all commands only look or
+    keep house, return their number."""
     failed: dict[str, bool] = {}
     looked = 0
     for tool in reversed(ran):

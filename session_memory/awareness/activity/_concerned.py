@@ -1,5 +1,6 @@
-"""Sessions that may have changed a file in hand. They are searched for its name as bytes: a prompt
-has the time to look through all that wrote something, and to read a few."""
+"""Finds sessions that may have changed a file in hand by searching for its name as bytes.
+
+A prompt has time to search all sessions that wrote something, but to read only a few."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _WANTED = (MESSAGES | CALLS, MESSAGES | CALLS | SUB_AGENTS)
 _COMMANDS = (b"git ", b"mv ", b"rm -")
 _REWRITERS = [mark.encode() for mark in REWRITERS]
 _ESCAPED = (b"\\n", b"\\t")  # white space in JSON
-_PLAIN = "._-"  # and letters and digits: hardly anything escapes these
+_PLAIN = "._-"  # and letters and digits: these are hardly ever escaped
 _ESCAPE = b"\\u00"
 _LETTERS = [
     _ESCAPE + digits for digits in (b"2d", b"2D", b"2e", b"2E", b"3", b"4", b"5", b"6", b"7")
@@ -36,10 +37,11 @@ _LETTERS = [
 
 
 class WorkSearch:
-    """Search for sessions that may have changed files of the `work` of the session `reader`, or
-    moved HEAD under it. `cursors` are its own. A transcript without one is looked through back to
-    `oldest`, in seconds since the epoch. `active` are the keys of sessions that surely have done
-    something since they were read last."""
+    """A search for sessions that may have changed files of the `work` of the session `reader`.
+
+    It also finds sessions that may have moved HEAD. `cursors` are the reader's. A transcript
+    without a cursor is searched back to `oldest`, in seconds since 1970. `active` has the keys of
+    sessions that certainly did something since they were last read."""
 
     def __init__(
         self, reader: OwnSession, work: OwnWork, cursors: ReadCursors, oldest: float
@@ -59,8 +61,7 @@ class WorkSearch:
         self.active: set[str] = set()
 
     def concerned(self, changed: Iterable[Changed]) -> tuple[set[str], list[str]]:
-        """Return the keys of the sessions that may concern the work, and of those that could not be
-        looked through."""
+        """Return the keys of sessions that may concern the work, and of those not searched."""
         keys: set[str] = set()
         left = {session.key: None for session, _ in changed}
 
@@ -122,9 +123,10 @@ class WorkSearch:
             )
 
     def _are_about_work(self, lines: list[bytes], runtime: Runtime) -> bool:
-        """Check if a call in one of `lines` edits or removes a file called like one in hand, or may
-        be a command of git that takes one along. Few lines have the bytes for it, and only these
-        are decoded."""
+        """Check if a call in `lines` may change a file in hand.
+
+        It edits or removes a file with such a name, or may be a git command that includes one. Few
+        lines contain the necessary bytes, and only these are decoded."""
         marked = []
         calls = [(runtime.records.without_results(line), line) for line in lines]
         if self._has_name(b"\n".join([call for call, _ in calls])):
@@ -163,15 +165,14 @@ class WorkSearch:
         return False
 
     def _may_be_wanted(self, command: str) -> bool:
-        """Check what `collisions` asks of a command before it is parsed."""
+        """Check if `collisions` wants a command, before it is parsed."""
         return may_concern(command, self._names)
 
 
 def _has_command(call: bytes) -> bool:
-    """Check if a call may run git, remove or move a directory, or rewrite files that it does not
-    name."""
+    """Check if a call may run git, remove or move a directory, or rewrite unnamed files."""
     key = call.find(b"ommand")
-    # before the other key; without that, in all but the last byte
+    # before the other key; without that key, in all but the last byte
     shorter = call.find(b"cmd", 0, key)
     if key < 0 and shorter < 0:
         return False
@@ -202,8 +203,9 @@ def _lines_with_calls(part: bytes, records: Records) -> list[bytes]:
 
 
 def _lines_between(descriptor: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines in `[start, end)` in parts, the last one even if it is not complete. Raises
-    OSError."""
+    """Yield the lines in `[start, end)` in parts; the last line may be incomplete.
+
+    Raises OSError."""
     cut = b""
     while start < end:
         part = cut + read_at(descriptor, start, min(end, start + _PART_BYTES))
@@ -223,8 +225,10 @@ def _lines_since(descriptor: int, size: int, since: float, runtime: Runtime) -> 
 
 
 def _needle(name: str) -> bytes:
-    """Return bytes that are in each command and JSON text with the name of a file: its longest part
-    without characters that may be escaped; b"" if there is none."""
+    """Return bytes that every command or JSON text with the name of a file contains.
+
+    They are the name's longest part without characters that may be escaped; b"" if there is
+    none."""
     plain = "".join(
         [
             letter if letter.isascii() and (letter.isalnum() or letter in _PLAIN) else " "

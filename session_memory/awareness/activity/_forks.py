@@ -1,5 +1,4 @@
-"""Forks: sessions that begin as a copy of another one's entries, which are not reported a second
-time."""
+"""Forks: sessions that begin as a copy of another one's entries, which are not reported again."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> float | None:
-    """Return since when the session with this transcript continues by itself if it is a fork: `now`
-    if it has nothing but copies yet. None for any other session; copies from before `oldest` do not
-    count."""
+    """Return when a fork began to continue on its own; `now` if it has only copies yet.
+
+    Return None for a session that is not a fork. Copies from before `oldest` do not count."""
     try:
         entries = entries_back_to(runtime, path, oldest)
     except OSError:
@@ -36,9 +35,10 @@ def drop_copies(
     cursors: ReadCursors,
     own: OwnSession,
 ) -> list[NewEntries]:
-    """Remove from `read` the entries that a session at first sight copied from the session `own`,
-    or from a known one of `sessions`. Sessions for which that fails are left out: their entries may
-    be copies."""
+    """Remove from `read` the entries that a session at first sight copied from another one.
+
+    The other one is the session `own` or a known one of `sessions`. Sessions for which this fails
+    are left out, because their entries may be copies."""
     first_seen = [new for new in read if new.is_first_sight and new.entries]
     times = [
         entry.timestamp
@@ -50,7 +50,7 @@ def drop_copies(
     asked = (own.path, _ids, own.runtime, own.path, oldest)
     seen: set[str] = (own.deadline.attempt(*asked) if first_seen and own.path else None) or set()
     kept = []
-    for new in reversed(read):  # the one written to last is the copy
+    for new in reversed(read):  # the most recently written one is the copy
         if new.is_first_sight and new.entries:
             entries = own.deadline.attempt(
                 new.session.path, _own_entries, new, seen, sessions, cursors, own, oldest
@@ -73,15 +73,17 @@ def _own_entries(
     own: OwnSession,
     oldest: float,
 ) -> list[Entry]:
-    """Return the entries that no other session has: without the ids `seen` and those of its kin."""
+    """Return the entries that no other session has: without the ids `seen` and its kin's ids."""
     kin = _kin(new, sessions, cursors)
     known = seen.union(*[_ids(own.runtime_of(one), one.path, oldest) for one in kin])
     return [entry for entry in new.entries if entry.id not in known and not entry.is_copy]
 
 
 def _kin(new: NewEntries, sessions: Iterable[Session], cursors: ReadCursors) -> list[Session]:
-    """Return the sessions that a session may be a copy of: they have the same beginning or, if it
-    was forked after a compaction, their last seen entries are among its own."""
+    """Return the sessions that a session may be a copy of.
+
+    They have the same beginning or, if it was forked after a compaction, their last seen entries
+    are among its own."""
     first = new.cursor.first
     checksums = {id_checksum(entry.id) for entry in new.entries if entry.id}
     kin = []
@@ -95,8 +97,8 @@ def _kin(new: NewEntries, sessions: Iterable[Session], cursors: ReadCursors) -> 
 
 
 def _ids(runtime: Runtime, path: str, oldest: float) -> set[str]:
-    """Return the ids of the last entries in a transcript, back to the time `oldest`; none without a
-    transcript."""
+    """Return the ids of a transcript's last entries back to the time `oldest`; none without a
+    file."""
     try:
         return {entry.id for entry in entries_back_to(runtime, path, oldest) if entry.id}
     except OSError:

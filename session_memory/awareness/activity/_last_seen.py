@@ -1,5 +1,7 @@
-"""The time at which this session last read or wrote a file, compared with the file's: for a call
-whose check against other sessions ran out of time. Only the end of the own transcript is read."""
+"""Compares the time when this session last read or wrote a file with the file's own time.
+
+Used for a call whose check against other sessions ran out of time. Only the end of this session's
+transcript is read."""
 
 from __future__ import annotations
 
@@ -25,9 +27,10 @@ _SETS = (MESSAGES | CALLS | RESULTS, MESSAGES | CALLS | RESULTS | SUB_AGENTS)
 
 
 def may_differ(session: OwnSession, path: str, status: stat_result | None) -> bool:
-    """Check if a file with this `status`, None for no file, may differ from what the session last
-    read or wrote. A file that is not there, and that the session does not know, is new; any other
-    one that it does not know may differ."""
+    """Check if a file may differ from what the session last read or wrote.
+
+    `status` is None for a missing file. A missing file that the session does not know is new; any
+    other unknown file may differ."""
     last = max(
         [_last_in(at, path, session) for at in (session.path, *session.sub_agents())], default=0.0
     )
@@ -38,8 +41,7 @@ def may_differ(session: OwnSession, path: str, status: stat_result | None) -> bo
 
 
 def _last_in(transcript: str, path: str, session: OwnSession) -> float:
-    """Return when a call in the end of a transcript read the file, or had edited it; 0 if none
-    did."""
+    """Return when a call in the end of a transcript read or had edited the file; 0 if none did."""
     records, name = session.runtime.records, path.rpartition("/")[2].encode("utf-8", "replace")
     lines = read_end(transcript, END_BYTES).split(b"\n")
     for at in range(len(lines) - 1, -1, -1):
@@ -79,8 +81,7 @@ def _events(record: dict[str, object], records: Records) -> list[Event]:
 
 
 def _last_at_prompt(session: OwnSession, path: str) -> float:
-    """Return when the session, as its last prompt noted, last read or edited the file; 0 if it did
-    not."""
+    """Return when the session last read or edited the file, according to its last prompt, or 0."""
     from .collisions._working_set import CollisionState
 
     try:

@@ -1,5 +1,4 @@
-"""New entries of the sessions that changed: from each cursor on, or at first sight those of the
-last hours."""
+"""New entries of the changed sessions: after each cursor, or at first sight of the last hours."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from ...sessions.transcripts.read_cursor import UnreadPart
     from .changes import Changed, OwnSession
 
-PROMPT_BYTES = 4 * 1024 * 1024  # decoded at most, about half of them of one session
+PROMPT_BYTES = 4 * 1024 * 1024  # decoded at most, of which about half for one session
 SKIPPED_BYTES = 64 * 1024 * 1024  # read at most: most of a transcript is not decoded
 BACK_BYTES = 2 * 1024 * 1024  # searched for copies
 MOST_UNREAD = 16  # parts of one transcript that are left for the next time
@@ -40,13 +39,15 @@ MOST_UNREAD = 16  # parts of one transcript that are left for the next time
 FIRST_SIGHT_BYTES = 1536 * 1024
 TITLE_CHARACTERS = 200
 PROMPT_CHARACTERS = 100  # of a request if it is the title
-SECRET_CHARACTERS = 400  # read beyond that, so that no secret is cut in two and missed
-RECENT_IDS = 4  # of the last entries, which find their place in a rewritten file
+SECRET_CHARACTERS = 400  # read beyond that, so no secret is cut in two and missed
+RECENT_IDS = 4  # the last entries' ids, which find their place in a rewritten file
 
 
 class Budget:
-    """Bytes that may still be `decoded` and `read`, of all transcripts; of one at most `of_one` are
-    decoded. `first_sight` is how much may be read of those that are seen first."""
+    """Bytes that may still be `decoded` and `read`, of all transcripts.
+
+    At most `of_one` bytes of one transcript are decoded. `first_sight` is how much may be read of
+    sessions at first sight."""
 
     def __init__(
         self, decoded: int = PROMPT_BYTES, read: int = SKIPPED_BYTES, first_sight: int | None = None
@@ -63,13 +64,14 @@ class Budget:
 
 
 class NewEntries:
-    """New `entries` of `session` in file order, its `title` with its rank ('' for none), and the
-    `cursor` behind them if it `is_read`: else no line was completed.
+    """New `entries` of `session` in file order.
 
-    `runtime` is the session's. Bytes before the offset `lowest` were not read now, those before
-    `titled` were searched for titles. `is_partial` says that older entries were left unread, which
-    the cursor notes for the next time; `is_first_sight` that there was no cursor; `bytes_read` how
-    much was read; `unreadable` how many records could not be decoded."""
+    `title` has its rank ('' if there is none), and `cursor` is after the entries if it `is_read`;
+    otherwise no line was completed. `runtime` is the session's. Bytes before the offset `lowest`
+    were not read now; bytes before `titled` were searched for titles. `is_partial` means that older
+    entries were left unread, which the cursor notes for the next time; `is_first_sight` that there
+    was no cursor. `bytes_read` is how much was read; `unreadable` is how many records could not be
+    decoded."""
 
     def __init__(self, session: Session, runtime: Runtime) -> None:
         self.session = session
@@ -97,10 +99,11 @@ def read_changed(
     *,
     all_of: Collection[str] = (),
 ) -> tuple[list[NewEntries], int]:
-    """Return the new entries of the first sessions, until `most` have some, PROMPT_BYTES were
-    decoded, SKIPPED_BYTES read or no time is left, and how many sessions were not read. `budget`
-    has other limits. Sessions with the keys `all_of` are read as far back as it permits, others
-    that are seen first less far."""
+    """Return the new entries of the first sessions, and how many sessions were not read.
+
+    Reading stops when `most` sessions have entries, PROMPT_BYTES were decoded, SKIPPED_BYTES were
+    read, or no time is left; a `budget` has other limits. Sessions with the keys `all_of` are read
+    as far back as the budget permits, others at first sight less far."""
     found: list[NewEntries] = []
     deadline = own.deadline
     budget = budget or Budget(first_sight=FIRST_SIGHT_BYTES)
@@ -141,8 +144,9 @@ def _note_faults(new: NewEntries, deadline: Deadline) -> None:
 def may_have_news(
     own: OwnSession, session: Session, cursor: ReadCursor | None, oldest: float
 ) -> bool:
-    """Check if the end of a transcript has an entry behind `cursor`, or without one since the time
-    `oldest`; True if a window is not enough to know. Raises OSError."""
+    """Check if a transcript has an entry after `cursor`, or without one, since the time `oldest`.
+
+    Only the end is read. Return True if one window does not decide it. Raises OSError."""
     with Opened(session.path) as descriptor:
         status, runtime = os.fstat(descriptor), own.runtime_of(session)
         start = (cursor.resume_offset(descriptor, status) if cursor else None) or 0
@@ -165,8 +169,9 @@ def read_own(own: OwnSession, cursor: ReadCursor | None, now: float, oldest: flo
 
 
 def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
-    """Return the last entries of a transcript, back to the time `oldest`, within BACK_BYTES. Raises
-    OSError."""
+    """Return a transcript's last entries back to the time `oldest`, within BACK_BYTES.
+
+    Raises OSError."""
     with Opened(path) as descriptor:
         reader = _Reader(
             NewEntries(Session("", path), runtime), descriptor, Budget(read=BACK_BYTES)
@@ -193,10 +198,11 @@ def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> Re
 
 
 def read_other_titles(new: NewEntries) -> None:
-    """Search once for a title in bytes that were never read: a rule may name a session by it.
+    """Search once for a title in bytes that were never read, because a rule may name it.
+
     Raises OSError."""
     end = new.cursor.offset
-    # else all of it was read, but some owners were not searched for
+    # otherwise all of it was read, but some owners were not searched
     if new.lowest or end <= BRIEF_OWNER_BYTES:
         end = new.lowest
     if new.entries and new.titled < end:
@@ -257,10 +263,12 @@ class _Reader:
     def read(
         self, cursor: ReadCursor | None, now: float, oldest: float, first_sight: int | None
     ) -> None:
-        """Read behind `cursor` and what was left unread before; without one, what was written since
-        `oldest` (seconds since the epoch), of that, if given, about `first_sight` bytes, or more if
-        they hold no dialogue. A file that is not the cursor's is read from its end back to the last
-        entry that was seen."""
+        """Read after `cursor`, and the parts left unread before.
+
+        Without a cursor, read what was written since `oldest` (seconds since 1970). If
+        `first_sight` is given, read about that many bytes of it, or more if they contain no
+        dialogue. If the file is not the cursor's, read it from its end back to the last entry that
+        was seen."""
         new, descriptor = self._new, self._descriptor
         status = os.fstat(descriptor)
         if cursor and cursor.title:
@@ -294,7 +302,7 @@ class _Reader:
         self._remember(parsed, cursor or ReadCursor())
 
     def _read_on(self, cursor: ReadCursor, start: int, end: int) -> list[Entry]:
-        """Return the entries in `[start, end)`, after those that were left unread before."""
+        """Return the entries in `[start, end)`, after the entries left unread before."""
         self._new.titled = cursor.titled or 0
         entries = self.read_back(start, end, 0)
         for low, high, since in reversed(cursor.unread):
@@ -303,7 +311,7 @@ class _Reader:
         return entries
 
     def _few_unread(self) -> list[UnreadPart]:
-        """Return the parts that were left unread: of too many the first two become one."""
+        """Return the parts left unread; if there are too many, the first two become one."""
         unread = sorted(self._unread)
         if len(unread) > MOST_UNREAD:
             unread[:2] = [(unread[0][0], unread[1][1], unread[0][2])]
@@ -312,9 +320,11 @@ class _Reader:
     def read_back(
         self, start: int, end: int, since: float, enough: int | None = None, *, is_new: bool = True
     ) -> list[Entry]:
-        """Return the entries in `[start, end)`, read from its end back to the time `since` (0 for
-        all) or, if given, until about `enough` bytes, 0 for the first dialogue. The rest is noted
-        as unread. `is_new` is false for a part that was left unread before."""
+        """Return the entries in `[start, end)`, read backward.
+
+        Reading stops at the time `since` (0 for all) or, if given, after about `enough` bytes, 0
+        for the first dialogue. The rest is noted as unread. `is_new` is false for a part that was
+        left unread before."""
         new, descriptor, budget = self._new, self._descriptor, self._budget
         reader = TranscriptReader(new.runtime, first_line(descriptor), owner=self._owner)
         entries: list[Entry] = []
@@ -343,8 +353,10 @@ class _Reader:
         return entries
 
     def read_head(self) -> None:
-        """Note in the cursor the first entry's id, the directory that the session was started in,
-        and the title: the best known, else the first prompt."""
+        """Note the transcript's beginning in the cursor.
+
+        That is the first entry's id, the start directory, and the best known title, else the first
+        prompt."""
         new = self._new
         head = TranscriptHead(new.runtime, self._descriptor, self._owner)
         new.title = kept_title(head.best_title(new.title))
@@ -364,19 +376,21 @@ class _Reader:
         cursor.seen = max([entry.timestamp or 0 for entry in parsed] + [before.seen])
         if new.title[1]:
             cursor.title = new.title
-            # else the head is read again, for the prompt that names a session without a title
+            # otherwise the head is read again, for the prompt that names a session without a title
             if before.first is not None:
                 cursor.take_beginning(before)
 
 
 def _not_before(oldest: float, entries: list[Entry]) -> list[Entry]:
-    """Return those of `entries` that are not older than the time `oldest`."""
+    """Return the `entries` that are not older than the time `oldest`."""
     return [entry for entry in entries if entry.timestamp is None or entry.timestamp >= oldest]
 
 
 def _is_much(entries: list[Entry], read: int, most: int) -> bool:
-    """Check if `entries`, in the last `read` bytes, are a dialogue, and one more window, twice as
-    large as all before it, would go beyond `most` bytes."""
+    """Check if `entries`, in the last `read` bytes, are a dialogue and enough was read.
+
+    Enough was read if one more window, twice as large as all before it, would go beyond `most`
+    bytes."""
     if 3 * read < most:
         return False
     return any(e.role == "user" for e in entries) and any(
@@ -385,8 +399,7 @@ def _is_much(entries: list[Entry], read: int, most: int) -> bool:
 
 
 def _behind(entries: list[Entry], last_seen: Collection[int], seen: float) -> list[Entry]:
-    """Return the entries of a rewritten file behind the last in `last_seen`, else those not older
-    than `seen`."""
+    """Return a rewritten file's entries after the last in `last_seen`, else from `seen` on."""
     for index in range(len(entries) - 1, -1, -1):
         if _is_among(entries[index], last_seen):
             return entries[index + 1 :]

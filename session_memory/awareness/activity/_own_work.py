@@ -1,5 +1,6 @@
-"""Own work: this session's side of the collisions at a prompt. Its files in hand, and its branch or
-commit."""
+"""Own work: this session's side of the collisions at a prompt.
+
+It is the files in hand, and the branch or commit."""
 
 from __future__ import annotations
 
@@ -19,15 +20,18 @@ if TYPE_CHECKING:
 
 
 class OwnWork:
-    """The `state` of the `session` after its transcript was read on; None if it has said nothing
-    yet. `worktree` is the one that it works in. `heads` are the branch or commit at the last update
-    and now, None if HEAD has not moved or no update is known. `own` is the kept state of the session,
-    with the branch or commit. `shared_git_dir` is git's directory of the worktree, or of the last one
-    if that is gone, and `notes` belong to its repository. `sub_agents` are the offsets in the
-    transcripts of sub-agents at the last update."""
+    """This session's work: its `state` after reading on; None if it has no transcript yet.
+
+    `worktree` is its current worktree. `heads` are the branch or commit at the last update and now,
+    None if HEAD has not moved or no update is known. `own` is the stored state of the session, with
+    the branch or commit. `shared_git_dir` is git's directory of the worktree, or of the last one if
+    that is gone; `notes` belong to its repository. `sub_agents` are the offsets in the sub-agents'
+    transcripts at the last update."""
 
     def __init__(self, session: OwnSession, kept: SessionState, now: float, oldest: float) -> None:
-        """`kept` is its state; `oldest` says how far back its transcript is read at first. Raises
+        """Read on in the transcript.
+
+        `kept` is the session's state; at first the transcript is read back to `oldest`. Raises
         OSError if the transcript cannot be read."""
         before = kept.own or OwnState()
         self.worktree = find_worktree(session.directory, session.user_dir)
@@ -86,7 +90,8 @@ class OwnWork:
 
     @property
     def may_share(self) -> bool:
-        """Check if something that worktrees share is gone, or this session may have made some."""
+        """Check if a shared stash, branch or worktree is gone, or this session may have made
+        one."""
         if self.notes is None or self.state is None:
             return False
         from .actions import GIT

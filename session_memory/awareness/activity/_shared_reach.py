@@ -1,5 +1,4 @@
-"""Shared reach: the stashes, branches and worktrees that a git command takes away, wherever in the
-repository they are used."""
+"""Finds the stashes, branches and worktrees that a git command takes away in a repository."""
 
 from __future__ import annotations
 
@@ -20,8 +19,10 @@ _RESET_BRANCH = ("-B", "-C", "--force-create")
 
 
 def reached_refs(words: tuple[str, ...], refs: Iterable[SharedRef]) -> list[SharedRef]:
-    """Return the stashes and branches among `refs` (the newest stash first) that the git command
-    with these `words` takes away, or whose commits it may."""
+    """Return the stashes and branches among `refs` that a git command takes away.
+
+    It may also take only a branch's commits. `words` are the command's; `refs` has the newest stash
+    first."""
     stashes = [ref for ref in refs if ref.kind == STASH]
     verb, arguments = "".join(words[:1]), words[1:]
     if (verb == "stash" and arguments[:1] == ("clear",)) or (
@@ -37,8 +38,9 @@ def reached_refs(words: tuple[str, ...], refs: Iterable[SharedRef]) -> list[Shar
 
 
 def _taken_branches(verb: str, arguments: tuple[str, ...]) -> list[str]:
-    """Return the branches that a command deletes or moves: not the commit that one moves to, nor
-    the name that one had."""
+    """Return the branches that a command deletes or moves.
+
+    The commit that a branch moves to, and its former name, do not count."""
     names = [word for word in arguments if not word.startswith("-")]
     if verb == "push":
         pushed = [name.lstrip("+").rpartition(":")[2] for name in names[1:]]
@@ -67,7 +69,7 @@ def _taken_by_branch(arguments: tuple[str, ...], names: list[str]) -> list[str]:
 
 
 def removed_worktree(words: tuple[str, ...], directory: str) -> str:
-    """Return the directory that `git worktree remove` or `move` takes away; '' for none."""
+    """Return the directory that `git worktree remove` or `move` takes away; '' if it does not."""
     if words[:1] != ("worktree",) or words[1:2] not in (("remove",), ("move",)):
         return ""
     paths = [word for word in words[2:] if word and not word.startswith("-")]
@@ -75,7 +77,7 @@ def removed_worktree(words: tuple[str, ...], directory: str) -> str:
 
 
 def effect_on(ref: SharedRef) -> str:
-    """Return what a command does to a ref, in words for the user."""
+    """Return a command's effect on a ref, in words for the user."""
     name, text = quotable([ref.name, ref.text])
     if ref.kind == STASH:
         return f'takes the stash "{shorten(text, _TEXT_CHARACTERS)}"'

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 READ, EDIT, REMOVE, GIT, COMMAND = "read", "edit", "remove", "git", "command"
 NAMED = "named"
-# Commands of git that change nothing where they are run.
+# Git commands that change nothing in their directory.
 READ_ONLY = (
     "blame",
     "branch",
@@ -30,12 +30,12 @@ READ_ONLY = (
     "show",
     "status",
 )
-# with these `git branch` is more than a list
+# with one of these, `git branch` does more than list
 _SETS_BRANCHES = frozenset(
     ("-m", "-M", "--move", "-f", "--force", "-C", "-d", "-D", "--delete", "-df", "-fd")
 )
-# How a program begins and goes on that rewrites files which globs, variables, `find` or settings
-# name.
+# Beginnings and continuations of programs that rewrite files named by globs, variables, `find` or
+# settings.
 REWRITERS = {
     "sed -": ("i", "E -i", "Ei", "-in-place"),
     "perl -": ("pi", "i", "0pi"),
@@ -45,22 +45,23 @@ REWRITERS = {
     # git, in files of submodules
     **dict.fromkeys((" submodule ", " --recurse-submodules"), ("",)),
 }
-DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
+DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most; the rest is read the next time
 READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 
 
 class FileAction:
-    """One action of a tool call. `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the
-    `words` of a git command in the directory `path`, NAMED for a command that may write any file
-    with the name `path`, or COMMAND for any command, which is then its only word. `is_command` says
-    that a command did it, `is_doubtful` that only the time of the file can show if it did;
-    `command` is its command line, '' if unknown.
+    """One action of a tool call.
 
-    `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in
-    its transcript, and behind it its result. The transcript is the session's, or for a sub-agent's
-    call the one at `transcript`. `is_elsewhere` marks an action on another machine's copy of the
-    file; `copy` is the path of that in another `worktree` of the repository, both are '' for
-    none."""
+    `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the `words` of a git command in
+    the directory `path`, NAMED for a command that may write any file with the name `path`, or
+    COMMAND for any command, which is then its only word. `is_command` means that a command did it,
+    `is_doubtful` that only the file's time can show if it did; `command` is its command line, '' if
+    unknown.
+
+    `time` is when the call was made, in seconds since 1970. `offset` and `call_id` find it in its
+    transcript, and its result after it. The transcript is the session's, or for a sub-agent's call
+    the one at `transcript`. `is_elsewhere` marks an action on another machine's copy of the file;
+    `copy` is the copy's path in another `worktree` of the repository, both '' if there is none."""
 
     __slots__ = (
         "call_id",
@@ -111,7 +112,7 @@ class FileAction:
             str(kind), str(path), place, is_command=is_command is True, words=map(str, words)
         )
         action.transcript, action.is_doubtful = str(transcript), is_doubtful is True
-        # the state of an earlier version has none
+        # the state of an earlier version lacks these
         action.copy, action.worktree = map(str, copy or ("", ""))
         return action
 
@@ -125,8 +126,10 @@ class FileAction:
 def actions_of(
     entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None = None
 ) -> list[FileAction]:
-    """Return the actions of the tool calls in `entries`, in their order. Only the commands that
-    `is_wanted` accepts, if given, are parsed; of the others only the COMMAND is returned."""
+    """Return the actions of the tool calls in `entries`, in their order.
+
+    If `is_wanted` is given, only the commands that it accepts are parsed; each of the others gives
+    only its COMMAND."""
     found: list[FileAction] = []
     for entry in entries:
         if entry.timestamp is None:
@@ -162,7 +165,7 @@ def actions_of(
 
 
 def by_time(action: FileAction) -> tuple[float, bool]:
-    """Return what actions are sorted by: of one call, the doubtful ones come first."""
+    """Return the sort key of an action; a call's doubtful actions come first."""
     return action.time, not action.is_doubtful
 
 
@@ -192,8 +195,9 @@ def _rewrites(command: str) -> bool:
 
 
 def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
-    """Return the edits on another machine, by the paths that the files have in the repository at
-    `root` here. The commands run there are unknown."""
+    """Return the edits on another machine, by the files' paths in the repository at `root` here.
+
+    The commands run there are unknown."""
     return [
         FileAction(
             EDIT, f"{root}/{tool.argument}", (entry.timestamp, entry.offset, ""), is_elsewhere=True
@@ -205,8 +209,7 @@ def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
 
 
 def is_of_agent(transcript: str, agent: str) -> bool:
-    """Check if a transcript is the one of this sub-agent, whose id ends its name, as in
-    `agent-<id>.jsonl`."""
+    """Check if a transcript is this sub-agent's; its id ends the name, as in `agent-<id>.jsonl`."""
     return transcript.removesuffix(".jsonl").endswith((f"-{agent}", f"/{agent}"))
 
 
@@ -218,9 +221,10 @@ def sub_agent_actions(
     is_wanted: Callable[[str], bool] | None = None,
     gate: Gate | None = None,
 ) -> list[FileAction]:
-    """Return the actions of the sub-agents with these `transcripts` that their session's `gate`
-    lets through, behind `offsets`, which advance; at first sight those since the time `oldest`.
-    `is_wanted` is as in `actions_of`."""
+    """Return the actions of sub-agents that their session's `gate` permits.
+
+    They come after `offsets`, which advance; at first sight, since the time `oldest`. `is_wanted`
+    is as in `actions_of`."""
     found: list[FileAction] = []
     for path in transcripts:
         try:
@@ -238,7 +242,7 @@ def sub_agent_actions(
 def sub_agent_entries(
     path: str, runtime: Runtime, offsets: dict[str, int], oldest: float
 ) -> list[Entry]:
-    """Return the entries of a transcript behind its offset, which advances. Raises OSError."""
+    """Return the entries of a transcript after its offset, which advances. Raises OSError."""
     from itertools import takewhile
 
     from ...common.system.files import Opened, os

@@ -1,7 +1,7 @@
-"""Collisions for a tool call: over the files that the call is about to edit; and conflicts in them.
+"""Collisions and conflicts for a tool call, in the files that the call is about to edit.
 
-A turn may go on for half an hour without a prompt. What others did since the last one is found from
-the state that the prompt left, which is only read here, not locked or written."""
+A turn may last half an hour without a prompt. Other sessions' activity since the last prompt is
+found from the state that the prompt left. Here it is only read, not locked or written."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 
 class CallDelivery:
-    """Text to report with a call, '' for none, the `reason` to ask the user before it, '' for none,
-    and the newest `edit` in it for a status line; `is_start` says that a sub-agent is told at its
-    start. For use in a `with` block. It counts as reported when the block ends without an
-    exception. During the block nothing is reported with another call of the session."""
+    """The text to report with a call, in a `with` block.
+
+    `text` is '' if there is none. `reason` is the reason to ask the user before the call, or ''.
+    `edit` is the newest edit in the text for a status line. `is_start` means that a sub-agent gets
+    the text at its start. The text counts as reported when the block ends without an exception.
+    During the block, no other call of the session reports anything."""
 
     def __init__(
         self,
@@ -77,10 +79,12 @@ class CallDelivery:
 
 
 class CallSearch:
-    """Search for collisions of the `calls` of one `agent`, each the path of the file that it is
-    about to edit and its id ('' if unknown), with what `sessions` did since the last update of the
-    session `own`; at the start of a sub-agent, which knows of no update, also before. `agent` is ''
-    for the session's own. `now` is in seconds since the epoch."""
+    """A search for collisions of the `calls` of one `agent` with the work of `sessions`.
+
+    Each call is the path of the file that it is about to edit and its id ('' if unknown). The
+    search covers the time since the last update of the session `own`; at the start of a sub-agent,
+    which knows of no update, also the time before. `agent` is '' for the session itself. `now` is
+    in seconds since 1970."""
 
     def __init__(
         self,
@@ -103,8 +107,8 @@ class CallSearch:
         self._state = SessionState() if is_start else _reported_state(own)
         self._own_state = self._state.own or OwnState()
         self._cursors = self._state.cursors
-        # As far back as a prompt reads sessions without a cursor: a call that was made before the
-        # last prompt may be written after it, and what did not fit there waits.
+        # As far back as a prompt reads sessions without a cursor. A call made before the last
+        # prompt may be written after it, and entries that did not fit into it are waiting.
         self._oldest = max(now - settings.first_sight_seconds, seen_until(self._own_state, now))
         self._log = CallLog(own.cursor_file, self._agent, now)
         self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
@@ -139,7 +143,7 @@ class CallSearch:
         return CallDelivery(self._log, introduction + "\n".join(lines) if lines else "", done, edit)
 
     def _may_concern(self, session: Session) -> bool:
-        """Check if a session may have done something to one of the files that is not settled."""
+        """Check if a session may have unsettled actions on one of the files."""
         settled = self._log.settled
         return any(
             [
@@ -159,7 +163,7 @@ class CallSearch:
         ]
 
     def _conflicts(self) -> list[KeptConflict]:
-        """Return the conflicts in the files that the agent was not told of."""
+        """Return the conflicts in the files that the agent has not heard about."""
         from .conflicts import of_files
 
         known = () if self._agent else self._own_state.conflicts_told
@@ -168,8 +172,9 @@ class CallSearch:
         return [one for one in found if one.key not in known and one.key not in self._log.settled]
 
     def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
-        """Return what those sessions did since the last prompt, as far as the rules permit, and the
-        keys of those for which that did not fail."""
+        """Return the activity of those sessions since the last prompt, and the keys of those read.
+
+        The activity is limited to what the rules permit."""
         from ._forks import drop_copies
         from ._new_entries import read_changed
         from .report import reports_of
@@ -184,8 +189,9 @@ class CallSearch:
         return others, {new.session.key for _, new in found}
 
     def _search(self, answered: set[str], others: Others) -> tuple[list[Fact], dict[str, float]]:
-        """Return the facts, and by the keys of the log up to when they settle what the `answered`
-        sessions did."""
+        """Return the facts, and the times up to which they settle the `answered` sessions' actions.
+
+        The times are by the keys of the log."""
         from .collisions import Known, find
 
         facts: list[Fact] = []
@@ -209,8 +215,9 @@ class CallSearch:
         }
 
     def _settled_by(self, found: Findings, session: str, path: str) -> dict[str, float]:
-        """Return up to when all is known that a session did to a file: up to now, unless some calls
-        are not over."""
+        """Return the time up to which a session's actions on a file are known.
+
+        That is now, unless some calls are unfinished."""
         from .actions import EDIT, GIT, REMOVE
 
         actions, waiting = found.actions.get(session, []), found.open_actions.get(session, [])
@@ -238,8 +245,9 @@ class CallSearch:
         return list(found.values())
 
     def _own_collisions(self, paths: list[str]) -> CollisionState:
-        """Return what the agent did to the files before, and what was reported to it: of a
-        sub-agent its own."""
+        """Return the agent's earlier actions on the files, and its reported facts.
+
+        A sub-agent has its own."""
         from ._new_entries import read_own
         from .actions import actions_of, is_of_agent, sub_agent_actions
         from .collisions._evidence import Evidence
@@ -260,7 +268,7 @@ class CallSearch:
         actions = [
             one for one in actions if one.path in paths and one.call_id not in self._call_ids
         ]
-        # Copilot CLI names no call: those without a result are this one, or wait like it
+        # Copilot CLI has no call ids: calls without a result are this one, or wait like it
         if not self._call_ids:
             results = Evidence({"": own.runtime}, {"": own.path}, None, own.user_dir)
             actions = [
@@ -294,8 +302,9 @@ def _settled_lines(
 
 
 def _reported_state(own: OwnSession) -> SessionState:
-    """Return the state behind all that prompts reported, without the lock: the file is replaced in
-    one step."""
+    """Return the state after all that prompts reported, without the lock.
+
+    The file is replaced atomically."""
     try:
         return KnownState(own.cursor_file).of(own.key).as_reported()
     except OSError:

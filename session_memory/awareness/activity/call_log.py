@@ -1,19 +1,19 @@
-"""Log of a session's tool calls: one append-only file beside its state, with the collisions that
-were reported with them, and an index of what the other sessions edited since the last prompt.
+"""Log of a session's tool calls: one append-only file beside its state.
 
-A line is JSON, in one of two forms:
+It has the collisions that were reported with calls, and an index of the other sessions' edits since
+the last prompt. A line is JSON, in one of two forms:
 
     ["", "edited discord /srv/app.py", 1790000000.5, true]
     {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py":
     1790000000.5}, ...}
 
-The first has the agent ('' for the session's own, else a sub-agent; PROMPTS for what the start of a
-sub-agent told, and prompts need not repeat), the key of a collision, a time up to which it
-needs no report, and if it was reported. The second replaces earlier ones of the same index and
-session. The index is a cache: a report is made from the transcripts, by the current rules. The file
-has its own lock, so that no call waits for a prompt. Reported collisions are appended under the
-lock, index lines without it. A time in the future was noted by a clock that was ahead: it does not
-count."""
+The first has the agent, the key of a collision, a time up to which it needs no report, and if it
+was reported. The agent is '' for the session itself, else a sub-agent. It is PROMPTS for reports at
+the start of a sub-agent, which prompts need not repeat. The second replaces earlier lines of the
+same index and session. The index is a cache: a report is made from the transcripts, by the current
+rules. The file has its own lock, so no call waits for a prompt. Reported collisions are appended
+under the lock, index lines without it. A time in the future comes from a clock that was ahead, and
+does not count."""
 
 from __future__ import annotations
 
@@ -71,16 +71,19 @@ def git_key(session: str, path: str) -> str:
 
 
 def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
-    """Return up to when a prompt need not report something again, by its key: a call of the
-    session's own agent, or the start of a sub-agent, has done so."""
+    """Return times up to which a prompt need not report something again, by its key.
+
+    A call of the session itself, or the start of a sub-agent, has reported it."""
     lines = [one for one in _reported_lines(_read(_path(cursor_file))) if one[0] in ("", PROMPTS)]
     return {key: time for _, key, time, is_reported in lines if is_reported and time <= now}
 
 
 def forget_calls(cursor_file: str, names: set[str]) -> None:
-    """Delete the log of a session with one of these names. From another log, delete the index,
-    whose cursors have titles, and the lines about these sessions, which have paths; and delete them
-    from the notes of git's refs. Raises LockedError, OSError."""
+    """Delete the log of a session with one of these names.
+
+    From another log, delete the index, whose cursors have titles, and the lines about these
+    sessions, which have paths. Also delete the sessions from the notes of git's refs. Raises
+    LockedError, OSError."""
     from .collisions.ref_notes import NOTES, forget_owners
 
     path = _path(cursor_file)
@@ -98,8 +101,10 @@ def forget_calls(cursor_file: str, names: set[str]) -> None:
 
 
 class CallLog:
-    """The log of one session. `settled` says by key up to when collisions of an `agent` need no
-    report; times after `now` do not count."""
+    """The log of one session.
+
+    `settled` has, by key, the time up to which collisions of an `agent` need no report; times after
+    `now` do not count."""
 
     def __init__(self, cursor_file: str, agent: str = "", now: float = LAST_SECOND) -> None:
         self.now = now
@@ -110,15 +115,18 @@ class CallLog:
         self.settled = self._settled()
 
     def acquire(self) -> None:
-        """Take the lock, and read what other calls have appended. Raises LockedError, OSError."""
+        """Take the lock, and read the lines that other calls have added.
+
+        Raises LockedError, OSError."""
         if self._descriptor is None:
             self._descriptor = lock(self._path, LOCK_WAIT_SECONDS)
             self._content = read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size)
             self.settled = self._settled()
 
     def add(self, lines: list[tuple[str, float, bool]], *, for_prompts: bool = False) -> None:
-        """Append what is settled, and if it was reported; `for_prompts` too, not only for the
-        agent. Does nothing without the lock. Raises OSError."""
+        """Append settled keys, and whether each was reported; with `for_prompts` for prompts too.
+
+        Does nothing without the lock. Raises OSError."""
         agents = (self._agent, PROMPTS) if for_prompts else (self._agent,)
         values = [
             [agent, key, min(time, self.now), is_told]
@@ -151,8 +159,9 @@ class CallLog:
         return [line for line in lines if isinstance(line, dict)]
 
     def shorten(self) -> None:
-        """Keep the later half of the reports, and as much of the index. Needs the lock. Raises
-        OSError."""
+        """Keep the later half of the reports, and as much of the index.
+
+        Needs the lock. Raises OSError."""
         kept: list[bytes] = []
         heads: set[bytes] = set()
         rooms = [LOG_BYTES // 2, LOG_BYTES // 4]
@@ -166,8 +175,9 @@ class CallLog:
         self._replace(kept[::-1])
 
     def forget(self, names: set[str]) -> None:
-        """Delete the index, and the reports about sessions of these names. Needs the lock. Raises
-        OSError."""
+        """Delete the index, and the reports about sessions with these names.
+
+        Needs the lock. Raises OSError."""
         lines = [line for line in self._all_lines() if line]
         reports = [report for line in lines for report in _reported_lines(line)]
         kept = [encode(report).encode() for report in reports if not _is_about(report[1], names)]
@@ -191,7 +201,7 @@ class CallLog:
             self._descriptor = None
 
     def _append(self, values: Iterable[object]) -> None:
-        # Each line begins with its line feed: what stands before may have been cut off.
+        # Each line begins with its line feed, because the text before it may be cut off.
         content = b"".join([b"\n" + encode(value).encode() for value in values])
         with Closing(open_own(self._path, os.O_WRONLY | os.O_APPEND)) as descriptor:
             os.write(descriptor, content)
@@ -205,17 +215,20 @@ class CallLog:
 
 
 class ActionIndex:
-    """Index of the other sessions' edits: of each session the cursor and, in `edited`, by path the
-    time of its last edit; under GIT that of its last git command, under `named NAME` of a command
-    that may have written a file NAME. Actions of sub-agents count as their session's."""
+    """An index of the other sessions' edits.
+
+    For each session it has the cursor and, in `edited`, the time of its last edit by path. Under
+    GIT is the time of its last git command, under `named NAME` of a command that may have written a
+    file NAME. Actions of sub-agents count as their session's."""
 
     def __init__(self, log: CallLog, name: str, known: ReadCursors) -> None:
-        """`known` are the cursors of the last prompt: what lies before them is not needed. Without
-        any, all is kept."""
+        """Load the index. `known` are the last prompt's cursors; earlier activity is not needed.
+
+        Without any, all is kept."""
         self._log = log
         self._name = name
         self.cursors = ReadCursors()
-        # of the sessions that did something since the last prompt
+        # of the sessions with activity since the last prompt
         self.edited: dict[str, dict[str, float]] = {}
         self._offsets: dict[str, int] = {}
         for line in log.index_lines(name):
@@ -235,8 +248,10 @@ class ActionIndex:
         oldest: float,
         budget: Budget | None = None,
     ) -> None:
-        """Read what the sessions did since, those without a cursor since `oldest`, within the
-        `budget`. Raises OSError if the log cannot be written."""
+        """Read the sessions' activity since then, within the `budget`.
+
+        Sessions without a cursor are read back to `oldest`. Raises OSError if the log cannot be
+        written."""
         changed = changed_sessions(sessions, self.cursors, oldest, own)
         new_keys: set[str] = set()
         if changed:
@@ -259,9 +274,10 @@ class ActionIndex:
         )
 
     def latest(self, session: str, path: str) -> dict[str, float]:
-        """Return by the keys of the log when a session last edited or removed a file, a directory
-        above it or its copy in another worktree of the repository, and when it last ran a git
-        command that may change something; 0 for never."""
+        """Return when a session last changed a file or ran git, by the log's keys; 0 for never.
+
+        A change is an edit or a removal of the file, of a directory above it, or of its copy in
+        another worktree of the repository. Only git commands that may change something count."""
         found = self.edited.get(session, {})
         times, above, name = [0.0], path, path[path.rfind("/") :]
         times += [found.get(_named(written), 0.0) for written in (name[1:], ANY)]
@@ -276,12 +292,12 @@ class ActionIndex:
         return {edited_key(session, path): max(times), git_key(session, path): found.get(GIT, 0.0)}
 
     def _advance(self, key: str, cursor: ReadCursor) -> None:
-        """Replace the cursor by a prompt's unless it has read as far, and drop what the prompt has
+        """Replace a cursor by a prompt's unless it has read as far; drop what the prompt has
         read."""
         known = self.cursors.get(key)
         if known and known.inode == cursor.inode and known.offset >= cursor.offset:
             return
-        # What a prompt left unread is older than what it has seen.
+        # The parts that a prompt left unread are older than those it has seen.
         behind = 0 if cursor.unread else cursor.seen
         found = {path: time for path, time in self.edited.pop(key, {}).items() if time > behind}
         self.cursors.set(key, cursor)
@@ -346,7 +362,7 @@ class ActionIndex:
 
 
 def _is_about(key: str, names: set[str]) -> bool:
-    """Check if the key of a collision names one of these sessions, in whatever runtime it is."""
+    """Check if the key of a collision names one of these sessions, in any runtime."""
     session = key.partition(" ")[2].partition(" ")[0]
     return bool(names & {session, session.rpartition(":")[2]})
 

@@ -1,10 +1,10 @@
-"""Changes: which sessions, or sub-agents of them, wrote something since they were read last, and if
-HEAD was moved, by what `stat` returns.
+"""Finds changes: the sessions that wrote something since they were last read, and moves of HEAD.
 
-STANDSTILL is a fingerprint of the last prompt with nothing to report: the first key of the state
-file, read without decoding the cursors. It stays for 0.35 x of a bare start with 1,000 other
-sessions (1.29 instead of 1.64; 0.06 x with 50), which decoding the cursors, locking them and
-preparing an update take."""
+Writes of sub-agents count as their session's. All of it comes from `stat`. STANDSTILL is a
+fingerprint of the last prompt with nothing to report: the first key of the state file, read without
+decoding the cursors. Without it, 1,000 other sessions take 0.35 x of a bare start more (1.64
+instead of 1.29; with 50 sessions 0.06 x), for decoding the cursors, locking them and preparing an
+update."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     Changed = tuple[Session, stat_result]
 
 STANDSTILL = " standstill"
-OLD_SECONDS = 6 * 3600  # what is older is reported at first, and after a pause as long
-HEAD_NUMBERS = 9  # of a stamp of HEAD; the later ones are about shared refs
+OLD_SECONDS = 6 * 3600  # older activity is reported only at first, and after a pause of this length
+HEAD_NUMBERS = 9  # of a stamp of HEAD; the later numbers are about shared refs
 RUNNING_SECONDS = 3600  # a session that waits for its sub-agents writes nothing itself
-MOST_RUNNING = 20  # sessions whose sub-agents are looked at
+MOST_RUNNING = 20  # sessions whose sub-agents are checked
 _STANDSTILL_BYTES = 8 * 1024
 _STANDSTILL_START, _STANDSTILL_END = b'{" standstill": ', b'"], "'
 _HEAD_BYTES = 4096
@@ -41,9 +41,10 @@ _LARGE_PRIME = (1 << 61) - 1
 
 
 class Observation:
-    """The other `sessions` as the session `own` sees them by the `settings` of its home (without a
-    home, only their rules count), and `statuses` with the `stat` of those that exist. A session
-    that a rule hides by its name or id is left out: its file is not even looked at."""
+    """The other `sessions`, as seen by the session `own` with the `settings` of its home.
+
+    Without a home, only the sessions' rules count. `statuses` has the `stat` of those that exist. A
+    session that a rule hides by its name or id is left out, and its file is not even checked."""
 
     def __init__(self, own: OwnSession, sessions: Iterable[Session], settings: Settings) -> None:
         self.own = own
@@ -65,21 +66,24 @@ class Observation:
 def changed_sessions(
     sessions: Iterable[Session], cursors: ReadCursors, oldest: float, own: OwnSession
 ) -> list[Changed]:
-    """Return the sessions whose transcripts may hold something new, the last written first. A
-    session without a cursor is left out if it wrote nothing since `oldest`, in seconds since the
-    epoch."""
+    """Return the sessions whose transcripts may have news, the last written first.
+
+    A session without a cursor is left out if it wrote nothing since `oldest`, in seconds since
+    1970."""
     return _changed(_statuses(sessions, own), cursors, oldest, own.deadline)
 
 
 def seen_until(own: OwnState | None, now: float) -> float:
-    """Return the time before which everything counts as seen: what was older than OLD_SECONDS at
-    the last prompt. Of a prompt in the future, by a clock that was ahead, nothing follows."""
+    """Return the time before which everything counts as seen.
+
+    Activity older than OLD_SECONDS at the last prompt counts as seen. A last prompt in the future,
+    by a clock that was ahead, is ignored."""
     return own.asked - OLD_SECONDS if own is not None and 0 < own.asked <= now else 0.0
 
 
 def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
-    """Return the sessions that have a transcript, and note in those that wrote last what their
-    sub-agents wrote."""
+    """Return the sessions with a transcript; note in the last active ones their sub-agents'
+    bytes."""
     found: list[Changed] = []
 
     def take(session: Session) -> None:
@@ -124,8 +128,9 @@ def _changed(
 
 
 def head_stamp(git_dir: str) -> list[int]:
-    """Return a stamp that stays the same until HEAD of a worktree, or the branch that it names, is
-    moved; and, from HEAD_NUMBERS on, until something changes that the worktrees share."""
+    """Return a stamp that changes when HEAD of a worktree, or its branch, is moved.
+
+    From HEAD_NUMBERS on, it changes with the refs that the worktrees share."""
     return [
         *path_stamp(git_dir + "/HEAD"),
         *path_stamp(git_dir + "/logs/HEAD"),
@@ -135,8 +140,9 @@ def head_stamp(git_dir: str) -> list[int]:
 
 
 def shared_stamp(common_dir: str) -> list[int]:
-    """Return a stamp that stays the same until a stash, a branch or a worktree comes or goes. An
-    update of a branch with a slash in its name may not show."""
+    """Return a stamp that changes when a stash, branch or worktree is added or removed.
+
+    It may not change with an update of a branch that has a slash in its name."""
     return [
         *path_stamp(common_dir + "/logs/refs/stash"),
         *path_stamp(common_dir + "/refs/heads"),
@@ -152,7 +158,7 @@ def shared_dir(git_dir: str) -> str:
 
 
 def _branch_file(git_dir: str) -> str:
-    """Return the file with the commit of the branch that is checked out; '' if HEAD names none."""
+    """Return the file with the commit of the current branch; '' if HEAD names none."""
     try:
         with Opened(git_dir + "/HEAD") as descriptor:
             head = read_at(descriptor, 0, _HEAD_BYTES).strip()
@@ -164,22 +170,25 @@ def _branch_file(git_dir: str) -> str:
 
 
 def conflicts_stamp(own: OwnSession) -> list[int]:
-    """Return a stamp that stays the same until upkeep keeps other conflicts between branches;
-    nothing if there are none or collisions do not matter."""
+    """Return a stamp that changes when upkeep stores other conflicts between branches.
+
+    Return [] if there are none or collisions do not matter."""
     found = path_stamp(own.home.conflicts_file) if own.directory and own.home else ()
     return [*found] if any(found) else []
 
 
 def is_head_known(own: OwnState | None, directory: str) -> bool:
-    """Check that HEAD has not moved since the session's `own` state was kept."""
+    """Check that HEAD has not moved since the session's `own` state was stored."""
     if own is None or own.directory != directory:
         return False
     return not own.git_dir or head_stamp(own.git_dir) == own.stamp
 
 
 def standstill(observed: Observation, state: OwnState | None) -> list[object]:
-    """Return the fingerprint of a prompt with nothing to report: a checksum, and git's directory if
-    HEAD counts. The `state` has HEAD as it was when the others were compared."""
+    """Return the fingerprint of a prompt with nothing to report.
+
+    It is a checksum, and git's directory if HEAD counts. The `state` has HEAD from the last
+    comparison with the others."""
     own_directory = observed.own.directory
     git_dir, stamp = (state.git_dir, state.stamp) if state and own_directory else ("", [])
     kept = state.conflicts if state else []
@@ -219,14 +228,15 @@ def _fingerprint(observed: Observation, git_dir: str, stamp: list[int]) -> int:
 
 
 class OwnSession:
-    """The session that the hook runs for: its key, runtime, state file (`cursor_file`), transcript,
-    the directory that it was started in ('' if collisions do not matter), and its home if known.
-    `deadline` is the hook's.
+    """The session that the hook runs for.
 
-    `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if
-    unknown. `prompt` is the one that is answered, `prompt_id` its id: a prompt in the middle of a
-    turn has the turn's. `process` names the runtime's process. Both are '' if unknown.
-    `known_sub_agents` are those of a Session."""
+    It has its key, runtime, state file (`cursor_file`), transcript, start directory ('' if
+    collisions do not matter), and home if known. `deadline` is the hook's.
+
+    `keeps_transcript` says if a transcript exists once a prompt was answered, None if unknown.
+    `prompt` is the current prompt, `prompt_id` its id; a prompt in the middle of a turn has the
+    turn's id. `process` names the runtime's process. Both are '' if unknown. `known_sub_agents` are
+    as in Session."""
 
     def __init__(
         self,
@@ -254,7 +264,7 @@ class OwnSession:
         self._sub_agents: dict[str, list[str]] = {}
 
     def runtime_of(self, session: Session) -> Runtime:
-        """Return the runtime of another session: this one's if that names none."""
+        """Return the runtime of another session; by default this session's."""
         return session.runtime or self.runtime
 
     def id_of(self, session: Session) -> str:

@@ -1,5 +1,7 @@
-"""Conflicts with other branches: upkeep finds them and keeps them in a file of the home; a prompt
-tells those of its session's worktree, and a call those of the file that it edits, each once."""
+"""Conflicts with other branches, found and stored by upkeep.
+
+Upkeep stores them in a file of the home. A prompt reports the conflicts of its session's worktree,
+and a call those of the file that it edits, each once."""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 MOST_LINES = 2
 TEAM = "team:"  # how the key of a session of another machine begins
 PATH_CHARACTERS = 60
-OLD_SECONDS = 24 * 3600  # what was kept before is not told
+OLD_SECONDS = 24 * 3600  # older conflicts are not reported
 
 
 class KeptConflict:
@@ -123,8 +125,10 @@ class KeptConflict:
 
 
 def keep(home: Home, conflicts: list[KeptConflict], rules: Iterable[str]) -> bool:
-    """Keep what upkeep found, with stamps of the files with the rules that it was judged by; return
-    whether it differs from what was kept. Raises OSError."""
+    """Store the conflicts that upkeep found; return whether they have changed.
+
+    They are stored with stamps of the files with `rules`, by which they were judged. Raises
+    OSError."""
     kept = {
         "rules": [(path, stamp(path)) for path in rules],
         "conflicts": [conflict.dump() for conflict in conflicts],
@@ -161,15 +165,17 @@ def judged(own: OwnSession, now: float) -> list[KeptConflict] | None:
 
 
 def of_files(own: OwnSession, paths: list[str], now: float) -> list[KeptConflict]:
-    """Return the conflicts in the files at `paths` (absolute, through no link). Raises OSError,
-    ValueError."""
+    """Return the conflicts in the files at `paths` (absolute, without links).
+
+    Raises OSError, ValueError."""
     return [one for one in judged(own, now) or () if one.file in paths]
 
 
 def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
-    """Return the edits of copies in other worktrees or on other machines that a conflict tells of,
-    or will: those that the merge has seen. `ids` are those of the sessions by their keys. Raises
-    OSError, ValueError."""
+    """Return the edits of copies that a conflict line reports or will report.
+
+    The copies are in other worktrees or on other machines, and the merge has seen the edits. `ids`
+    are the sessions' ids by their keys. Raises OSError, ValueError."""
     copies = [fact for fact in facts if fact.worktree or fact.session.startswith(TEAM)]
     found = of_files(own, [fact.path for fact in copies], now)
     seen = {(one.file, session): one.at for one in found for session in one.sessions}
@@ -181,10 +187,11 @@ def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: f
 
 
 def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> KeptConflict | None:
-    """Return the first conflict in the file at `path` whose own lines hold one of the `replaced`
-    texts, with these lines. None if the file has been written since upkeep judged it: its lines are
-    others. A text that does not stand exactly once in the file has no place. Raises OSError,
-    ValueError."""
+    """Return the first conflict whose own lines in the file contain a `replaced` text.
+
+    The result includes these lines. Return None if the file at `path` was written after upkeep
+    judged it, because its lines have changed. A text that is not exactly once in the file has no
+    place. Raises OSError, ValueError."""
     found = [one for one in of_files(own, [path], now) if one.hunks]
     if (
         not found
@@ -207,9 +214,10 @@ def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> KeptConf
 
 
 def new_lines(own: OwnSession, state: OwnState, now: float, room: int) -> list[str]:
-    """Return the lines about conflicts of the session's worktree that it was not told of, in at
-    most `room` characters with a line feed each, and note in its own `state` which. Solved
-    ones are dropped from that. Raises OSError, ValueError."""
+    """Return lines about new conflicts of the session's worktree, and note them in its own `state`.
+
+    The lines take at most `room` characters, with a line feed each. Solved conflicts are dropped
+    from the state. Raises OSError, ValueError."""
     stamped = conflicts_stamp(own)  # before it is read: a later change is seen next time
     found = judged(own, now)
     if found is None:
@@ -226,8 +234,9 @@ def new_lines(own: OwnSession, state: OwnState, now: float, room: int) -> list[s
 def lines_about(
     conflicts: Iterable[KeptConflict], told: Container[str], now: float, room: int
 ) -> tuple[list[str], list[str]]:
-    """Return lines about those conflicts whose keys are not among the `told` ones, in at most
-    `room` characters with a line feed each, and the keys of all that are told by now."""
+    """Return lines about conflicts whose keys are not `told`, and the keys of all told by now.
+
+    The lines take at most `room` characters, with a line feed each."""
     lines: list[str] = []
     keys: list[str] = []
     for one in conflicts:

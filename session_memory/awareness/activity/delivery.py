@@ -9,7 +9,7 @@ The parts of the state that moved with the update are kept with the last deliver
 They count once the transcript shows that the agent got the text: its record is there, and the
 conversation goes on from it. A prompt that is cancelled before the answer leaves its record beside the conversation. If
 nothing follows it yet, the process decides: the same one has cancelled it, another one has resumed
-the conversation with it. An update that the agent did not get is repeated, all of it; but not to a
+the conversation with it. An update that the agent did not get is repeated as a whole, but not to a
 prompt of the same turn, since the record may come as late as the turn's end.
 
 A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
@@ -45,17 +45,18 @@ WINDOW_BYTES = 256 * 1024
 MOST_BYTES = 16 * 1024 * 1024
 MOST_MISSES = 3
 ARRIVED = "arrived"
-UNANSWERED = "unanswered"  # its record is there, and nothing follows it
+UNANSWERED = "unanswered"  # its record exists, but nothing follows it
 LOST = "lost"
 UNRECORDED = "unrecorded"
 NO_TRANSCRIPT = "no transcript"
-UNSHOWN = "unshown"  # the process goes on, and writes none
+UNSHOWN = "unshown"  # the process continues, and writes no transcript
 
 
 class Delivery:
-    """An update on its way to the session `own`, under the lock of its state. For use in a `with`
-    block: at its end the update counts as delivered, unless an exception ends it. `text` is None
-    for nothing, `edit` as in Update."""
+    """An update on its way to the session `own`, under the lock of its state.
+
+    Use it in a `with` block: at its end the update counts as delivered, unless an exception ends
+    it. `text` is None if there is none; `edit` is as in Update."""
 
     def __init__(self, own: OwnSession, file: StateFile, update: Update) -> None:
         self.text = update.text
@@ -74,8 +75,10 @@ class Delivery:
         return self._update.state or self._file.of(self._own.key)
 
     def is_first_to_answer(self, prompt: str) -> bool:
-        """Check that no other copy of our hook, such as a plugin beside an install, has answered
-        this prompt; if one has, nothing is delivered now. Raises OSError."""
+        """Check that no other copy of our hook has answered this prompt.
+
+        Another copy may be a plugin beside an install. If one has answered, nothing is delivered
+        now. Raises OSError."""
         is_first = self._file.is_first_to_answer(prompt)
         self._is_over = not is_first
         return is_first
@@ -119,8 +122,10 @@ class Delivery:
 
 
 class Delivered:
-    """The last delivery: when, in seconds since the epoch; the `text`, None if the transcript does
-    not show it; and if it is `acknowledged`, None if that is not known yet."""
+    """The last delivery.
+
+    It has its time in seconds since 1970, and its `text`, None if the transcript does not show it.
+    `acknowledged` is None if unknown."""
 
     def __init__(self, at: float, text: str | None, acknowledged: bool | None) -> None:
         self.at = at
@@ -138,8 +143,7 @@ def kind_of_delivery(runtime: Runtime) -> str:
 def with_last(
     before: SessionState, changes: SessionState, text: str, own: OwnSession, now: float
 ) -> SessionState:
-    """Return the state `before` with a note that `text` is delivered, after which the `changes`
-    hold."""
+    """Return the state `before` with a note that `text` is delivered; then `changes` apply."""
     misses = before.last.misses if before.last else 0
     name = own.path.rpartition("/")[2]
     last = LastDelivery(_size(own.path), name, id_checksum(text), now, misses)
@@ -151,9 +155,10 @@ def with_last(
 
 
 def resolved(state: SessionState, own: OwnSession) -> SessionState | None:
-    """Return the state in force of the session `own`: the same if its last delivery is resolved
-    already, None if the outcome of that is unknown. What is repeated without proof is noted for the
-    log."""
+    """Return the current state of the session `own`.
+
+    It is the same if its last delivery is already resolved, None if that outcome is unknown. If an
+    update is repeated without proof, the log gets a note."""
     last = state.last
     if last is None or last.acknowledged is not None or not own.path:
         return state
@@ -188,8 +193,7 @@ def delivered(state: SessionState, own: OwnSession) -> Delivered | None:
 
 
 def _judged(search: DeliverySearch, last: LastDelivery, own: OwnSession) -> str:
-    """Return the outcome of the last delivery by what the transcript shows of it; '' if it is not
-    known yet."""
+    """Return the outcome of the last delivery that the transcript shows; '' if still unknown."""
     outcome = search.outcome
     if not search.is_over and own.prompt_id and own.prompt_id == last.prompt:
         return ""
@@ -201,8 +205,10 @@ def _judged(search: DeliverySearch, last: LastDelivery, own: OwnSession) -> str:
 
 
 class DeliverySearch:
-    """Search of the lines behind the former end of the transcript for the text with a checksum: the
-    `outcome` so far, and the `text` if found. `is_cut` says that there are more lines."""
+    """A search of the transcript after its former end for the text with a checksum.
+
+    It has the `outcome` so far, and the `text` if found. `is_cut` means that there are more
+    lines."""
 
     def __init__(self, checksum: int, runtime: Runtime) -> None:
         self.outcome = LOST
@@ -210,7 +216,7 @@ class DeliverySearch:
         self.is_over = self.is_cut = False
         self._checksum = checksum
         self._records = runtime.records
-        # of the record that shows the text, and of those that go on from it
+        # of the record that shows the text, and of records that continue it
         self._ids: set[str] = set()
         self._has_prompt = self._has_failed = False
 
@@ -270,8 +276,10 @@ class DeliverySearch:
 
 
 def _searched(last: LastDelivery, own: OwnSession) -> DeliverySearch:
-    """Return the outcome of the last delivery by the transcript of then: after a fork the session
-    continues in another. An unreadable transcript counts as none."""
+    """Return the outcome of the last delivery by the transcript of that time.
+
+    After a fork the session continues in another transcript. An unreadable transcript counts as
+    missing."""
     search = DeliverySearch(last.text, own.runtime)
     path = f"{own.path.rpartition('/')[0]}/{last.file}"
     if (
@@ -289,7 +297,7 @@ def _look_through(path: str, offset: int, search: DeliverySearch) -> bool:
         # Some runtimes rewrite the file as they open it.
         start = offset if offset <= size else max(0, size - WINDOW_BYTES)
         end = min(size, start + MOST_BYTES)
-        pieces: list[bytes] = []  # of a line that is longer than a window
+        pieces: list[bytes] = []  # of a line longer than a window
         while start < end and not search.is_over:
             stop = min(end, start + WINDOW_BYTES)
             whole, line_end, rest = read_at(descriptor, start, stop).rpartition(b"\n")

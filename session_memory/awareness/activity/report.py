@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
     from .changes import OwnSession
 
-# tools of which nothing is reported
+# tools that are not reported
 SEARCHES = ("glob", "grep", "list_directory", "ls", "toolsearch", "tool_search")
 _LISTS = (
     *(
@@ -53,9 +53,9 @@ _SPILLED = "/tool-results/"  # in which Claude Code puts results that are too lo
 SHORTEST_SAME = 40  # characters of a prompt that cannot be the same by chance
 NAME_CHARACTERS = 40
 PLACE_CHARACTERS = 24
-FILLER_CHARACTERS = 200  # a longer text is no filler
+FILLER_CHARACTERS = 200  # a longer text is not filler
 MOST_HEADS = 30  # read to count unread sessions
-MOST_COUNTED = 10  # unread sessions: of more only that there are more
+MOST_COUNTED = 10  # unread sessions; beyond that the update says only that there are more
 MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 
 _PLANS = "/.claude/plans/"  # of Claude Code's plan mode
@@ -85,13 +85,13 @@ _RULES = tuple([5 * mark for mark in "─━═-=*~_"])  # drawn with characters
 class SessionSummary:
     """Summary of a session's entries.
 
-    `first_request` is the first prompt that says enough, else the one that says most,
-    `last_assistant_text` is whole ('' for none), `edited_files` are the distinct paths in their
-    order, relative to the first working directory if below it, as is `last_read`, `ran` are the
-    calls of commands, `other_tools` the names of further tools, `from_agents` counts the messages
-    of other agents, and the times are in seconds since the epoch (None if no entry has one).
-    `calls` are edits, reads and commands, with their entries and paths, `touched` the files that
-    they edited or read, as path, kind and time, `by_sub_agents` the paths of files that sub-agents
+    `first_request` is the first prompt that says enough, else the most informative one.
+    `last_assistant_text` is complete ('' if there is none). `edited_files` are the distinct paths
+    in their order, relative to the first working directory if below it; so is `last_read`. `ran`
+    are the command calls, `other_tools` the names of further tools. `from_agents` counts the
+    messages of other agents. The times are in seconds since 1970 (None if no entry has one).
+    `calls` are edits, reads and commands, with their entries and paths; `touched` the files that
+    they edited or read, as path, kind and time; `by_sub_agents` the paths of files that sub-agents
     edited. `last` is the last entry."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class SessionSummary:
             self.count_calls()
 
     def count_calls(self) -> None:
-        """Count the calls, without those of which it is known that they did nothing."""
+        """Count the calls, without calls that are known to have done nothing."""
         self.touched, self.ran = [], []
         for entry, tool, path in self.calls:
             if tool.outcome == NOTHING:
@@ -155,14 +155,16 @@ class SessionSummary:
 
     @property
     def has_actions(self) -> bool:
-        """Check if there is anything that it did beside talking."""
+        """Check if the session did anything besides talking."""
         return bool(
             self.edited_files or self.files_read or self.ran or self.other_tools or self.from_agents
         )
 
 
 def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
-    """Return the summary of `entries` in file order; None if there are none. An id counts once."""
+    """Return the summary of `entries` in file order;
+
+    None if there are none. Each id counts once."""
     summary = SessionSummary()
     ids: set[str] = set()
     messages: set[str] = set()
@@ -212,15 +214,17 @@ def _only_writes(command: str) -> bool:
 
 
 class Report:
-    """Report of one session: its `name` in an agent home, or its `title`, either '' for none, the
-    `place` named with it, its summary, and when it was last active. `is_request` says that the
-    title is a request, perhaps shortened. `with_text` says that its text may be shown, `may_quote`
-    also its commands.
+    """Report of one session.
 
-    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None
+    It has the session's `name` in an agent home, or its `title`, either '' if missing, the `place`
+    named with it, its summary, and when it was last active. `is_request` means that the title is a
+    request, perhaps shortened. `with_text` means that its text may be shown, `may_quote` also its
+    commands.
+
+    `entries` are the ones that may be reported; `gate` decides about its sub-agents' activity, None
     for all. `ran` names its commands, None to count them. `preferred` is the edited file that
-    matters most to the reader, '' if unknown. `runtime` is '' if it is this session's. What it did
-    up to `since`, in seconds since the epoch, was forgotten."""
+    matters most to the reader, '' if unknown. `runtime` is '' if it is this session's. Activity up
+    to `since`, in seconds since 1970, was forgotten."""
 
     def __init__(
         self,
@@ -252,12 +256,12 @@ class Report:
 
     @property
     def texts(self) -> list[str]:
-        """The texts that name it, to be sanitized for `label_of`."""
+        """Return the texts that name the session, to be sanitized for `label_of`."""
         return [self.name, self.title, self.place[1]]
 
     @property
     def is_empty(self) -> bool:
-        """Check if there is nothing to report, although all may be reported."""
+        """Check if there is nothing to report, although everything may be reported."""
         said = self.summary.first_request or self.answer
         return self.may_quote and not (said or self.summary.has_actions)
 
@@ -268,9 +272,10 @@ class Report:
 
     @property
     def named_file(self) -> tuple[str, int, str]:
-        """The file that stands for those it edited, else for those it read, '' for none that may be
-        named, after the verb and how many there are. It is the last one of the session's directory,
-        if there is one, and no plan."""
+        """Return a verb, the number of files, and one file that represents them.
+
+        The files are the edited ones, else the read ones. The one file is '' if none may be named.
+        It is the last one in the session's directory, if there is one, and never a plan."""
         summary = self.summary
         edited = [path for path in summary.edited_files if _PLANS not in path]
         if self.preferred in edited:
@@ -287,8 +292,9 @@ class Report:
         return f"{number}+ {noun}s" if self.is_partial else counted(number, noun)
 
     def prefer(self, names: Collection[str], in_hand: Container[str]) -> int:
-        """Prefer an edited file with one of the `names`, else one `in_hand` (absolute paths), and
-        return how much the session matters to the reader by that: 2, 1, or 0."""
+        """Prefer a named or used file among the edited ones, and return the session's rank.
+
+        A file with one of the `names` gives 2, else a file `in_hand` (absolute paths) 1, else 0."""
         rank = 0
         for path in [path for path, kind, _ in reversed(self.summary.touched) if kind == "edit"]:
             value = 2 if path.rpartition("/")[2] in names else int(path in in_hand)
@@ -298,7 +304,7 @@ class Report:
 
     @property
     def named_commands(self) -> list[str]:
-        """The names among what it `ran`; the rest is a count."""
+        """Return the names in `ran`, without the counts."""
         return [
             name
             for name in self.ran or ()
@@ -312,8 +318,7 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The last answer without the rules and boxes that it begins with, '' if it says
-        nothing."""
+        """Return the last answer without leading rules and boxes; '' if it says nothing."""
         rest = self.summary.last_assistant_text.lstrip()
         while rest:
             line, _, more = rest.partition("\n")
@@ -325,14 +330,15 @@ class Report:
 
     @property
     def is_nameless(self) -> bool:
-        """Check if there is nothing to say of it but that there is one more session."""
+        """Check if the only thing to say about the session is that it exists."""
         said = self.name or self.title or (self.with_text and self.summary.first_request)
         return not (said or (self.with_text and self.summary.has_actions))
 
 
 def says_something(text: str) -> bool:
-    """Check if an agent's text says something, unlike "Perfect!", "Now let me run the tests." or
-    "The tests:"."""
+    """Check if an agent's text says something.
+
+    Unlike "Perfect!", "Now let me run the tests." or "The tests:"."""
     rest = text.strip().casefold().replace("’", "'")
     if len(rest) > FILLER_CHARACTERS:
         return True
@@ -343,9 +349,10 @@ def says_something(text: str) -> bool:
 
 
 def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHARACTERS) -> str:
-    """Return what a session is called in an update, by the sanitized `texts` of its report: by its
-    name, else by its title in so many `characters` between quotation marks, so that it does not
-    read as an order."""
+    """Return a session's label in an update, from the sanitized `texts` of its report.
+
+    It is the name, else the title in at most `characters`. The title is in quotation marks, so it
+    does not read as an order."""
     name, title, place = texts
     called = shorten(name, NAME_CHARACTERS)
     if not all([character.isalnum() or character in "-._@…" for character in called]):
@@ -356,14 +363,14 @@ def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHA
 
 
 def may_hide(settings: Settings, home: Home | None) -> bool:
-    """Check if rules of the home, or what was forgotten there, may hide anything."""
+    """Check if the home's rules or forgotten sessions may hide anything."""
     return settings.has_rules or (home is not None and home.has_forgotten())
 
 
 def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
-    """Return the rules for sessions that were started in the directories `starts`; None if they can
-    hide nothing. `settings` are those of `home`. Other homes are looked at only if there are
-    any."""
+    """Return the rules for sessions that started in `starts`; None if they can hide nothing.
+
+    `settings` belong to `home`. Other homes are checked only if there are any."""
     from ...sessions.settings.homes import environment, settings_above
 
     if not may_hide(settings, home) and not (
@@ -378,8 +385,9 @@ def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> P
 def reports_of(
     read: list[NewEntries], own: OwnSession, settings: Settings, now: float
 ) -> list[tuple[Report | None, NewEntries]]:
-    """Return the report of each session, None if there is nothing to report, without those for
-    which that fails."""
+    """Return the report of each session, None if there is nothing to report.
+
+    Sessions for which this fails are left out."""
     rules = rules_for(settings, own.home, [new.cursor.start or "" for new in read])
 
     roots: dict[str, str] = {}
@@ -400,8 +408,8 @@ def reports_of(
 
 
 def is_elsewhere(session: Session, cursor: ReadCursor | None, reader: OwnSession) -> bool:
-    """Check if a session in a folder of the reader's project is of another project, by the start in
-    its cursor."""
+    """Check by its cursor if a session in a folder of the reader's project is of another
+    project."""
     start = (cursor.start if cursor else None) or ""
     if session.is_elsewhere or session.name or start == reader.directory:
         return False
@@ -411,8 +419,9 @@ def is_elsewhere(session: Session, cursor: ReadCursor | None, reader: OwnSession
 
 
 def _root_of(directory: str, user_dir: str) -> str:
-    """Return the root of the repository that a directory is in; without one below the person's
-    home, the directory."""
+    """Return the root of a directory's repository.
+
+    If there is none below the person's home directory, return the directory."""
     root = directory
     while root and root != user_dir:
         if status_at(root + "/.git") is not None:
@@ -422,8 +431,9 @@ def _root_of(directory: str, user_dir: str) -> str:
 
 
 def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: float) -> Report | None:
-    """Return the report of a session; None if neither it nor a sub-agent did anything, or if all of
-    it is hidden."""
+    """Return the report of a session; None if it has no activity or is completely hidden.
+
+    Activity of sub-agents counts."""
     session = new.session
     entries = done = new.entries
     rank, title = new.title
@@ -464,8 +474,9 @@ def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: floa
 
 
 def _place(session: Session, cwd: str) -> tuple[str, str]:
-    """Return the session's place if it is not this session's: the words before it, and its
-    unredacted name."""
+    """Return the session's place, with the words before it, if it is not this session's.
+
+    The place's name is unredacted."""
     directory = (
         cwd.replace("\\", "/").rstrip("/").rpartition("/")[2] if session.is_elsewhere else ""
     )
@@ -475,8 +486,9 @@ def _place(session: Session, cwd: str) -> tuple[str, str]:
 
 
 def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
-    """Return the gate of a session that was read, and make its title one that may be shown. Its
-    beginning is noted in its cursor; of an excluded session no title. Raises OSError."""
+    """Return the gate of a session that was read, and make its title one that may be shown.
+
+    The cursor gets notes on its beginning, but no title of an excluded session. Raises OSError."""
     from ...sessions.transcripts.gate import Gate
 
     session, start = new.session, new.cursor.start or ""
@@ -487,7 +499,7 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
         new.cursor.drop_titles()
     # The title may quote hidden entries, or a forgotten session had it.
     may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
-    if may_show_hidden and not new.cursor.own_title:  # it stays the same from then on
+    if may_show_hidden and not new.cursor.own_title:  # it never changes after that
         requests = [
             one.text
             for one in gate.told(new.entries)
@@ -503,8 +515,9 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
 
 
 def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
-    """Return the gate of a session that no rule excludes but perhaps one by its title. Raises
-    OSError."""
+    """Return the gate of a session that no rule excludes, except perhaps by its title.
+
+    Raises OSError."""
     from ...sessions.transcripts.gate import Family, Gate
 
     session, cursor = new.session, new.cursor
@@ -527,8 +540,7 @@ def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
 def count_visible(
     unread: Sequence[Session], cursors: ReadCursors, settings: Settings, own: OwnSession
 ) -> int:
-    """Count the changed sessions beyond those in the update that are not hidden, without unknown
-    ones."""
+    """Count the changed sessions beyond the update's that are not hidden, except unknown ones."""
     is_hidden = may_hide(settings, own.home)
     judged = [session for session in unread if is_hidden or session.is_elsewhere]
     found = []
@@ -559,7 +571,8 @@ def count_visible(
 def _is_visible(
     session: Session, start: str, title: str, reader: OwnSession, rules: Privacy
 ) -> bool:
-    """Check that the gate hides neither a session nor all entries at the end of its transcript.
+    """Check that the gate hides neither a session nor all entries at its transcript's end.
+
     Raises OSError."""
     from ...sessions.transcripts.gate import Gate
 
@@ -576,8 +589,10 @@ def _is_visible(
 
 
 def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[Session, str, str]]:
-    """Return the session with its directory and title from the beginning of its transcript, and
-    from all of it if a rule may name it; [] if that is too long to search. Raises OSError."""
+    """Return the session with its directory and title from the beginning of its transcript.
+
+    If a rule may name it, all of the transcript is searched; return [] if that is too long. Raises
+    OSError."""
     with Opened(session.path) as descriptor:
         size = os.fstat(descriptor).st_size
         if by_name and size > MOST_SEARCHED_BYTES:

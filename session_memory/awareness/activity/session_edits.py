@@ -1,5 +1,6 @@
-"""Edits of a session, as its transcript proves them: of its own calls and of its sub-agents,
-without failed ones."""
+"""Edits of a session that its transcript proves, by its own and its sub-agents' calls.
+
+Failed calls are left out."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ LEAST_LITERAL = 4
 
 
 class SessionEdit:
-    """One edit of the file at `path`, by the call whose record is at `offset` of the transcript
-    `written_in`. `began` and `ended` are when the call was made and when its result came, in
-    seconds since the epoch."""
+    """One edit of the file at `path`.
+
+    The record of its call is at `offset` of the transcript `written_in`. `began` and `ended` are
+    when the call was made and when its result came, in seconds since 1970."""
 
     def __init__(
         self,
@@ -45,8 +47,9 @@ class SessionEdit:
         self._runtime = runtime
 
     def count_written(self, lines: Iterable[str]) -> int | None:
-        """Return how many of these lines of the file the call wrote, by its arguments; None if they
-        cannot tell."""
+        """Return how many of these lines of the file the call wrote, by its arguments.
+
+        Return None if they cannot tell."""
         wanted = {line.strip() for line in lines if line.strip()}
         if not wanted:
             return None

@@ -6,9 +6,9 @@ lock:
     {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ...,
     "tail": ..., ...}}}
 
-Only `offset` must be there. Under the session's own key stands an OwnState, and under names that no
-session has the last delivery, the collisions (sealed with a checksum) and the injected memories.
-The first key may be STANDSTILL (see `changes`). 0.4.2 reads this form too, and wrote it without
+Only `offset` is required. The session's own key has an OwnState. Names that no session has are the
+keys of the last delivery, the collisions (sealed with a checksum) and the injected memories. The
+first key may be STANDSTILL (see `changes`). 0.4.2 reads this form too, and wrote it without
 versions."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 LOCK_WAIT_SECONDS = 0.2
-LAST, COLLISIONS, MEMORIES = " last", " collisions", " memories"  # no session has such a name
+LAST, COLLISIONS, MEMORIES = " last", " collisions", " memories"  # no session has a name like these
 _NOTE_BYTES = 64
 _MISSING = object()
 _DELIVERY_KINDS = {
@@ -50,15 +50,17 @@ _KEPT = {  # the parts of an OwnState by their names in the file
 
 
 class OwnState:
-    """State of the session itself at its last prompt: its read `cursor` in its own transcript, None
-    if that was not read; the `directory` that it was started in, None if collisions were not looked
-    for; HEAD of its worktree as the git directory, a `stamp` and the `branch` or commit; if it
-    `has_open_calls`, whose result was missing. Collisions were `updated` and a prompt `asked` at
-    these times, in seconds since the epoch.
+    """The state of the session itself at its last prompt.
 
-    `left_out` are sessions that were last active too long ago, `pending` those that could not be
-    compared, with how often that was late. `conflicts` is the stamp of the conflicts that were
-    reported, `conflicts_told` their keys."""
+    `cursor` is its read cursor in its own transcript, None if that was not read. `directory` is its
+    start directory, None if collisions were not searched. HEAD of its worktree is kept as the git
+    directory, a `stamp` and the `branch` or commit. It `has_open_calls` if the results of calls
+    were missing. Collisions were `updated` and a prompt `asked` at these times, in seconds since
+    1970.
+
+    `left_out` are sessions that were last active too long ago. `pending` are sessions that could
+    not be compared, with how often that was late. `conflicts` is the stamp of the reported
+    conflicts, `conflicts_told` has their keys."""
 
     __slots__ = ("cursor", *_KEPT.values())
     VERSION = 1
@@ -108,7 +110,7 @@ class OwnState:
         return {**position, **kept}
 
     def copy(self) -> OwnState:
-        """Return a state of its own with the same parts."""
+        """Return a separate state with the same parts."""
         other = OwnState()
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
@@ -116,8 +118,9 @@ class OwnState:
 
 
 class InjectedMemories:
-    """The keys of the memories that were injected, in their order. A list without a version: the
-    state around it has one, and 0.4.2 reads only lists."""
+    """The keys of the injected memories, in their order.
+
+    It is a list without a version: the state around it has one, and 0.4.2 reads only lists."""
 
     __slots__ = ("keys",)
     VERSION = 1
@@ -127,7 +130,7 @@ class InjectedMemories:
 
     @classmethod
     def load(cls, kept: object) -> InjectedMemories:
-        """Return the memories from a dump; none of anything else."""
+        """Return the memories from a dump; none if it is not a list."""
         return cls([str(key) for key in kept] if isinstance(kept, list) else ())
 
     def dump(self) -> list[str]:
@@ -136,17 +139,18 @@ class InjectedMemories:
 
 
 class LastDelivery:
-    """The last delivery: the transcript was called `file` then and ended at `offset`, `text` is the
-    checksum of the update, `at` when it was delivered, in seconds since the epoch. It answered the
-    prompt with the id `prompt` of the runtime's `process`, both '' if unknown. The transcripts of
-    that many prompts before, the `misses`, showed nothing of hooks.
+    """The last delivery.
+
+    At that time, the transcript was called `file` and ended at `offset`; `text` is the checksum of
+    the update, `at` its time in seconds since 1970. It answered the prompt with the id `prompt` of
+    the runtime's `process`, both '' if unknown. `misses` is the number of earlier prompts in a row
+    whose transcripts showed nothing from hooks.
 
     `after` has the parts of the state that moved with the update: they count once it has arrived,
-    and are None if they count already. `acknowledged` says if it has arrived, None if that is not
-    known yet."""
+    and are None if they count already. `acknowledged` says if it has arrived, None if unknown."""
 
     __slots__ = (*_DELIVERY_KINDS, "acknowledged", "after", "at")
-    VERSION = 1  # 0.4.2 wrote none: the form is the same
+    VERSION = 1  # 0.4.2 wrote no version; the form is the same
 
     def __init__(self, offset: int, file: str, text: int, at: float, misses: int) -> None:
         self.offset = offset
@@ -160,8 +164,9 @@ class LastDelivery:
 
     @classmethod
     def load(cls, kept: object, after: SessionState | None) -> LastDelivery | None:
-        """Return the delivery from a dump, `after` which that state holds; None if a
-        part of it is wrong, or if a later version wrote it."""
+        """Return the delivery from a dump; `after` is the state that applies after it.
+
+        Return None if a part is wrong, or if a later version wrote it."""
         if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
             return None
         parts = {"misses": 0, "prompt": "", "process": "", **kept}
@@ -177,7 +182,8 @@ class LastDelivery:
         return last
 
     def dump(self, key: str) -> dict[str, object]:
-        """Return the form kept in the state of the session with this key: 0.4.2 reads it too."""
+        """Return the stored form, for the state of the session with this key; 0.4.2 reads it
+        too."""
         kept: dict[str, object] = {"version": self.VERSION, "at": self.at}
         kept.update({name: getattr(self, name) for name in _DELIVERY_KINDS})
         if self.after is not None:
@@ -187,17 +193,19 @@ class LastDelivery:
         return kept
 
     def resolved(self, misses: int, *, is_acknowledged: bool) -> LastDelivery:
-        """Return the same delivery once it is known if it has arrived."""
+        """Return the same delivery once its outcome is known."""
         last = LastDelivery(self.offset, self.file, self.text, self.at, misses)
         last.acknowledged = is_acknowledged
         return last
 
 
 class SessionState:
-    """State of a session: the read `cursors` in the transcripts of the others, its `own`
-    state, its `collisions` as CollisionState keeps them, the `memories` that were injected since
-    the last compaction, and the `last` delivery. Each is None if nothing is known; what an update
-    changes is a state with the changed parts alone."""
+    """The state of a session.
+
+    It has the read `cursors` in the other sessions' transcripts, its `own` state, its `collisions`
+    as CollisionState stores them, the `memories` that were injected since the last compaction, and
+    the `last` delivery. Each is None if unknown. An update's changes are a state with only the
+    changed parts."""
 
     __slots__ = ("collisions", "cursors", "last", "memories", "own")
     VERSION = 1
@@ -211,8 +219,9 @@ class SessionState:
 
     @classmethod
     def load(cls, kept: dict[str, object], key: str) -> SessionState:
-        """Return the state from a dump for the session with this key. A broken part
-        counts as none."""
+        """Return the state from a dump for the session with this key.
+
+        A broken part counts as missing."""
         others = dict(kept)
         own, collisions = others.pop(key, None), others.pop(COLLISIONS, _MISSING)
         memories, last = others.pop(MEMORIES, None), others.pop(LAST, None)
@@ -229,7 +238,7 @@ class SessionState:
         return state
 
     def dump(self, key: str) -> dict[str, object]:
-        """Return the form kept in the file for the session with this key."""
+        """Return the form stored in the file, for the session with this key."""
         kept = self.cursors.dump()
         if self.own is not None:
             kept[key] = self.own.dump()
@@ -242,13 +251,13 @@ class SessionState:
         return kept
 
     def limited(self, keys: Iterable[str]) -> SessionState:
-        """Return the state without the cursors of other sessions than those with these keys."""
+        """Return the state with only the cursors of sessions with these keys."""
         state = self.copy()
         state.cursors = self.cursors.limited(keys)
         return state
 
     def copy(self) -> SessionState:
-        """Return a state of its own with the same parts."""
+        """Return a separate state with the same parts."""
         return self.merged(SessionState())
 
     def merged(self, changes: SessionState) -> SessionState:
@@ -259,14 +268,15 @@ class SessionState:
         return state
 
     def as_reported(self) -> SessionState:
-        """Return the state behind all that was reported, even if it did not arrive."""
+        """Return the state after everything that was reported, even if it did not arrive."""
         return self.merged(self.last.after) if self.last and self.last.after else self
 
 
 class KnownState:
-    """State in the file at `path`, without the lock: the file is replaced in one step.
-    `was_corrupt` says that the file could not be read, `written` when it was written then, in
-    seconds since the epoch."""
+    """The state in the file at `path`, without the lock, because the file is replaced atomically.
+
+    `was_corrupt` means that the file could not be read. `written` is when it was written, in
+    seconds since 1970."""
 
     def __init__(self, path: str) -> None:
         """Raises OSError if the file is not accessible."""
@@ -292,8 +302,9 @@ class KnownState:
 
     @staticmethod
     def delete_if_corrupt(path: str) -> None:
-        """Delete a state file that cannot be read. Raises NotAFileError for a directory and the
-        like, LockedError."""
+        """Delete a state file that cannot be read.
+
+        Raises LockedError; NotAFileError for a directory or anything else that is not a file."""
         from ...common.system.files import Closing, NotAFileError
 
         with Closing(lock(path + ".lock", LOCK_WAIT_SECONDS)):
@@ -315,8 +326,9 @@ class KnownState:
         return self._states[key]
 
     def titles(self) -> list[tuple[str, str, str]]:
-        """Return the titles in the state: the key of each session, the directory that it was
-        started in, the title."""
+        """Return the titles in the state, each with its session's key and start directory.
+
+        A tuple has the key, the directory and the title."""
         return [
             (key, cursor.start or "", cursor.title[1])
             for key, cursor in self._every_cursor()
@@ -333,8 +345,9 @@ class KnownState:
 
 
 class StateFile(KnownState):
-    """State under an exclusive lock until `close`. A file that could not be read is renamed to
-    `<name>.corrupt`."""
+    """State under an exclusive lock until `close`.
+
+    A file that could not be read is renamed to `<name>.corrupt`."""
 
     def __init__(self, path: str) -> None:
         """Raises LockedError after LOCK_WAIT_SECONDS, OSError if the file is not accessible."""
@@ -359,13 +372,15 @@ class StateFile(KnownState):
         self._states[key] = state
 
     def commit(self) -> None:
-        """Put what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats
-        itself."""
+        """Put the files from `prepare` in place, atomically.
+
+        It is not synced, because a lost cursor only repeats itself."""
         replace(self.path + ".tmp", self.path)
 
     def is_first_to_answer(self, prompt: str) -> bool:
-        """Check that no other copy of our hook has answered this prompt, and note in the lock file
-        that this one does. Raises OSError."""
+        """Check that no other copy of our hook has answered this prompt; note that this one does.
+
+        The note is in the lock file. Raises OSError."""
         note = prompt.encode()[:_NOTE_BYTES]
         if not note or not hasattr(os, "pread"):
             return True
@@ -376,8 +391,9 @@ class StateFile(KnownState):
         return True
 
     def forget(self, keys: set[str]) -> None:
-        """Delete the state if it is that of a session with one of these keys, else their titles in
-        it, in whatever runtime they are. Raises OSError."""
+        """Delete the state of a session with one of these keys, else their titles in it.
+
+        The runtime does not matter. Raises OSError."""
         if self.path.rpartition("/")[2].removesuffix(".json") in keys:
             if is_file(self.path):
                 os.unlink(self.path)
@@ -385,7 +401,8 @@ class StateFile(KnownState):
             self.forget_titles(keys)
 
     def forget_titles(self, keys: set[str]) -> None:
-        """Delete the titles of sessions with these keys from the state, whatever their runtime.
+        """Delete the titles of sessions with these keys, in any runtime, from the state.
+
         Raises OSError."""
         has_dropped = False
         for key, cursor in self._every_cursor():
@@ -408,8 +425,9 @@ class StateFile(KnownState):
 
 
 def forget_memories(path: str, key: str) -> None:
-    """Delete the note of injected memories: a compaction drops them. Raises LockedError,
-    OSError."""
+    """Delete the note of injected memories, because a compaction drops them.
+
+    Raises LockedError, OSError."""
     if KnownState(path).of(key).memories is not None:
         with StateFile(path) as file:
             file.of(key).memories = None
@@ -418,7 +436,7 @@ def forget_memories(path: str, key: str) -> None:
 
 
 def are_cursors(value: object) -> bool:
-    """Check if a value holds cursors by the key of their session, each with an offset."""
+    """Check if a value contains cursors by the key of their session, each with an offset."""
     if not isinstance(value, dict):
         return False
     for key, one in value.items():
@@ -434,5 +452,5 @@ def are_cursors(value: object) -> bool:
 
 
 def _numbers(value: object) -> list[int]:
-    """Return the list of numbers that a value is; none for any other."""
+    """Return a value that is a list of numbers; [] for any other value."""
     return value if isinstance(value, list) and {*map(type, value)} <= {int} else []

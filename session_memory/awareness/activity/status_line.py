@@ -1,5 +1,7 @@
-"""Status line: what the person sees of the other sessions. Hooks keep it in a file beside the
-session's state, as soon as they know it; a command of its own shows it, and reads nothing else."""
+"""Status line: the information about other sessions that the person sees.
+
+Hooks write it to a file beside the session's state as soon as they know it. A separate command
+shows it, and reads nothing else."""
 
 from __future__ import annotations
 
@@ -20,15 +22,16 @@ if TYPE_CHECKING:
     # a sentence, when it was done, and the key of the session that did it
     Edit = tuple[str, float, str]
 
-ACTIVE_SECONDS = 15 * 60  # a session that wrote nothing since then is not active
+ACTIVE_SECONDS = 15 * 60  # a session without writes since then is not active
 EDIT_SECONDS = 3600
 MOST_JUDGED = 20  # sessions, the last active ones
 
 
 def note(observed: Observation, edit: Edit | None) -> None:
-    """Keep when the other sessions wrote last, and the newest `edit` of a file that this session
-    works on; None if there is no other than before. The gate judges the sessions; the stamps
-    of what it goes by are kept too. Raises OSError."""
+    """Store when the other sessions last wrote, and the newest `edit` in this session's work.
+
+    `edit` is None if there is no newer one. The gate judges the sessions; the stamps of its inputs
+    are stored too. Raises OSError."""
     from ...sessions.settings.homes import environment
     from ...sessions.settings.privacy import Privacy
     from .session_state import KnownState
@@ -62,7 +65,7 @@ def note(observed: Observation, edit: Edit | None) -> None:
 def _is_visible(
     session: Session, cursor: ReadCursor | None, own: OwnSession, privacy: Privacy
 ) -> bool:
-    """Check that no rule hides a session, by the cursor in its transcript; what is unknown may be
+    """Check that no rule hides a session, by its transcript's cursor; unknown ones may be
     hidden."""
     from ...sessions.transcripts.projects import is_of_namesake  # not loaded to show the line
 
@@ -89,8 +92,9 @@ def _start_of(cursor: ReadCursor | None) -> str | None:
 
 
 def status_line(cursor_file: str) -> str:
-    """Return the line for a session, '' for none. What was kept before rules or tombstones changed
-    is not shown."""
+    """Return the line for a session, or ''.
+
+    A line stored before rules or tombstones changed is not shown."""
     kept, now = _kept(_path(cursor_file)), time.time()
     if kept is None:
         return ""
@@ -112,7 +116,7 @@ def is_noted(cursor_file: str) -> bool:
 
 
 def forget_line(cursor_file: str) -> None:
-    """Delete what was kept for a session: it may name one that is forgotten."""
+    """Delete a session's stored line, because it may name a forgotten session."""
     try:
         os.unlink(_path(cursor_file))
     except FileNotFoundError:
@@ -120,7 +124,7 @@ def forget_line(cursor_file: str) -> None:
 
 
 def _kept(path: str) -> tuple[list[float], Edit | None] | None:
-    """Return what was kept; None if it was judged by other rules."""
+    """Return the stored line; None if it was judged by other rules."""
     try:
         kept = decode(read_whole(path).decode())
         if all([stamp(file) == known for file, known in kept["rules"]]):

@@ -1,4 +1,4 @@
-"""Text of an update: all sessions that did something, within a limit of characters."""
+"""Text of an update: all sessions with activity, within a limit of characters."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ MOST_TOOLS = 2
 SHORTEST_QUOTE = 24
 SHORTEST_ANSWER = 60
 SHORTEST_TITLE = 40
-SHORTEST_LINE = 96  # of the seed's form: sessions without room for such a line are only counted
-# of four, in 500 characters, each tells less than is worth reading (see bench/research/updates)
+SHORTEST_LINE = 96  # in the seed's form; sessions without room for such a line are only counted
+# with four lines in 500 characters, each is too short to be worth reading (see
+# bench/research/updates)
 MOST_LINES = 3
 
 
 class Selection:
-    """The `reports` that get a line, as many as have room: the last `old` of them are not counted,
-    and have the room that the others leave. `further` sessions are only counted, and if there
-    `are_more`, perhaps others have news too."""
+    """The `reports` that get a line, as many as have room.
+
+    The last `old` of them are not counted, and use the room that the others leave. `further`
+    sessions are only counted. If there `are_more`, others may have news too."""
 
     def __init__(
         self, reports: list[Report], further: int = 0, *, are_more: bool = False, old: int = 0
@@ -44,14 +46,15 @@ class Selection:
         self.old = old
 
     def count(self, shown: int) -> list[str]:
-        """Return the last line, which counts the sessions beyond those `shown`; [] for none."""
+        """Return the last line, which counts the sessions beyond the `shown` ones; [] if none."""
         more = len(self.reports) - self.old - shown + self.further
         return [f"+{more} {'or ' if self.are_more else ''}more"] if more else []
 
 
 class UpdateForm:
-    """The form of an update: which sessions get a line, and what a line says. Another form
-    overrides these."""
+    """The form of an update: which sessions get a line, and its contents.
+
+    Another form overrides these methods."""
 
     FILE_CHARACTERS = 60
 
@@ -64,8 +67,9 @@ class UpdateForm:
         return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
     def worth_a_line(self, own: OwnSession, reports: Reports, most: int) -> Reports:
-        """Return the sessions that get a line, at most so many: those of which something can be
-        named that they did, with the names of their commands; if there is none, all."""
+        """Return the sessions that get a line, at most `most`, with the names of their commands.
+
+        These are sessions with activity that can be named; if there are none, all."""
         concrete: Reports = []
         for report, new in reports[:most]:
             if len(concrete) == MOST_LINES:
@@ -81,23 +85,26 @@ class UpdateForm:
         return report.named_file
 
     def actions(self, report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
-        """Return what a session did, from many words to few. `file`, the commands that it `ran`
-        and the other `tools` are sanitized."""
+        """Return phrases for a session's actions, from long to short.
+
+        `file`, the commands that it `ran` and the other `tools` are sanitized."""
         return _named_actions(self, report, file, ran, tools)
 
     def used(self, tools: list[str]) -> str:
-        """Return the other tools that a session used, '' for none."""
+        """Return a phrase for the other tools that a session used, or ''."""
         names = ", ".join([_command(name) for name in tools if name])
         return f"used {names}" if names else ""
 
     def heard(self, report: Report) -> str:
-        """Return how many messages a session got from agents, '' for none."""
+        """Return a phrase for the messages that a session got from agents, or ''."""
         messages = report.summary.from_agents
         return f"got {counted(messages, 'message')} from agents" if messages else ""
 
     def least(self, report: Report, *, has_file: bool, has_title: bool) -> tuple[bool, bool]:
-        """Return if a line needs the request, and if it needs the answer: what the session is
-        about, and what it did. If that has no name, the line says what it answered."""
+        """Return whether a line needs the request, and whether it needs the answer.
+
+        They say what the session is about, and what it did. If its activity has no name, the line
+        quotes its answer."""
         return not has_title, not (has_file or report.named_commands)
 
 
@@ -128,9 +135,10 @@ def text_of(
     first_lines: Sequence[str] = (),
     form: UpdateForm | None = None,
 ) -> tuple[str, int]:
-    """Return the text of the first reports that were selected, as many as fit in `limit`
-    characters, and their number. The room is shared fairly: a short line leaves what it does not
-    need to the longer ones. `first_lines` stand before all others."""
+    """Return the text of the first selected reports that fit in `limit`, and their number.
+
+    `limit` counts characters. The room is shared fairly: a short line leaves its unused room to
+    longer ones. `first_lines` come before all others."""
     form = form or UpdateForm()
     first = [HEADER, *first_lines]
     room = limit - len("\n".join(first))
@@ -164,7 +172,9 @@ def _fitting(lines: list[_Line], selection: Selection, room: int) -> tuple[list[
 
 
 def _lines(reports: list[Report], now: float, form: UpdateForm) -> list[_Line]:
-    """Return a line for each of `reports`. All texts are sanitized in one call, which is faster."""
+    """Return a line for each of `reports`.
+
+    All texts are sanitized in one call, which is faster."""
     texts: list[str] = []
     for report in reports:
         summary, has_text = report.summary, report.with_text
@@ -186,13 +196,14 @@ def _lines(reports: list[Report], now: float, form: UpdateForm) -> list[_Line]:
 
 
 def _filled(texts: Sequence[str], number: int) -> list[str]:
-    """Return the first texts, as many as `number`, with '' for those missing."""
+    """Return the first `number` texts, with '' for missing ones."""
     return [*texts[:number], *[""] * (number - len(texts))]
 
 
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
-    """Return the text of each line, with a newline before each at most `room` characters; '' if it
-    does not fit. The last assistant texts share what the rest leaves."""
+    """Return the text of each line, together at most `room` characters; '' if one does not fit.
+
+    Each has a newline before it. The last assistant texts share the remaining room."""
     widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
     left = room - sum(widths)
     longer = [
@@ -206,8 +217,9 @@ def _fair_texts(lines: list[_Line], room: int) -> list[str]:
 
 
 def _fair_shares(wanted: list[int], room: int) -> list[int]:
-    """Return each one's part of `room`: what it wants if that is at most an equal share of what the
-    others leave."""
+    """Return each one's share of `room`.
+
+    It is the wanted width, but at most an equal share of what the others leave."""
     shares = [0] * len(wanted)
     left = len(wanted)
     for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
@@ -218,12 +230,13 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 
 
 class _Line:
-    """Line about one session: who, when, how much, the request, the actions, the last answer. A
-    request that names the session stands once, as its title. Without room for something that the
-    session did, there is no line."""
+    """The line about one session: who, when, how much, the request, the actions, the last answer.
+
+    A request that names the session appears once, as its title. Without room for at least one
+    action, there is no line."""
 
     def __init__(self, report: Report, now: float, texts: list[str], form: UpdateForm) -> None:
-        """`texts` are those that `_lines` made of `report`, sanitized."""
+        """`texts` are those that `_lines` made from `report`, sanitized."""
         self._label, (runtime, request, file, self._answer) = texts[:3], texts[3:7]
         self._before_place = report.place[0]
         messages = report.counted(report.summary.messages, "message")
@@ -243,8 +256,9 @@ class _Line:
         self._least_request = _quoted(self._request, SHORTEST_QUOTE + 2) if needs_request else ""
 
     def text(self, width: int, *, with_answer: bool = False) -> str:
-        """Return the line in at most `width` characters, '' if they are too few; with the last
-        answer if it fits."""
+        """Return the line in at most `width` characters; '' if they are too few.
+
+        It includes the last answer if that fits."""
         room = width - len(self.head())
         for actions in self._actions:
             least = len(_rest(self._least_request, actions, self._least_answer))
@@ -272,7 +286,7 @@ class _Line:
 
 
 def _rest(request: str, actions: str, answer: str) -> str:
-    """Return what follows the beginning of a line, with what there is of it."""
+    """Return the line's text after its beginning."""
     words = f"{request} -> {actions}" if request and actions else request or actions
     if answer:
         words += "; last: " if words else "last: "
@@ -280,8 +294,7 @@ def _rest(request: str, actions: str, answer: str) -> str:
 
 
 def _quoted(text: str, room: int) -> str:
-    """Return `"text"`, shortened; '' if there is none, or too little room for it to say
-    anything."""
+    """Return `"text"`, shortened; '' if it is empty or the room is too small to say anything."""
     if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
         return ""
     return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
@@ -290,8 +303,9 @@ def _quoted(text: str, room: int) -> str:
 def _named_actions(
     form: UpdateForm, report: Report, file: str, ran: list[str], tools: list[str]
 ) -> list[str]:
-    """Return the actions from many words to few, each with the name of a file or a command if there
-    is one."""
+    """Return phrases for the actions, from long to short.
+
+    Each has the name of a file or a command if there is one."""
     verb, files, _ = report.named_file
     others = f" and {files - 1}{'+' if report.is_partial else ''} more" if files > 1 else ""
     whole, short = [
@@ -317,8 +331,9 @@ def _named_actions(
 
 
 def _names_of_commands(report: Report, file: str, ran: list[str]) -> list[str]:
-    """Return the names of the commands, or their number if they have no names; beside a `file`,
-    the number says nothing."""
+    """Return the names of the commands, or their number if they have no names.
+
+    Beside a `file`, the number is left out."""
     if report.summary.ran and report.ran is None:
         return [report.counted(report.summary.commands, "command")]
     if file and not report.named_commands:
@@ -333,14 +348,15 @@ def _most_telling(names: list[str]) -> str:
 
 
 def _command(name: str) -> str:
-    """Return the name of a command, shortened with its end: `(failed)`, or the mark behind what a
-    commit says."""
+    """Return the name of a command, shortened, but with its end.
+
+    The end is `(failed)`, or the mark after a commit's message."""
     words, failed, _ = name.partition(" (failed)")
     short = shorten(words, COMMAND_CHARACTERS)
     return short + ("'" if short != words and "'" in short else "") + failed
 
 
 def _end_of(path: str, most: int) -> str:
-    """Return the end of a path, which says most, in about so many characters."""
+    """Return the end of a path, its most informative part, in about `most` characters."""
     at = path.find("/", len(path) - most + 1) if len(path) > most else 0
     return f"…{path[at:]}" if at > 0 else shorten(path if not at else path.rpartition("/")[2], most)

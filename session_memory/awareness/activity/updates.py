@@ -1,9 +1,9 @@
-"""Updates: from what changed in the other sessions to the text for this one, in one pass.
+"""Updates: from the changes in the other sessions to the text for this one, in one pass.
 
 The steps are resolve, changed, entries, reports, collisions, selection and text. Each takes an
-UpdateContext and the result of those before it. Every prompt with news loads this; what reads
-transcripts is loaded only if one changed. For collisions the own transcript is read on, and what is
-checked out is noted."""
+UpdateContext and the results of earlier steps. Every prompt with news loads this; the code that
+reads transcripts is loaded only if one changed. For collisions, this session's own transcript is
+read on, and its branch or commit is noted."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     from .update_text import Reports, Selection, UpdateForm
 
 MOST_LEFT_OUT = 20  # sessions that are noted
-SAME_SECONDS = 600  # within which the same prompt is given to two sessions by mistake
+SAME_SECONDS = 600  # in this time, two sessions with the same prompt probably got it by mistake
 PROMPT_CHARACTERS = 4000  # that are searched for names of files
 SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in any case
 
 
 class Update:
-    """An update: its `text`, None for nothing; the `state` after it, None if it stays;
-    `is_shown` if the own transcript will show it; the `standstill` to keep if nothing changed since
-    the last prompt, else None; and the newest `edit` in it for a status line, None for none."""
+    """An update.
+
+    `text` is None if there is none. `state` is the state after it, None if that does not change.
+    `is_shown` means that this session's transcript will show the text. `standstill` is the one to
+    store if nothing changed since the last prompt, else None. `edit` is the newest edit in the text
+    for a status line, or None."""
 
     def __init__(self, state: SessionState | None = None) -> None:
         self.text: str | None = None
@@ -55,12 +58,13 @@ def open_update(
     introduction: str = "",
     form: UpdateForm | None = None,
 ) -> Delivery:
-    """Return the delivery of what the `observed` sessions did since the last update of the session
-    that observes them, in at most `limit` characters with the `introduction`. While it is open, no
-    other process delivers it.
+    """Return the delivery of the `observed` sessions' activity since the last update.
 
-    Entries that a fork copied from its transcript are not new. Collisions are searched if its
-    directory is known. `now` is in seconds since the epoch. If the last update is not in its
+    The update is for the session that observes them, in at most `limit` characters with the
+    `introduction`. While the delivery is open, no other process delivers the update.
+
+    Entries that a fork copied from the session's transcript are not new. Collisions are searched if
+    its directory is known. `now` is in seconds since 1970. If the last update is not in its
     transcript, it is repeated. If the state cannot be read, everything up to its last write counts
     as reported; for a fork at its first prompt, everything up to now. Raises LockedError if another
     delivery has the same state, OSError if the state is not accessible."""
@@ -75,7 +79,8 @@ def open_update(
 
 
 def waiting_text(observed: Observation, *, now: float, limit: int, introduction: str = "") -> str:
-    """The text that `open_update` would deliver, '' for nothing; nothing is locked or written.
+    """Return the text that `open_update` would deliver, or ''; nothing is locked or written.
+
     Raises OSError."""
     known = KnownState(observed.own.cursor_file)
     context = UpdateContext(observed, known.of(observed.own.key), now, limit)
@@ -83,8 +88,9 @@ def waiting_text(observed: Observation, *, now: float, limit: int, introduction:
 
 
 def begin_here(observed: Observation, *, now: float) -> None:
-    """Count everything up to now as reported to the session that observes the others, unless it had
-    an update. Raises as `open_update`."""
+    """Count everything up to now as reported to the observing session, unless it had an update.
+
+    Raises as `open_update`."""
     own = observed.own
     with StateFile(own.cursor_file) as file:
         if file.is_new(own.key):
@@ -98,11 +104,13 @@ def begin_here(observed: Observation, *, now: float) -> None:
 
 
 class UpdateContext:
-    """The inputs of an update for the session `reader`: the `observed` sessions, the `state` before
-    it, the time `now` and the `limit` in characters. Entries from before `oldest` were `seen` or
-    are too old. Sessions that are not `recent` are reported at the `is_start` of the work, the
-    first prompt or one after a long pause. The last prompt could not compare the `waiting` sessions
-    with this session's work: each has how often that was late."""
+    """The inputs of an update for the session `reader`.
+
+    These are the `observed` sessions, the `state` before it, the time `now` and the `limit` in
+    characters. Entries from before `oldest` were `seen` or are too old. Sessions that are not
+    `recent` are reported at the `is_start` of the work: the first prompt or one after a long pause.
+    The last prompt could not compare the `waiting` sessions with this session's work; each has how
+    often that was late."""
 
     def __init__(
         self,
@@ -126,7 +134,7 @@ class UpdateContext:
         self.work: OwnWork | None = None
 
     def after(self, state: SessionState, limit: int | None = None) -> UpdateContext:
-        """Return the context with another state, and another limit if one is given."""
+        """Return the context with another state, and another limit if given."""
         limit = self.limit if limit is None else limit
         return UpdateContext(self.observed, state, self.now, limit, self._form)
 
@@ -140,7 +148,7 @@ class UpdateContext:
         return self._form
 
     def own_work(self) -> OwnWork | None:
-        """Return this session's side of the collisions, read once; None if it cannot be read."""
+        """Return this session's side of the collisions, read once; None if it is unreadable."""
         if self.work is None:
             from ._own_work import OwnWork
 
@@ -187,15 +195,16 @@ def _make(context: UpdateContext, known: KnownState, introduction: str) -> Updat
 
 
 def _kept(context: UpdateContext) -> SessionState:
-    """Return the state before the update without the sessions that are gone: it must not grow with
-    the years. If some sessions were not listed, all stay."""
+    """Return the state before the update, without sessions that are gone.
+
+    The state must not grow over the years. If some sessions were not listed, all stay."""
     if context.reader.deadline.failed:
         return context.state
     return context.state.limited([session.key for session in context.observed.sessions])
 
 
 def changed_since(context: UpdateContext) -> list[Changed]:
-    """Return the sessions that may have news, the last written first, and those that wait."""
+    """Return the sessions that may have news, the last written first, and the waiting ones."""
     return [
         pair
         for pair in context.observed.changed(context.state.cursors, context.oldest)
@@ -212,8 +221,10 @@ def _is_at_rest(context: UpdateContext) -> bool:
 
 
 def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
-    """Return the time up to which everything counts as reported since no state can be trusted: the
-    last write of a corrupt one, or the beginning of a fork; None if the state holds."""
+    """Return the time up to which everything counts as reported if no state can be trusted.
+
+    That is the last write of a corrupt state, or the beginning of a fork. Return None if the state
+    is valid."""
     own = context.reader
     if known.was_corrupt:
         own.deadline.notes.append(
@@ -230,8 +241,10 @@ def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
 
 
 class UpdateParts:
-    """The `text` of an update, '' for nothing, the newest `edit` in it, and the parts of the state
-    that `moved` with it. If it `has_moved`, they are kept even without a text."""
+    """The parts of an update.
+
+    They are the `text`, '' if there is none, the newest `edit` in it, and the parts of the state
+    that `moved` with it. If it `has_moved`, these are kept even without a text."""
 
     def __init__(self, text: str, edit: Edit | None, moved: SessionState) -> None:
         self.text = text
@@ -268,7 +281,7 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
 
 
 def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
-    """Check if a part of the state differs from the one before the update."""
+    """Check if a part of the state differs from before the update."""
     own, cursors = context.state.own, context.state.cursors
     if moved.collisions is not None:
         return True
@@ -278,11 +291,12 @@ def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
 
 
 class ReadNews:
-    """News of the sessions that were `read`, in `pairs` with the report of each, None if there is
-    nothing to report. Of `further` ones only the number is known, and if there `are_more`, perhaps
-    others have news. Sessions `left_out` were last active before
-    OLD_SECONDS. The `pending` ones may have done something to this session's work, and could not be
-    compared with it: each has how often that was late."""
+    """News of the sessions that were `read`.
+
+    `pairs` has each with its report, None if there is nothing to report. Of `further` ones only the
+    number is known; if there `are_more`, others may have news. Sessions `left_out` were last active
+    before OLD_SECONDS. The `pending` ones may have done something to this session's work, and could
+    not be compared with it; each has how often that was late."""
 
     def __init__(self) -> None:
         self.read: list[NewEntries] = []
@@ -294,10 +308,11 @@ class ReadNews:
 
 
 def read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
-    """Return the new entries of the sessions that are reported: first of those that may concern
-    this session's work, however old and many, then of the last ones. Sessions that were last active
-    before OLD_SECONDS are left out else, unless this is the first prompt, or the first one after so
-    long, and there is room."""
+    """Return the new entries of the sessions to report.
+
+    Sessions that may concern this session's work come first, however old and many, then the most
+    recent ones. Other sessions that were last active before OLD_SECONDS are left out, unless this
+    is the first prompt, or the first one after such a pause, and there is room."""
     news = ReadNews()
     most = context.form.most_with_room(context.limit) + 1
     concerned, active = concerned_sessions(context, changed, most, news)
@@ -362,10 +377,11 @@ def _keys_without(changed: list[Changed], kept: list[Changed]) -> list[str]:
 def concerned_sessions(
     context: UpdateContext, changed: list[Changed], most: int, news: ReadNews
 ) -> tuple[set[str], set[str]]:
-    """Return the keys of the sessions that may concern this session's work, of those that would not
-    be read, or not back to where they were read last, and of those that have news for sure.
-    Sessions that an earlier prompt could not look through come first; those that are missed are
-    pending in the `news`."""
+    """Return the keys of unread sessions that may concern the work, and of those with certain news.
+
+    Unread sessions would not be read, or not back to where they were last read. Sessions that an
+    earlier prompt could not search come first; sessions that are missed become pending in the
+    `news`."""
     if not context.reader.directory or context.state.own is None:
         return set(), set()
     waiting, cursors = context.waiting, context.state.cursors
@@ -387,7 +403,7 @@ def concerned_sessions(
 
 
 def _may_be_cut(changed: Changed, cursors: ReadCursors) -> bool:
-    """Check if a session is seen first, and has more than is read of such."""
+    """Check if a session at first sight has more than is read at first sight."""
     session, status = changed
     return cursors.get(session.key) is None and status.st_size > SHORT_BYTES
 
@@ -395,8 +411,9 @@ def _may_be_cut(changed: Changed, cursors: ReadCursors) -> bool:
 def _count_unread(
     context: UpdateContext, unread: list[Changed], active: set[str], news: ReadNews
 ) -> None:
-    """Count the sessions that were not read and have news that may be reported; beyond MOST_COUNTED
-    they are not looked at. The `active` ones have news."""
+    """Count the unread sessions with news that may be reported; the `active` ones have news.
+
+    Beyond MOST_COUNTED no session is checked."""
     left = [session for session, status in unread if status.st_mtime >= context.recent]
     news.left_out += [session.key for session, status in unread if status.st_mtime < context.recent]
     if not left:
@@ -415,7 +432,7 @@ def _count_unread(
 def _with_news(
     context: UpdateContext, left: list[Session], active: set[str]
 ) -> tuple[list[Session], bool]:
-    """Return the first sessions with news, and if there may be more."""
+    """Return the first sessions with news, and whether there may be more."""
     from ._new_entries import may_have_news
     from .report import MOST_COUNTED, is_elsewhere
 
@@ -435,10 +452,12 @@ def _with_news(
 
 
 class PromptCollisions:
-    """Collisions for one prompt: the `lines` about them, the newest `edit` in these, and in
-    `withheld` the keys of the sessions of which something did not fit. `moved` is the own state,
-    with what is checked out, and the collisions to keep. The `reports` are those of all sessions,
-    except the `pending` ones: each is reported as a whole, so all of it comes next time."""
+    """Collisions for one prompt.
+
+    They have the `lines` about them, the newest `edit` in these, and in `withheld` the keys of
+    sessions for which something did not fit. `moved` is the own state, with the branch or commit,
+    and the collisions to store. The `reports` are of all sessions except the `pending` ones: each
+    session is reported as a whole, so all of it comes next time."""
 
     def __init__(self, reports: Reports) -> None:
         self.reports = reports
@@ -455,8 +474,7 @@ class PromptCollisions:
         return limit - len(HEADER) - sum([len(line) + 1 for line in self.lines])
 
     def postpone(self, keys: Iterable[str], late: int = 0) -> None:
-        """Leave it to the next prompt to compare sessions with this session's work, and report
-        them."""
+        """Leave the comparison and report of sessions to the next prompt."""
         self.pending.update(dict.fromkeys(keys, late))
         self.reports = [pair for pair in self.reports if pair[1].session.key not in self.pending]
 
@@ -464,8 +482,10 @@ class PromptCollisions:
 def find_collisions(
     context: UpdateContext, reports: Reports, pending: dict[str, int]
 ) -> PromptCollisions:
-    """Return the collisions with the sessions of the `reports`. The `pending` sessions, and those
-    that cannot be compared in time or have no room, are left to the next prompt."""
+    """Return the collisions with the sessions of the `reports`.
+
+    The `pending` sessions, and sessions that cannot be compared in time or have no room, are left
+    to the next prompt."""
     reader, late = context.reader, max(context.waiting.values(), default=0)
     found = PromptCollisions(reports)
     found.pending = dict(pending)
@@ -490,8 +510,10 @@ def find_collisions(
 
 
 def _may_collide(context: UpdateContext, reports: Reports) -> bool:
-    """Check if another session may have changed a file, HEAD was moved, or a call without a result
-    may be over."""
+    """Check if a collision is possible.
+
+    Another session may have changed a file, HEAD was moved, or a call without a result may have
+    ended."""
     own, state = context.reader, context.state.own
     if state is None or not is_head_known(state, own.directory) or state.has_open_calls:
         return True
@@ -527,7 +549,7 @@ def compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCol
 
 
 def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
-    """Search, and add the lines about what was found."""
+    """Search for collisions, and add lines about them."""
     from .collisions import find
 
     state, others = known.state, found.reports
@@ -564,7 +586,7 @@ def add_conflicts(context: UpdateContext, found: PromptCollisions) -> None:
 
 
 def _has_conflicts(own: OwnSession, state: OwnState | None) -> bool:
-    """Check if upkeep keeps other conflicts between branches than at the last prompt."""
+    """Check if upkeep has other conflicts between branches than at the last prompt."""
     return conflicts_stamp(own) != (state.conflicts if state else [])
 
 
@@ -618,8 +640,10 @@ def _same_requests(
 
 
 class ChosenSessions:
-    """The `selection` of the sessions for the text, of all `reports`, the most important first.
-    Those of them that are `new` are reported now or later, those that are `old` now or never."""
+    """The sessions for the text, in their order of importance.
+
+    `selection` is chosen from all `reports`. The `new` ones are reported now or later, the `old`
+    ones now or never."""
 
     def __init__(self, reports: Reports, new: Reports, old: Reports) -> None:
         self.reports = reports
@@ -629,8 +653,9 @@ class ChosenSessions:
         self.selection: Selection
 
     def reported(self, shown: int) -> list[NewEntries]:
-        """Return the sessions that are not left to the next prompt if the first `shown` of the
-        selection had room: also those that did nothing to report, and the old ones."""
+        """Return the sessions that need not wait if the first `shown` of the selection had room.
+
+        They include sessions with nothing to report, and the old ones."""
         waiting = {new.session.key for _, new in self.new} - self._shown(shown)
         return [new for _, new in self.reports if new.session.key not in waiting]
 
@@ -644,8 +669,10 @@ class ChosenSessions:
 
 
 def select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSessions:
-    """Return the sessions for the text. Those come first that edited a file which the prompt names,
-    then those that edited one in hand, then the last active. Old ones are listed at the start."""
+    """Return the sessions for the text.
+
+    Sessions that edited a file named in the prompt come first, then those that edited a file in
+    hand, then the last active. Old ones are listed at the start."""
     from .update_text import Selection
 
     reader, work = context.reader, context.work
@@ -679,12 +706,11 @@ def named_files(prompt: str) -> set[str]:
 def _cursors_from(
     since: float, changed: list[Changed], now: float, deadline: Deadline
 ) -> ReadCursors:
-    """Return cursors in place of lost ones: new is what the sessions wrote since the time
-    `since`."""
+    """Return cursors that replace lost ones; writes since the time `since` are new."""
     from ._new_entries import cursors_at_end
 
-    # In whole milliseconds, as transcripts have their times. Files written within one tick of the
-    # clock have one time.
+    # In whole milliseconds, like the times in transcripts. Files written within one tick of the
+    # clock have the same time.
     seen = int(since * 1000) / 1000
     lost = ReadCursors()
     for session, _ in changed:

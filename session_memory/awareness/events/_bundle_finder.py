@@ -1,12 +1,12 @@
-"""Loads modules from a bundle. The code of this module is the first thing in the bundle, and runs
-from there."""
+"""Loads modules from a bundle.
+
+The code of this module is the first thing in the bundle, and runs from there."""
 
 from __future__ import annotations
 
 import sys
 
-# What `importlib` is made of; importing that package itself takes as long as a sixth of all that
-# the hook does.
+# The parts of `importlib`. Importing that package itself takes a sixth of the hook's whole time.
 from _frozen_importlib import ModuleSpec
 from marshal import loads
 
@@ -30,8 +30,8 @@ class BundleFinder:
     """Finds the modules of a bundle, as a member of `sys.meta_path`.
 
     Modules that are loaded together form a group: with the first of them all run, each after its
-    imports, so that `importlib` does not search for the rest, which takes as long for a module as
-    to run it. A module whose source has changed is loaded from that."""
+    imports. So `importlib` does not search for the others, which takes as long for a module as
+    running it. A module whose source has changed is loaded from its source."""
 
     def __init__(self, bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
         self._bundle = bundle
@@ -40,8 +40,9 @@ class BundleFinder:
         self._waiting: dict[str, tuple[BundledModule, CodeType]] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module of the bundle, which has run by then; None for any other.
-        Raises its errors."""
+        """Return the spec of a bundled module, which has already run; None for any other.
+
+        Raises the module's errors."""
         if name in self._groups:
             modules = self._groups[name][2]
             self._read(self._groups[name])
@@ -78,10 +79,10 @@ class BundleFinder:
         module.__loader__ = self  # type: ignore[assignment]
         module.__spec__ = ModuleSpec(name, self, origin=file, is_package=is_package)  # type: ignore[arg-type]
         above, _, last = name.rpartition(".")
-        if above and above not in sys.modules:  # a package whose source is another one now
+        if above and above not in sys.modules:  # a package whose source has changed since
             __import__(above)
         module.__package__ = name if is_package else above
-        if is_package:  # modules that are not in the bundle are found there
+        if is_package:  # modules outside the bundle are found there
             module.__path__ = module.__spec__.submodule_search_locations = [
                 file[: -len("/__init__.py")]
             ]
@@ -107,7 +108,7 @@ def is_whole(bundle: FileIO, groups: tuple[BundledGroup, ...]) -> bool:
 
 
 def is_as_bundled(root: str, module: BundledModule) -> bool:
-    """Check if the source of a module below `root` is still the one that its code was made from."""
+    """Check if a module's source below `root` is still the one from which its code was made."""
     try:
         status = stat(f"{root}/{module[2]}")
     except OSError:

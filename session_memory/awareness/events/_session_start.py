@@ -19,8 +19,9 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Note where a fork begins; print the session's past and faults of settings. Raises
-    SessionMemoryError, OSError."""
+    """Note where a fork begins; print the session's past and faults of settings.
+
+    Raises SessionMemoryError, OSError."""
     source = context.event["source"]
     if source == "fork":
         start_listening(context)

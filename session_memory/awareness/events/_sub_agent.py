@@ -1,6 +1,7 @@
-"""Sub-agent: at its start it is told, once, what concerns its task: collisions over the files that
-the task names, and what features add. Its session's own updates wait for the next
-prompt as before."""
+"""Start of a sub-agent: it gets, once, the facts that concern its task.
+
+These are collisions over the files that the task names, and additions by features. Its session's
+own updates wait for the next prompt as usual."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 CHARACTERS = 300
 MOST_FILES = 20  # named in one task
-_SHOWN_BYTES = 4 * 1024 * 1024  # of a sub-agent's transcript, searched for what it was told
+_SHOWN_BYTES = 4 * 1024 * 1024  # of a sub-agent's transcript, searched for an earlier report
 _AROUND = "`'\"()[]<>{}*,;:!?@"
 
 
@@ -36,8 +37,9 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Print what concerns the task, if anything does. Raises SessionMemoryError, OSError: then
-    nothing counts as told."""
+    """Print the facts that concern the task, if there are any.
+
+    Raises SessionMemoryError, OSError: then nothing counts as reported."""
     runtime = context.runtime
     agent = runtime.sub_agent(context.event)
     task = "" if _was_told(context, agent) else "\n".join(runtime.tasks(context.event))
@@ -56,8 +58,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
 
 def _was_told(context: Context, agent: str) -> bool:
-    """Check if the sub-agent's own transcript shows that it was told something at an earlier
-    start."""
+    """Check if the sub-agent's own transcript shows a report from an earlier start."""
     own = own_session(context)
     context.other_sessions()  # the sub-agents are known with them
     paths = [path for path in (own.path, *own.sub_agents()) if is_of_agent(path, agent)]

@@ -1,22 +1,21 @@
 """Bundle of the modules that a prompt loads: one file of code objects, made by an install.
 
-It stays for 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of
+It saves 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of
 1.05), and 0.28 x if the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or
-one starts (`session-start`: 1.01 instead of 1.29): for each of 24 to 34 modules Python looks into
-directories, and opens, checks and reads a file. The entries in `hooks/` load the bundle, which
-holds
+one starts (`session-start`: 1.01 instead of 1.29). Without it, Python looks into directories for
+each of 24 to 34 modules, and opens, checks and reads a file. The entries in `hooks/` load the
+bundle, which contains
 
     in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, the
     groups), marshalled
-    the codes of each group of modules, marshalled as one tuple, of which only the groups are read
-    that are imported
+    the codes of each group of modules, marshalled as one tuple; only imported groups are read
 
-The rows of `extension_points.EVENTS` are in it too, each with its module. What a module computes as
-PREBUILT is computed by the install: the code has its value.
+The rows of `extension_points.EVENTS` are in it too, each with its module. The install computes a
+module's PREBUILT: the code has its value.
 
-An interpreter with another magic number does not load it, nor if it is cut off. A module whose
-source has another size or mtime by now is loaded from its source, as all of them are in a plugin or
-a checkout."""
+An interpreter with another magic number does not load it, and none loads it if it is cut off. A
+module whose source has a different size or mtime by now is loaded from its source, as all modules
+are in a plugin or a checkout."""
 
 from __future__ import annotations
 
@@ -36,12 +35,12 @@ if TYPE_CHECKING:
 
     from ._bundle_finder import BundledGroup, BundledModule
 
-FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
+FILE = "prompt.bundle"  # in the program's directory; the entries also know the name and HEAD_BYTES
 HEAD_BYTES = 20 * 1024
 _PACKAGE = "session_memory"
-# Modules that prompts load, each with its imports that no group before it has: in one group those
-# of every prompt, in another those of nearly each prompt with news. Before them, singly, stand
-# modules that several of these import.
+# Modules that prompts load, each with its imports that no earlier group has. One group is for every
+# prompt, another for nearly every prompt with news. Before them come, singly, modules that several
+# of these import.
 _RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif")
 _GROUPS = (
     (
@@ -122,8 +121,7 @@ def write_bundle(root: str) -> None:
 
 
 def has_usable_bundle(root: str) -> bool:
-    """Check if this interpreter would load all modules of the bundle of the program in `root` from
-    it."""
+    """Check if this interpreter would load all modules of the bundle in `root` from the bundle."""
     try:
         with open(f"{root}/{FILE}", "rb", 0) as bundle:
             head = bundle.read(HEAD_BYTES)
@@ -139,8 +137,9 @@ def has_usable_bundle(root: str) -> bool:
 
 
 def _feature_groups(root: str) -> list[tuple[str, ...]]:
-    """Return the groups of the features of events: what several of them import, then each. A
-    deleted feature has none."""
+    """Return the groups of the features of events: shared imports first, then each feature.
+
+    A deleted feature has none."""
     modules = {place.partition(":")[0] for rows in EVENTS.values() for place, *_ in rows.values()}
     imported = Counter(
         name.removeprefix(f"{_PACKAGE}.")
@@ -170,8 +169,7 @@ class _Source:
         self._tree = ast.parse(read_whole(f"{root}/{self._file}"))
 
     def imports(self) -> list[str]:
-        """Return the names of our modules, or of their members, that the module imports as it is
-        loaded."""
+        """Return the names of our modules, or their members, that the module imports on load."""
         name = self.module[0]
         package = name if self.is_package else name.rpartition(".")[0]
         found = []
@@ -213,14 +211,15 @@ def _is_for_types(node: ast.stmt) -> bool:
 
 
 def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> None:
-    """Add the module `name`, if it is one, to `found`, behind its packages and its imports from
-    other packages."""
+    """Add the module `name`, if it is one, to `found`, after its packages and imports.
+
+    The imports are those from other packages."""
     if name in begun:
         return
     begun.add(name)
     try:
         source = _Source(root, name)
-    except OSError:  # what a module has
+    except OSError:  # it is a member of a module
         return
     imports = [name.rpartition(".")[0], *source.imports()]
     for one in [one for one in imports if not one.startswith(f"{name}.")]:

@@ -1,5 +1,4 @@
-"""Callbacks for claude-agent-sdk: the work of a hook in a thread, whose answer counts only if it
-comes in time.
+"""Callbacks for claude-agent-sdk: a hook's work in a thread; a late answer does not count.
 
 The SDK is not imported here."""
 
@@ -27,9 +26,10 @@ _LONGEST_PAUSE_SECONDS = 0.02
 def answering(
     log: HookLog, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover], None]
 ) -> HookCallback:
-    """Return a callback that answers with what `work`, given the event, offers in time, and with
-    `{}` otherwise. `work` runs in a thread, since files can take their time. What it raises is
-    written to `log`."""
+    """Return a callback that answers with the text that `work` offers in time, else `{}`.
+
+    `work` gets the event and runs in a thread, because files can be slow. Its errors are written to
+    `log`."""
 
     async def answer(
         event: HookInput, tool_use_id: str | None, context: HookContext
@@ -70,9 +70,10 @@ def offer_update(context: Context, handover: Handover) -> None:
 
 
 def offer_collisions(context: Context, handover: Handover) -> None:
-    """Offer the collisions over the file that a tool is about to edit, and the memories that name
-    it. The user is not asked: a program may have none. Raises SessionMemoryError, OSError: then
-    nothing counts as reported."""
+    """Offer collisions over the file that a tool is about to edit, and memories that name it.
+
+    The user is not asked, because a program may have no user. Raises SessionMemoryError, OSError:
+    then nothing counts as reported."""
     deliver(context, lambda delivery: handover.offer(delivery.text or None), can_ask=False)
     write_notes(context, context.runtime.TOOL_EVENT)
 
@@ -82,9 +83,10 @@ class TooLateError(SessionMemoryError):
 
 
 class Handover:
-    """A text on its way from the thread that makes it to the callback that answers with it. The
-    text counts as reported once it is received. If either side ends the handover before, it does
-    not: an update that took too long moves no cursor."""
+    """A text on its way from the thread that makes it to the callback that answers with it.
+
+    The text counts as reported once it is received. If either side ends the handover earlier, it
+    does not count, so an update that took too long moves no cursor."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
@@ -93,8 +95,9 @@ class Handover:
         self._is_offered = self._is_received = self._is_over = False
 
     def offer(self, text: str | None) -> None:
-        """Wait until `text` was received. Raises TooLateError if that does not happen before the
-        deadline."""
+        """Wait until `text` was received.
+
+        Raises TooLateError if that does not happen before the deadline."""
         with self._changed:
             self._text, self._is_offered = text, True
             self._changed.wait_for(lambda: self._is_over, max(0.0, self._deadline - monotonic()))
@@ -105,8 +108,10 @@ class Handover:
                 )
 
     async def receive(self) -> str | None:
-        """Return what is offered before the deadline, else None. It polls: on asyncio and on trio
-        any other way to wait for a thread would also wait for a stuck one."""
+        """Return the text offered before the deadline, else None.
+
+        It polls: on asyncio and on trio any other way to wait for a thread would also wait for a
+        stuck one."""
         import anyio
 
         pause = _FIRST_PAUSE_SECONDS
@@ -121,7 +126,7 @@ class Handover:
         return None
 
     def end(self) -> None:
-        """End the handover: what was not received by now will not be."""
+        """End the handover: a text that was not received by now never will be."""
         with self._changed:
             self._is_over = True
             self._changed.notify()

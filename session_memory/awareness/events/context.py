@@ -35,7 +35,7 @@ def _rows() -> dict[str, dict[str, tuple[str, str, str]]]:
     return EVENTS
 
 
-PREBUILT = _rows()  # so that a bundle has the rows without the module
+PREBUILT = _rows()  # so a bundle has the rows without the module
 MISSED = "/missed.json"  # in the state directory, if hooks missed their deadlines
 
 
@@ -48,12 +48,12 @@ class Context:
 
     `session` is its key in the home: the name in an agent home ('' if it has none), else the same
     as `session_id`, the runtime's own. `own_path` is its transcript, which may not exist yet,
-    `config_dir` the runtime's directory ('' if not needed), `directory` the one that the session
-    was started in. `named` are the named sessions of the home if they were read already.
-    `sub_agents` are those in the project's index, once `other_sessions` has read it; `statuses` has
-    one for each file that a call is about to edit, once they were looked at. `environ` is the
-    environment that the runtime gave to the hook, empty for a callback. Parts that may be odd or
-    slow run under the `deadline`."""
+    `config_dir` the runtime's directory ('' if not needed), `directory` its start directory.
+    `named` are the named sessions of the home if they were read already. `sub_agents` are those in
+    the project's index, once `other_sessions` has read it. `statuses` has one for each file that a
+    call is about to edit, once they were checked. `environ` is the environment that the runtime
+    gave to the hook, empty for a callback. Parts that may be odd or slow run under the
+    `deadline`."""
 
     def __init__(
         self,
@@ -85,8 +85,9 @@ class Context:
 
     @property
     def cursor_file(self) -> str:
-        """The file of the session's cursors. Raises EventError if it is not a named session of its
-        home."""
+        """Return the file of the session's cursors.
+
+        Raises EventError if it is not a named session of its home."""
         if not self.session:
             raise EventError(
                 f"session {self.session_id} is none of the named sessions of {self.home.root}"
@@ -94,7 +95,7 @@ class Context:
         return self.home.cursor_file(self.session)
 
     def other_sessions(self) -> list[Session]:
-        """Return the sessions that this one may get reports of."""
+        """Return the sessions whose reports this one may get."""
         found, attempt = self.named, self.deadline.attempt
         scope, runtime = self.settings.scope, self.runtime
         if found is None and self.home.sessions_dir:
@@ -123,8 +124,10 @@ class Context:
         return [session for session in found if session.key != self.session]
 
     def features(self, event: str) -> list[tuple[str, str]]:
-        """Return the features of an event: the rows of `extension_points.EVENTS` that the
-        settings want and whose file is there, each the name and the place. Nothing is loaded."""
+        """Return the wanted features of an event, each with its name and place; load none.
+
+        They are the rows of `extension_points.EVENTS` that the settings want and whose file
+        exists."""
         return [
             (name, place)
             for name, (place, file, setting) in PREBUILT.get(event, {}).items()
@@ -132,8 +135,7 @@ class Context:
         ]
 
     def ask(self, feature: tuple[str, str], *arguments: object) -> object:
-        """Return what a feature answers, which is loaded for that; None if it fails, is late or was
-        deleted."""
+        """Load a feature and return its answer; None if it fails, is late or was deleted."""
         from ...common.extensions import load_present
 
         def answer(place: str) -> object:
@@ -152,8 +154,7 @@ class Context:
         return not name or bool(getattr(self.settings, name))
 
     def _places(self) -> Places:
-        """Return the runtime of the session, and the others that the same person uses; each with
-        its own directory."""
+        """Return the session's runtime and the person's other runtimes, each with its directory."""
         attempt = self.deadline.attempt
         attempt(self.runtime.name, self.runtime.refresh, self.config_dir)
         places = [(self.runtime, self.config_dir)]
@@ -169,7 +170,7 @@ class Context:
         return places
 
     def _config_dir_of(self, runtime: Runtime, environ: Mapping[str, str]) -> str | None:
-        """Return the directory of another runtime, if sessions of it are kept in the same home."""
+        """Return the directory of another runtime if its sessions are kept in the same home."""
         config_dir = runtime.config_dir(environ)
         is_here = is_directory(runtime.transcripts_dir(config_dir))
         is_ours = (
@@ -195,7 +196,7 @@ class Context:
 
 
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
-    """Return the agent home that the session was started in, else the person's."""
+    """Return the agent home in which the session started, else the person's."""
     start = _start_dir(event, environ, runtime)
     home, stop = None, user_dir(environ)
     if next(homes_above(start, environ, stop, runtime.SESSIONS_FOLDER), None):

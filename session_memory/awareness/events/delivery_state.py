@@ -1,5 +1,6 @@
-"""State of deliveries: the last update of a session, if it arrived, and the next one. Reading it
-moves no cursor."""
+"""State of deliveries: a session's last update, whether it arrived, and the next one.
+
+Reading it moves no cursor."""
 
 from __future__ import annotations
 
@@ -24,9 +25,10 @@ from .prompt import observation
 
 
 class DeliveryState(NamedTuple):
-    """The update that was `delivered` last, None if unknown; and the text that is `waiting`, '' for
-    none. `is_withheld` says that the delivered text may contain something hidden by now. The
-    sessions with the keys `left_out` were last active so long ago that they count as told."""
+    """The update that was `delivered` last, None if unknown, and the `waiting` text, or ''.
+
+    `is_withheld` means that the delivered text may contain something that is hidden by now. The
+    sessions with the keys `left_out` were last active so long ago that they count as reported."""
 
     delivered: Delivered | None
     waiting: str
@@ -40,9 +42,10 @@ def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliverySta
 
 
 def text_at(one: FoundSession, now: float, environ: Mapping[str, str]) -> str:
-    """Return what a prompt of the session `one` would have been told at a time, in seconds since
-    the epoch, if it was the first since the hooks were there; '' for nothing. Only sessions count
-    that wrote nothing after it. Raises ConfigError, OSError."""
+    """Return the text that a prompt of the session `one` would have got at a time, or ''.
+
+    The time is in seconds since 1970. The prompt counts as the first one since the hooks exist.
+    Only sessions that wrote nothing after the time count. Raises ConfigError, OSError."""
     observed = observation(_context_of(one, environ))
     observed.own.cursor_file += ".none"
     observed.statuses = [pair for pair in observed.statuses if pair[1].st_mtime <= now]
@@ -65,8 +68,10 @@ def _context_of(one: FoundSession, environ: Mapping[str, str]) -> Context:
 
 
 def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
-    """Return the state of a session of a host's group; None if it has no name there, so that it
-    gets no updates. Raises ConfigError, OutsideGroupError, OSError."""
+    """Return the state of a session of a host's group.
+
+    Return None if it has no name there and therefore gets no updates. Raises ConfigError,
+    OutsideGroupError, OSError."""
     if not os.path.isdir(group.memory_home.sessions_dir):
         return None
     file = os.path.basename(group.transcript(session_id))
@@ -99,9 +104,10 @@ def _waiting(observed: Observation, now: float) -> str:
 
 
 def hidden_at(home: Home, starts: Iterable[str]) -> float:
-    """Return when rules, or what was forgotten, changed last for sessions that were started in the
-    directories `starts` if anything is hidden now; 0.0 if nothing is. The gate judged an earlier
-    text by the rules of then."""
+    """Return when the rules for `starts` last changed if anything is hidden, else 0.0.
+
+    Forgetting a session counts as a change. `starts` are the start directories of sessions. The
+    gate judged an earlier text by the rules of that time."""
     privacy = Privacy(os.environ, home)
     return max(
         [

@@ -1,4 +1,4 @@
-"""Failed tool call: if there is no file at its path, and one other is meant, where that is."""
+"""Failed tool call: if its path has no file, and one other file is meant, name that."""
 
 from __future__ import annotations
 
@@ -51,8 +51,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
 
 def _known(context: Context, directory: str) -> set[str]:
-    """Return the files that git tracks in the worktree of a directory, and those that the session
-    has worked on."""
+    """Return the files that git tracks in a directory's worktree, and the session's own files."""
     from ...common.system.git import find_worktree
     from ...common.system.git_objects import tracked
     from ..activity.collisions._working_set import CollisionState
@@ -67,9 +66,10 @@ def _known(context: Context, directory: str) -> set[str]:
 
 
 def plausible(path: str, known: Iterable[str]) -> str:
-    """Return the one of the `known` paths that is meant by a `path` at which there is no file: it
-    has the same name, and either all its directories in the same order with others between them, or
-    the same last two. '' if none or several do."""
+    """Return the `known` path that is meant by a `path` without a file; '' if none or several fit.
+
+    It has the same name, and either all the directories in the same order with others between them,
+    or the same last two directories."""
     parts = path.split("/")
     found = {
         one

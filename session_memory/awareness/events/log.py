@@ -1,9 +1,9 @@
-"""Faults: a home's hook.log, the hooks that missed their deadline, and invalid settings, which a
-person is told once.
+"""Faults: a home's hook.log, hooks that missed their deadline, and invalid settings.
 
-hook.log has a line for every event that could not be answered, the same only once a day; at most
-LOG_BYTES and one older file. Missed deadlines are counted in one file, for doctor and the start of
-the next session: by session and event how often in a row, and what came too late the last time.
+A person sees an invalid setting once. hook.log has a line for every event that could not be
+answered, the same line only once a day; it has at most LOG_BYTES and one older file. Missed
+deadlines are counted in one file, for doctor and the start of the next session: by session and
+event, the number in a row, and the last late part.
 
     {"main": {"UserPromptSubmit": [3, "pi"]}}"""
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 LOG_BYTES = 64 * 1024
 MESSAGE_CHARACTERS = 1000
-MOST_LINES = 20  # of one event
+MOST_LINES = 20  # for one event
 MOST_EVENT_CHARACTERS = 64  # of the name of an event
 MOST_SESSIONS = 50  # that missed a deadline
-TOO_MANY = 3  # in a row: one alone is a busy machine
+TOO_MANY = 3  # in a row; a single one means a busy machine
 MISSED_NOTICE = (
     "hooks took longer than 1 s, so agents got only a part: `session-memory doctor` says which"
 )
@@ -55,8 +55,9 @@ class HookLog:
         self._home = home
 
     def write(self, event_name: str, message: str) -> None:
-        """Append a line with the time, unless the log has it of the same day. A full log becomes
-        `hook.log.1`."""
+        """Append a line with the time, unless the log has it from the same day.
+
+        A full log becomes `hook.log.1`."""
         when = iso_time(time.time())
         said = " ".join(
             [
@@ -81,19 +82,18 @@ class HookLog:
             pass
 
     def write_fault(self, event_name: str, error: BaseException) -> None:
-        """Append what went wrong, with the error's type if it is not ours."""
+        """Append an error, with its type if it is not ours."""
         is_foreseen = isinstance(error, (SessionMemoryError, ValueError))
         self.write(event_name, f"{error}" if is_foreseen else f"{type(error).__name__}: {error}")
 
 
 def missed_file(home: Home) -> str:
-    """Return the path of the file that counts missed deadlines; it exists only if there are
-    some."""
+    """Return the path of the file that counts missed deadlines; it exists only if there are any."""
     return home.state_dir + MISSED
 
 
 def note_deadline(home: Home, session: str, event_name: str, late: list[str]) -> None:
-    """Note what came too late for an event of a session, [] for nothing. Raises OSError."""
+    """Note what came too late for an event of a session; [] if nothing did. Raises OSError."""
     path = missed_file(home)
     before = _read_missed(path)
     missed = {key: dict(events) for key, events in before.items()}
@@ -108,8 +108,9 @@ def note_deadline(home: Home, session: str, event_name: str, late: list[str]) ->
 
 
 def notice_of(context: Context) -> str:
-    """Return what a person should know at the start of a session, '' for nothing: each fault is
-    reported once."""
+    """Return the notice for a person at the start of a session, or ''.
+
+    Each fault is reported once."""
     home, environ, runtime = context.home, environment(), context.runtime
     start = runtime.start_dir(context.event, environ)
     notice = untold(home, [MISSED_NOTICE] if missed_too_often(home) else [])
@@ -119,8 +120,7 @@ def notice_of(context: Context) -> str:
 
 
 def missed_too_often(home: Home) -> list[tuple[str, str, int, str]]:
-    """Return session, event, how often in a row it missed its deadline, and what came too late the
-    last time."""
+    """Return session, event, number of missed deadlines in a row, and the last late part."""
     return [
         (session, event_name, count, what)
         for session, events in sorted(_read_missed(missed_file(home)).items())
@@ -147,15 +147,16 @@ _MOST_NOTICES = 100  # of one kind
 
 
 def notices(home: Home) -> list[str]:
-    """A line for each fault in the settings that count for `home`, and for each file with rules
-    that is not read."""
+    """Return a line for each fault in the settings of `home`, and for each unread file with
+    rules."""
     return [*home.settings().faults, *_leftovers(home)]
 
 
 def untold(home: Home, others: Sequence[str] = ()) -> str:
-    """Return what the start of a session says on one line: faults, in the settings and `others`,
-    that no session was told of yet, and each file with rules that is not read, until it is gone; ''
-    for nothing. It counts as told then."""
+    """Return the notice at the start of a session on one line, or ''; it then counts as reported.
+
+    It has the faults, in the settings and `others`, that no session has seen yet, and each unread
+    file with rules, until it is gone."""
     faults = [*home.settings().faults, *others]
     said = [*_not_shown_yet(home, _FAULTS, faults, are_all=True), *_leftovers(home)]
     if not said:
@@ -165,8 +166,9 @@ def untold(home: Home, others: Sequence[str] = ()) -> str:
 
 
 def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
-    """Return a line that names the directory which `start` is in and which looks like an agent home
-    without being registered, with what makes it one; '' if there is none."""
+    """Return a line about an unregistered directory above `start` that looks like an agent home.
+
+    The line has the command that registers it. Return '' if there is none."""
     root = unregistered_home(start, environ, stop=user_dir(environ), folder=folder)
     if not root:
         return ""
@@ -180,8 +182,9 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
 
 
 def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
-    """Return the same for the start of a session, once for each such directory. What it returns
-    counts as told."""
+    """Return the line of `looks_like_home` for the start of a session, once for each directory.
+
+    A returned line counts as reported."""
     line = looks_like_home(start, environ, folder)
     if not line or not _not_shown_yet(home, _HOMES, [line]):
         return ""
@@ -215,8 +218,9 @@ def _read_notices(path: str) -> dict[str, list[str]]:
 
 
 def _leftovers(home: Home) -> list[str]:
-    """A line about the file with rules for sessions in the root of a home, if it is another one
-    that counts: a group's agent or the person has put it there."""
+    """Return a line about a file with rules in a home's root if another file counts.
+
+    A group's agent or the person has put it there."""
     path = f"{home.root}/.session-memory/config.yaml"
     said = f"{path} is not read: move its rules for sessions to {home.config_file}, and remove it"
     return [said] if path != home.config_file and _may_hold_rules(path) else []

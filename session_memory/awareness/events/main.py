@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from .context import Context, Event
 
 HOME_OPTION = "--home"  # names the agent home in the command of a hook
-# whose plugins and hooks the others take, and show by their events that they sent them
+# the others take its plugins and hooks, and their events show that they sent them
 _FIRST = "agent-sdk"
 
 
 def user_prompt_submit() -> None:
-    """Run the hook UserPromptSubmit: report what the other sessions did."""
+    """Run the hook UserPromptSubmit: report the other sessions' activity."""
     _answer_prompt()
 
 
 def before_agent_start() -> None:
-    """Do the same for Pi, whose extension starts it before the agent answers a prompt."""
+    """Run the same for Pi, whose extension starts it before the agent answers a prompt."""
     _answer_prompt("pi")
 
 
 def pre_tool_use() -> None:
-    """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is
-    about to edit."""
+    """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file to be
+    edited."""
     from .tool_call import answer, is_answered
 
     _run(is_answered, answer, is_waited_for=True, tries=2)
@@ -52,7 +52,7 @@ def post_tool_use_failure() -> None:
 
 
 def subagent_start() -> None:
-    """Run the hook SubagentStart: report what concerns the task of a sub-agent."""
+    """Run the hook SubagentStart: report the facts that concern a sub-agent's task."""
     from ._sub_agent import answer, is_answered
 
     _run(is_answered, answer, is_waited_for=True)
@@ -66,15 +66,16 @@ def session_start() -> None:
 
 
 def pre_compact() -> None:
-    """Run the hook PreCompact: archive the conversation before it is compacted. It never prints:
-    that would end up in the summariser's instructions."""
+    """Run the hook PreCompact: archive the conversation before it is compacted.
+
+    It never prints, because the output would become part of the summariser's instructions."""
     from .session_end import end
 
     _run(lambda event, runtime: True, end)
 
 
 def session_end() -> None:
-    """Run the hook SessionEnd, which has 1.5 s: archive in a process of its own."""
+    """Run the hook SessionEnd, which has 1.5 s: archive in a separate process."""
     from .session_end import end_in_background, is_left
 
     _run(is_left, end_in_background, with_upkeep=True)
@@ -89,8 +90,9 @@ def pi_archive() -> None:
 
 
 def pi_session_start() -> None:
-    """Run Pi's `session_start`: its answer says if the person wants a status line, which the
-    extension then shows."""
+    """Run Pi's `session_start`: answer if the person wants a status line.
+
+    Then the extension shows it."""
 
     def answer(context: Context) -> None:
         if context.settings.statusline:
@@ -100,8 +102,9 @@ def pi_session_start() -> None:
 
 
 def status_line() -> None:
-    """Print the status line of a session, for the runtime that the event or the first argument
-    names. It may run each few seconds: what goes wrong is not logged."""
+    """Print a session's status line, for the runtime that the event or first argument names.
+
+    It may run every few seconds, so errors are not logged."""
     from ..activity.status_line import status_line as line_of
 
     try:
@@ -144,11 +147,13 @@ def _run(
     is_waited_for: bool = False,
     tries: int = 1,
 ) -> None:
-    """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start
-    that of the store first. A hook that `is_waited_for` prints its answer, at the deadline what is
-    ready of it. If not even the context was known at the deadline, there are more `tries`. The
-    event is one of the runtime `runtime_name`, unless it names another itself, or shows that
-    another one sent it: several take the plugins of Claude Code."""
+    """Read an event, answer it if `is_answered` says so, and end the process.
+
+    `with_upkeep` first starts the store's upkeep. A hook that `is_waited_for` prints its answer; at
+    the deadline it prints the part that is ready. If not even the context was known at the
+    deadline, there are more `tries`. The event comes from the runtime `runtime_name`, unless it
+    names another or shows that another sent it, because several runtimes take the plugins of Claude
+    Code."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
         given = _Given(runtime_name, environ)
@@ -175,8 +180,7 @@ def _run(
 
 
 class _Given:
-    """The event that a runtime gave to the hook: its name, and its `home` as far as known; with the
-    `deadline`."""
+    """The event that a runtime gave to the hook: its name, its `home` if known, its `deadline`."""
 
     def __init__(self, runtime_name: str, environ: Mapping[str, str]) -> None:
         self.home: Home | None = None
@@ -241,8 +245,10 @@ def _log_fault(home: Home, event_name: str, error: BaseException) -> None:
 
 
 def _named_home(words: list[str]) -> str:
-    """Return the directory that the command of a hook names with `--home`; '' for none. The
-    settings in an agent home have such commands, so that those of its copy name the copy."""
+    """Return the directory that a hook's command names with `--home`, or ''.
+
+    The settings in an agent home have such commands, so the commands in a copy of the home name the
+    copy."""
     path = words[2].rstrip("/") if words[1:2] == [HOME_OPTION] and len(words) > 2 else ""
     if path.endswith("/.."):
         path = path[:-3].rpartition("/")[0]
@@ -250,7 +256,7 @@ def _named_home(words: list[str]) -> str:
 
 
 def _note_end(context: Context, event_name: str) -> None:
-    """Log what went wrong, and note whether the event missed its deadline."""
+    """Log errors, and note whether the event missed its deadline."""
     late = context.deadline.late
     try:
         if context.deadline.notes:
@@ -276,8 +282,9 @@ def _start_upkeep(context: Context) -> None:
 
 
 def _printer(context: Context) -> Callable[[dict[str, object]], None]:
-    """Return the function that prints a hook's answer. It ends the deadline: what is printed is
-    also committed."""
+    """Return the function that prints a hook's answer.
+
+    It ends the deadline, because printed text must also be committed."""
 
     def print_answer(answer: dict[str, object]) -> None:
         context.deadline.end()

@@ -1,4 +1,4 @@
-"""Prompt: what the other sessions did since the last one, and what features add to it."""
+"""Prompt: the other sessions' activity since the last one, and additions by features."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError:
-    none moved."""
+    """Print an update, if there is news, then move the cursors.
+
+    Raises SessionMemoryError, OSError: then no cursor moved."""
     handed = _first_features(context)
     notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
     observed = observation(context)
@@ -51,8 +52,9 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 def note_status(
     context: Context, observed: Observation, edit: Edit | None, *, is_new: bool = True
 ) -> None:
-    """Keep what the person's status line shows, if there is to be one, and the newest `edit` in
-    what was reported. If nothing `is_new`, what is kept stays."""
+    """Store the person's status line, if wanted, and the newest reported `edit`.
+
+    Unless something `is_new`, the stored line stays."""
     if context.settings.statusline:
         from ..activity.status_line import is_noted, note
 
@@ -66,14 +68,15 @@ def joined(*parts: str | None) -> str:
 
 
 def observation(context: Context) -> Observation:
-    """Return what the session of an event sees of the others. Raises EventError."""
+    """Return the other sessions as seen by the session of an event. Raises EventError."""
     others = context.other_sessions()  # first: its own sub-agents are known with them
     return Observation(own_session(context), others, context.settings)
 
 
 def open_delivery(context: Context, observed: Observation, taken: int = 0) -> Delivery:
-    """Return the delivery of the next update, for a `with` block, if so many of the characters for
-    it are `taken`. Raises SessionMemoryError, OSError."""
+    """Return the delivery of the next update, for a `with` block.
+
+    `taken` is how many of its characters are already used. Raises SessionMemoryError, OSError."""
     from ..activity.updates import open_update
 
     limit = context.settings.max_characters - taken
@@ -81,8 +84,9 @@ def open_delivery(context: Context, observed: Observation, taken: int = 0) -> De
 
 
 def additions(context: Context, delivery: Delivery, notice: str = "") -> tuple[str, list[str]]:
-    """Return what features add to a prompt, as the memories relevant to it, in the characters that
-    the update and a `notice` leave of `max_characters`; and the keys to keep for it."""
+    """Return additions by features to a prompt, such as relevant memories, and the keys to store.
+
+    They fit into the characters that the update and a `notice` leave of `max_characters`."""
     text = ""
     keys: list[str] = []
     for feature in context.features("prompt"):
@@ -96,8 +100,9 @@ def additions(context: Context, delivery: Delivery, notice: str = "") -> tuple[s
 
 
 def own_session(context: Context) -> OwnSession:
-    """Return the session of an event; its sub-agents are known once the others were listed. Raises
-    EventError."""
+    """Return the session of an event.
+
+    Its sub-agents are known once the other sessions were listed. Raises EventError."""
     event, runtime, environ = context.event, context.runtime, context.environ
     directory = context.directory if context.settings.collisions != OFF else ""
     file, home = context.cursor_file, context.home
@@ -112,8 +117,9 @@ def own_session(context: Context) -> OwnSession:
 
 
 def start_listening(context: Context) -> None:
-    """Count what others did as reported, unless the session had an update. Raises
-    SessionMemoryError, OSError."""
+    """Count the others' activity as reported, unless the session had an update.
+
+    Raises SessionMemoryError, OSError."""
     from ..activity.updates import begin_here
 
     own = OwnSession(
@@ -123,7 +129,7 @@ def start_listening(context: Context) -> None:
 
 
 def write_notes(context: Context, event_name: str) -> None:
-    """Log what could not be read for an event, or not in time."""
+    """Log what could not be read for an event, or was late."""
     if context.deadline.notes:
         from .log import MOST_LINES, HookLog
 
@@ -132,8 +138,9 @@ def write_notes(context: Context, event_name: str) -> None:
 
 
 def _key(context: Context) -> str:
-    """Return a key of the prompt, '' without an id: prompts in the middle of a turn have the turn's
-    id."""
+    """Return a key of the prompt, '' if it has no id.
+
+    Prompts in the middle of a turn have the turn's id."""
     from ...sessions.transcripts.lines import id_checksum
 
     prompt_id = context.runtime.prompt_id(context.event)
@@ -152,8 +159,7 @@ def _first_features(context: Context) -> str:
 
 
 def _notice_at_first(context: Context) -> str:
-    """Return what is wrong in the settings, at the first prompt if the runtime has no event for a
-    session's start."""
+    """Return faults of the settings at the first prompt, if the runtime has no start event."""
     if is_file(context.cursor_file + ".lock"):  # made with the first prompt
         return ""
     from .log import notice_of

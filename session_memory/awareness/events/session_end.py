@@ -1,4 +1,4 @@
-"""End of a conversation, which is compacted or left for good: the work of features then."""
+"""End of a conversation, which is compacted or left for good: the features' work at that time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...sessions.runtimes import Runtime
     from .context import Context, Event
 
-# The reasons for which a session ends and its program with it, or another one begins in its place.
+# Reasons for which a session ends with its program, or another one replaces it.
 LEFT = (
     "clear",
     "new",
@@ -33,21 +33,23 @@ def is_left(event: Event, runtime: Runtime) -> bool:
 
 
 def is_left_or_compacted(event: Event, runtime: Runtime) -> bool:
-    """Check if it was left, or is about to be compacted by Pi."""
+    """Check if a conversation was left, or if Pi is about to compact it."""
     return event.get("hook_event_name") == "session_before_compact" or is_left(event, runtime)
 
 
 def end_in_background(context: Context) -> None:
-    """Do the work of features, in a process of its own, so that the runtime can go on and does not kill
-    it: this one ends at once."""
+    """Do the features' work in a separate process, and end this one at once.
+
+    So the runtime can continue, and does not kill the work."""
     if not detach():
         os._exit(0)
     end(context)
 
 
 def end(context: Context) -> None:
-    """Do the work of features at the end of a conversation, such as its archive. The host of a group does
-    that itself, by its own settings. Raises SessionMemoryError, OSError."""
+    """Do the features' work at the end of a conversation, such as its archive.
+
+    A group's host does that itself, by its own settings. Raises SessionMemoryError, OSError."""
     if host_of(context.home.root) not in ("", context.home.root):
         return
     if context.session:

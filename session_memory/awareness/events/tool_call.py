@@ -1,5 +1,6 @@
-"""Tool call: collisions over the files that it is about to edit, what features add, and objections
-that the user is asked about."""
+"""Tool call: collisions over the files to be edited, additions by features, and objections.
+
+The user is asked about an objection."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _EDIT = "edit"
 # parts of git commands that may take a stash, a worktree or commits away
 LOSING = ("stash", "worktree", "branch", "reset", "push", "ref", "checkout", "switch", "rebase")
 _LONGEST_PATH = 4096  # no system has longer ones
-ASKER = "session-memory"  # the dialog names who asks
+ASKER = "session-memory"  # the dialog names the program that asks
 
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
@@ -41,9 +42,10 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Print what the agent gets with the result of the call, or what the user is asked before it,
-    if anything. Raises SessionMemoryError, OSError: then nothing counts as reported. At the
-    deadline the user is asked about a call that is not judged yet."""
+    """Print the agent's text with the call's result, or the question to the user before it.
+
+    At the deadline the user is asked about a call that is not judged yet. Raises
+    SessionMemoryError, OSError: then nothing counts as reported."""
     printed: list[bool] = []
 
     def print_once(output: dict[str, object]) -> None:
@@ -52,7 +54,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
     try:
         if context.settings.collisions == ASK:
-            statuses_of(context)  # first: a call that cannot be judged in time is by these
+            # First, because a call that cannot be judged in time is judged by these
+            statuses_of(context)
         _answer(context, print_once)
     except DeadlineError:
         if not printed and context.settings.collisions == ASK:
@@ -61,8 +64,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
 
 def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Ask about a git command, or about an edit of a file that may have changed since this session
-    last saw it."""
+    """Ask about a git command, or an edit of a file that may differ from what the session last
+    saw."""
     from ..activity._approval import reason_of, unjudged
 
     runtime, event = context.runtime, context.event
@@ -81,8 +84,7 @@ def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]
 
 
 def statuses_of(context: Context) -> dict[str, stat_result | None]:
-    """Return the status of each file that the call is about to edit, as it was when this was asked
-    first."""
+    """Return the first known status of each file that the call is about to edit."""
     if context.statuses is None:
         cwd, calls = _cwd(context.event), context.runtime.tool_calls(context.event)
         paths = [resolved(call.argument, cwd) for call in calls if call.kind == _EDIT]
@@ -92,8 +94,9 @@ def statuses_of(context: Context) -> dict[str, stat_result | None]:
 
 
 def unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection | None:
-    """Return the objection to an edit that could not be judged in time; None if the file is as the
-    session left it."""
+    """Return the objection to an edit that could not be judged in time.
+
+    Return None if the file is as the session left it."""
     from ..activity._approval import unjudged
     from ..activity._last_seen import may_differ
 
@@ -122,8 +125,9 @@ def _answer(context: Context, print_answer: Callable[[dict[str, object]], None])
 def deliver(
     context: Context, tell: Callable[[CallDelivery], None], *, can_ask: bool
 ) -> CallDelivery | None:
-    """Return what is reported with the call, None for nothing. It counts as reported once it was
-    told. Raises SessionMemoryError, OSError."""
+    """Return the delivery with the call, or None; it counts as reported after `tell`.
+
+    Raises SessionMemoryError, OSError."""
     attempt = context.deadline.attempt
     attempt("git's refs", note_refs, context)
     objections = find_objections(context, can_ask=can_ask)  # before anything is locked
@@ -160,8 +164,9 @@ def note_refs(context: Context) -> None:
 
 
 def delivery_for(context: Context) -> CallDelivery | None:
-    """Return the delivery of collisions over the files, for a `with` block; None if the settings
-    want none. Raises SessionMemoryError, OSError."""
+    """Return the delivery of collisions over the files, for a `with` block.
+
+    Return None if the settings want none. Raises SessionMemoryError, OSError."""
     runtime, event, settings = context.runtime, context.event, context.settings
     tools = runtime.tool_calls(event)
     agent, cwd = runtime.sub_agent(event), _cwd(event)
@@ -176,9 +181,10 @@ def delivery_for(context: Context) -> CallDelivery | None:
 
 
 def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
-    """Return the objections to the call, file by file, if the settings ask for them: if the user
-    can be asked, those to edits of lines that conflict too. A git command that could not be judged
-    in time is one."""
+    """Return the objections to the call, file by file, if the settings want them.
+
+    If the user can be asked, they include edits of lines that conflict. A git command that could
+    not be judged in time is an objection."""
     tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
@@ -221,9 +227,10 @@ def object_to(
     *,
     can_ask: bool,
 ) -> None:
-    """Ask the user before the call; if the runtime cannot ask, tell the agent. An edit that was
-    allowed is not asked about again, unless the other session has edited the file again. Raises
-    LockedError, OSError."""
+    """Ask the user before the call; if the runtime cannot ask, tell the agent.
+
+    A permitted edit is not asked about again, unless the other session has edited the file again.
+    Raises LockedError, OSError."""
     from ..activity._approval import reason_of, was_allowed
 
     own, has_text, room = (

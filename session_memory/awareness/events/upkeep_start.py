@@ -1,6 +1,7 @@
-"""Start of upkeep with a session's start and end, and of its search for conflicts after a prompt
-that found a moved HEAD or an edit in another worktree: in a process of its own, unless it ran a
-short time ago."""
+"""Starts upkeep in a separate process at a session's start and end.
+
+After a prompt that found a moved HEAD or an edit in another worktree, it starts only upkeep's
+search for conflicts. It starts neither if it ran a short time ago."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ IGNORE_ALL = b"*\n"
 
 
 def is_due(home: Home, now: float) -> bool:
-    """Check that upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since
-    the epoch."""
+    """Check that upkeep did not start within the last INTERVAL_SECONDS.
+
+    `now` is in seconds since 1970."""
     try:
         status = os.stat(home.upkeep_lock)
     except OSError:
@@ -28,8 +30,9 @@ def is_due(home: Home, now: float) -> bool:
 
 
 def keep_out_of_git(place: str) -> None:
-    """Write a `.gitignore` with `*` into a directory of this program that has none: it may be in a
-    worktree."""
+    """Write a `.gitignore` with `*` into a directory of this program that has none.
+
+    The directory may be in a worktree."""
     path = place + "/.gitignore"
     try:
         if os.stat(place, follow_symlinks=False).st_mode & 0o170000 != 0o040000 or is_file(path):
@@ -37,13 +40,14 @@ def keep_out_of_git(place: str) -> None:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         os.write(descriptor, IGNORE_ALL)
         os.close(descriptor)
-    except OSError:  # there is no place yet, or it cannot be written
+    except OSError:  # the directory does not exist yet, or is not writable
         pass
 
 
 def start_upkeep(home: Home, mode: str) -> None:
-    """Start it if the setting `upkeep` says so and it is due; a host does that for its groups.
-    Raises OSError."""
+    """Start upkeep if the setting `upkeep` says so and it is due.
+
+    A host does that for its groups. Raises OSError."""
     keep_out_of_git(home.memory_dir)
     if is_due(home, time.time()):
         _start(home, mode)
@@ -62,7 +66,7 @@ def start_judgement(home: Home, mode: str) -> None:
 
 def _start(home: Home, mode: str, *words: str) -> None:
     if mode == "sessions" and hasattr(os, "posix_spawn") and not host_of(home.root):
-        loaded = sys.modules.get("os")  # only `os.environ` has what this process changed
+        loaded = sys.modules.get("os")  # only `os.environ` has this process's changes
         os.posix_spawn(
             sys.executable,
             [sys.executable, "-I", _script(), home.path, *words],
@@ -76,16 +80,19 @@ def _start(home: Home, mode: str, *words: str) -> None:
 
 
 def _script() -> str:
-    """Return the path of the script that runs upkeep: beside the package, or in a wheel's part of
-    it. As `settings.program.source_dir`, which takes as long as the hook to import."""
+    """Return the path of the script that runs upkeep, beside the package or in a wheel.
+
+    It repeats `settings.program.source_dir`, whose import takes as long as the whole hook."""
     package: str = sys.modules[__package__.partition(".")[0]].__path__[0]
     packaged = f"{package}/packaged"
     return (packaged if is_directory(packaged) else package.rpartition("/")[0]) + SCRIPT
 
 
 def detach() -> bool:
-    """Fork, for work that the runtime must not wait for or kill. Return True in the child, which
-    has a session of its own and no output; on Windows, which cannot fork, in the same process."""
+    """Fork, for work that the runtime must not wait for or kill.
+
+    Return True in the child, which has its own process session and no output. On Windows, which
+    cannot fork, return True in the same process."""
     if not hasattr(os, "fork"):
         return True
     if os.fork():

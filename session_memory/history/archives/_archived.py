@@ -1,8 +1,8 @@
-"""Recognises the entries of a transcript that an archive has already.
+"""Recognises the entries of a transcript that an archive already has.
 
-An archive names the ids of its first and last entry only. Later entries are new. It may lack some
-of the others too: several records of one millisecond, a last line that was torn, a clock that went
-back. So their text decides."""
+An archive has the ids of only its first and last entry. Later entries are new. Others may be
+missing too: several records of one millisecond, a last line that was torn, a clock that went back.
+So their text decides."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _CUT = re.compile(r"\W*\n\n\[[\d,]+ more characters\]$")
 
 
 class ArchivedEntries:
-    """The entries of an archive with these messages, whose last entry was written at `last` in
-    seconds since 1970."""
+    """The entries of an archive with these messages.
+
+    Its last entry was written at `last`, in seconds since 1970."""
 
     def __init__(self, messages: Iterable[ArchivedMessage], last: float) -> None:
         self._last = last
@@ -35,7 +36,7 @@ class ArchivedEntries:
             texts.sort(key=lambda timed: timed[0])
 
     def has(self, entry: Entry) -> bool:
-        """Return whether the archive has this entry, or a message that it is a part of."""
+        """Return whether the archive has this entry, or a message that includes it."""
         at = int(entry.timestamp or 0)
         if entry.timestamp is not None and entry.timestamp > self._last:
             return False
@@ -55,8 +56,9 @@ class ArchivedEntries:
 
 
 class _Text:
-    """The text of a message without white space, and where its paragraphs begin and end: a record
-    is some of them."""
+    """The text of a message without white space, and the ends of its paragraphs.
+
+    A record is some of these paragraphs."""
 
     def __init__(self, text: str) -> None:
         whole = _CUT.sub("", text)
@@ -68,7 +70,9 @@ class _Text:
             self._ends.add(len(self._text))
 
     def has(self, text: str, *, is_first: bool) -> bool:
-        """Return whether a record with this text is a part, the first one only if it `is_first`."""
+        """Return whether a record with this text is a part.
+
+        The first part counts only if the record `is_first`."""
         size = len(text)
         for start in self._ends:
             is_there = (start or is_first) and self._text.startswith(

@@ -38,8 +38,10 @@ def archive(context: Context) -> None:
 
 
 def wait_until_quiet(path: str) -> None:
-    """Wait until nothing was written for QUIET_SECONDS: the transcript lags behind the events, and
-    the last answer may not be in it yet when the session ends or is compacted."""
+    """Wait until nothing was written for QUIET_SECONDS.
+
+    The transcript lags behind the events, so it may lack the last answer when the session ends or
+    is compacted."""
     deadline = time.monotonic() + MOST_WAIT_SECONDS
     size, since = -1, time.monotonic()
     while time.monotonic() < min(deadline, since + QUIET_SECONDS):

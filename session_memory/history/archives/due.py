@@ -1,5 +1,6 @@
-"""Due archives: of conversations that ended without a hook to archive them, as if a runtime was
-killed, and of all that ended before the install."""
+"""Due archives: of conversations that ended without a hook, and of all from before the install.
+
+A conversation ends without a hook if its runtime was killed, for example."""
 
 import math
 import os
@@ -34,9 +35,11 @@ DueArchive = tuple[str, str]  # the id of a session, and its transcript
 def due_archives(
     store: SqliteStore, location: StoreLocation, since: float, environ: Mapping[str, str]
 ) -> Iterator[DueArchive]:
-    """Yield the sessions of a person or an agent whose last conversation has ended and is not
-    archived, if all were archived at `since` (seconds since the epoch). Sessions of an agent home
-    or of a host's group are archived there instead. Raises DatabaseError, OSError."""
+    """Yield the sessions whose last conversation has ended and is not archived.
+
+    They belong to a person or an agent. All that ended before `since` (seconds since 1970) are
+    assumed to be archived. Sessions of an agent home or of a host's group are archived there
+    instead. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
     known, directory = KnownArchives(), location.home.conversations_dir
     for session_id, transcript in _ended(
@@ -49,8 +52,8 @@ def due_archives(
 def archived_elsewhere(
     location: StoreLocation, environ: Mapping[str, str]
 ) -> Callable[[str], bool]:
-    """Return a function that says if sessions of a directory are archived in an agent home of their
-    own."""
+    """Return a function that checks if a directory's sessions are archived in their own agent
+    home."""
 
     def is_elsewhere(directory: str) -> bool:
         stop = user_dir(environ)
@@ -63,8 +66,9 @@ def archived_elsewhere(
 def history(
     store: SqliteStore, location: StoreLocation, is_elsewhere: Callable[[str], bool]
 ) -> Iterator[DueArchive]:
-    """Yield all such sessions, however old, except those that rules exclude: the sooner their
-    runtime deletes one, the earlier. Raises DatabaseError, OSError."""
+    """Yield all such sessions, however old, except those that rules exclude.
+
+    The sooner their runtime deletes one, the earlier it comes. Raises DatabaseError, OSError."""
     hidden = store.excluded_files() | store.files_with_excluded()
     states = store.file_states("").values()
     shown = {f"{state.root}/{state.file_path}" for state in states if state.id not in hidden}
@@ -81,8 +85,9 @@ def history(
 def _ended(
     store: SqliteStore, since: int | None, is_elsewhere: Callable[[str], bool]
 ) -> Iterator[DueArchive]:
-    """Yield the sessions with a transcript whose last conversation has ended, at `since`
-    (milliseconds) or later."""
+    """Yield the sessions with a transcript whose last conversation ended at `since` or later.
+
+    `since` is in milliseconds."""
     states = store.file_states("")
     seen = set()
     for conversation in store.conversations(Filter(since=since, limit=_EVERY)):
@@ -98,8 +103,8 @@ def _ended(
 
 
 def _expiry(store: SqliteStore, location: StoreLocation) -> Callable[[str], float]:
-    """Return a function that says when its runtime deletes a transcript, in seconds since the
-    epoch."""
+    """Return a function that returns when a transcript's runtime deletes it, in seconds since
+    1970."""
     known = store.directories()
     places = []
     for directory in location.watched:
@@ -119,7 +124,7 @@ def _expiry(store: SqliteStore, location: StoreLocation) -> Callable[[str], floa
 
 
 def _archive_times(directory: str) -> dict[str, float]:
-    """Return when each session's archive was written, in seconds since the epoch."""
+    """Return when each session's archive was written, in seconds since 1970."""
     times: dict[str, float] = {}
     for folder in (directory, private_beside(directory)):
         for path, facts in list_archives(folder):
@@ -129,8 +134,9 @@ def _archive_times(directory: str) -> dict[str, float]:
 
 
 def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
-    """Return how many sessions are in the store alone: their runtime has deleted them, and no
-    archive or kept copy has them. Raises DatabaseError."""
+    """Return how many sessions are only in the store.
+
+    Their runtime has deleted them, and they have no archive or kept copy. Raises DatabaseError."""
     elsewhere = {
         (session.home, session.session_id) for session in kept_of(location, lambda session: True)
     }
@@ -188,8 +194,9 @@ def write_due(
 
 
 def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
-    """Return whether a session's archive is newer than its transcript, written at `modified`
-    (seconds since 1970)."""
+    """Return whether a session's archive is newer than its transcript.
+
+    The transcript was written at `modified`, in seconds since 1970."""
     if not os.path.isdir(directory):
         return False
     with private_folder_if_there(directory) as private:

@@ -13,8 +13,7 @@ SHARE = 0.032  # of a transcript's bytes: 24 real ones of Claude Code, 9.3 MB, b
 
 
 def archive_bytes(places: Iterable[tuple[Runtime, str]]) -> int:
-    """Return about how many bytes the archives of all sessions take that runtimes have in their
-    directories."""
+    """Return roughly how many bytes the archives of all the runtimes' sessions take."""
     size = 0
     for runtime, config_dir in places:
         for path in runtime.backup.transcripts(config_dir):

@@ -32,8 +32,8 @@ from ...sessions.transcripts.gate import Gate
 T = TypeVar("T")
 
 USER, TASK, TOOL = "User", "Task", "Tool"
-ASKING = (USER, TASK)  # whose messages an agent answers
-# How the prompt of a task begins, which a host gives an agent; an archive has the task's own words.
+ASKING = (USER, TASK)  # speakers whose messages an agent answers
+# The beginning of a task's prompt from a host to an agent; an archive has the task's own words.
 TASK_INTRODUCTION = (
     "[A scheduled task: nobody has just written this. What you answer goes to the chat.]"
 )
@@ -44,7 +44,7 @@ TITLE_CHARACTERS = 80
 TOOL_CHARACTERS = 120
 SLUG_CHARACTERS = 60
 SLUG_BYTES = 200  # a file name has 255, and some are for the date, a number and the suffix
-TRAILER_BYTES = 16 * 1024  # a directory in it may have 4 KB, and more with its escapes
+TRAILER_BYTES = 16 * 1024  # a directory in it may have 4 KB, and more when escaped
 
 _SEPARATORS = {False: " ", True: "\n\n"}  # a block must begin a line
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -52,13 +52,12 @@ _TRAILER = re.compile(r"^<!-- session-memory (\{.*\}) -->$", re.MULTILINE)
 _SPEAKER = re.compile(
     r"\*\*([^*]{1,80})\*\*(?: \((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d)\))?:(?: (.*))?$"
 )
-# in the year 9892: later ones, and those before 1970, are no times of messages
+# in the year 9892; later times, and times before 1970, are not those of messages
 _LATEST = 250_000_000_000.0
 
 
 class ArchivedMessage(NamedTuple):
-    """A message and its time in seconds since the epoch. A compaction's `speaker` and `text` are
-    ''."""
+    """A message and its time in seconds since 1970. A compaction's `speaker` and `text` are ''."""
 
     speaker: str
     text: str
@@ -66,8 +65,9 @@ class ArchivedMessage(NamedTuple):
 
 
 def render_header(title: str, archived: float) -> str:
-    """Return the lines before the first message, with `archived` (seconds since the epoch) in local
-    time."""
+    """Return the lines before the first message, with `archived` in local time.
+
+    `archived` is in seconds since 1970."""
     at = time.localtime(archived)
     clock = f"{at.tm_hour % 12 or 12}:{at.tm_min:02} {'AM' if at.tm_hour < 12 else 'PM'}"
     when = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday}, {clock}"
@@ -75,13 +75,12 @@ def render_header(title: str, archived: float) -> str:
 
 
 def title_in(first_line: str) -> str:
-    """Return the title that the first line of an archive holds."""
+    """Return the title in the first line of an archive."""
     return unescape(first_line.strip().removeprefix("# "))
 
 
 def asked(text: str) -> tuple[str, str]:
-    """Return the speaker and the text of a message that an agent answers: a user, or a task in its
-    own words."""
+    """Return the speaker and the text of a message to an agent: a user's, or a task's own words."""
     if text.startswith(TASK_INTRODUCTION):
         return TASK, text[len(TASK_INTRODUCTION) :].lstrip()
     return USER, text
@@ -108,8 +107,9 @@ def _paragraphs(message: ArchivedMessage, text: str, escaped: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return about the first `limit` characters, and a note of how many follow. Fenced code stays
-    fenced."""
+    """Return about the first `limit` characters, and the number of further ones.
+
+    Fenced code stays fenced."""
     if len(text) <= limit:
         return text
     kept = shorten(text, limit)
@@ -120,8 +120,9 @@ def _cut(text: str, limit: int) -> str:
 
 
 def render_trailer(facts: dict[str, Any]) -> str:
-    """Return the last line. Angle brackets in its JSON are escaped, so that nothing in it can end
-    the comment."""
+    """Return the last line.
+
+    Angle brackets in its JSON are escaped, so nothing in it can end the comment."""
     content = json.dumps(facts, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"\n<!-- session-memory {content} -->\n"
 
@@ -170,8 +171,9 @@ def messages_in(archive: str) -> Iterator[ArchivedMessage]:
 
 
 def slug(title: str) -> str:
-    """Return `title` for a file name: its words, of any script, in lower case, joined by hyphens;
-    '' without words."""
+    """Return `title` for a file name: its words in lower case, joined by hyphens; '' without words.
+
+    The words may be in any script."""
     words = words_of(unicodedata.normalize("NFC", title).lower())
     joined = ""
     for word in words:
@@ -183,14 +185,16 @@ def slug(title: str) -> str:
     return joined or cut.decode("utf-8", "ignore")
 
 
-# So many messages are rendered at a time, unless they are long: one by one takes a third longer.
+# The number of messages rendered at a time, unless they are long; one by one takes a third longer.
 _BATCH_ITEMS = 100
 _BATCH_CHARACTERS = 256 * 1024
 
 
 class ArchiveStyle(NamedTuple):
-    """The style of an archive: the assistant's name, the longest message in characters (0: any), if
-    tools are shown."""
+    """The style of an archive.
+
+    It has the assistant's name, the longest message in characters (0: any), and whether tools are
+    shown."""
 
     assistant: str = "Assistant"
     message_characters: int = 0
@@ -198,8 +202,10 @@ class ArchiveStyle(NamedTuple):
 
 
 class RememberedEntries:
-    """The entries of a transcript, with None for each compaction, without what its `gate` knows as
-    forgotten. After the last entry, `has_forgotten` says if any was."""
+    """The entries of a transcript, with None for each compaction, without forgotten ones.
+
+    Its `gate` knows the forgotten ones. After the last entry, `has_forgotten` says if there were
+    any."""
 
     def __init__(self, entries: Iterable[Entry | None], gate: Gate | None) -> None:
         self._entries = entries
@@ -236,8 +242,10 @@ def in_batches(items: Iterable[T], characters: Callable[[T], int]) -> Iterator[l
 def batches(
     entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]
 ) -> Iterator[list[list[Entry]]]:
-    """Yield the messages of a conversation in batches, only of entries that are new. A message is a
-    list of entries, since one API message spans several records; an empty list is a compaction."""
+    """Yield the messages of a conversation in batches, with only the new entries.
+
+    A message is a list of entries, because one API message spans several records; an empty list is
+    a compaction."""
     return in_batches(
         _messages(entries, is_new), lambda message: sum([len(entry.text) for entry in message])
     )
@@ -264,8 +272,7 @@ def _messages(
 
 
 def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
-    """Return each message as it is archived: its redacted text, and its tool uses if they are
-    shown."""
+    """Return each message in its archived form: its redacted text, and its tool uses if shown."""
     said = []
     for message in messages:
         if not message:
@@ -290,7 +297,7 @@ def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMe
 
 
 def rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
-    """Return the Markdown of these; a line for a compaction."""
+    """Return the Markdown of these messages; a compaction is one line."""
     messages = iter(
         render_messages(
             [one for one in said if one.speaker], style.assistant, style.message_characters

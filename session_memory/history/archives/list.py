@@ -1,10 +1,8 @@
-"""The archives in a directory, the text about them for an agent, and the names that their sessions
-had.
+"""The archives in a directory, their text for an agent, and their sessions' former names.
 
-Those of sessions that rules exclude, or whose text they hide, lie in a private folder beside the
-others, hidden, for this user alone; nothing lists or searches it. Before archives are read or
-written, those that a rule excludes now are moved there, and those that none excludes any more are
-moved back."""
+Archives of sessions that rules exclude, or whose text rules hide, are in a private folder beside
+the others: hidden, and readable only for this user. Nothing lists or searches it. Before archives
+are read or written, they are moved into or out of it by the current rules."""
 
 import os
 import time
@@ -75,7 +73,7 @@ def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def given_title(path: str) -> str:
-    """Return the title that a person gave the archive at this path; '' for none."""
+    """Return the title that a person gave the archive at this path; '' if there is none."""
     facts = _facts(path) or {}
     return str(facts["title"]) if facts.get("is_named") else ""
 
@@ -131,9 +129,10 @@ def recent_text(
     count: int,
     own_id: str,
 ) -> str | None:
-    """Return the text for a new session in `cwd` about the last `count` conversations there except
-    that of session `own_id`; None if there are none. `archives` are those in `directory`; a path of
-    '' is not shown."""
+    """Return the text for a new session in `cwd` about its last conversations there, or None.
+
+    It has the last `count` of them, without the conversation of session `own_id`. `archives` are
+    those in `directory`; a path of '' is not shown."""
     found = [
         (epoch_seconds(facts.get("last")) or 0.0, path, facts)
         for path, facts in archives
@@ -159,9 +158,10 @@ _WAIT_SECONDS = 0.2  # for a writer: archives that cannot be moved are not shown
 
 
 def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
-    """Return the rule for the session that an archive with these facts is of: the strictest of
-    those for it, for each directory that something was said in, and for the sessions that it may be
-    a copy of."""
+    """Return the rule for the session of an archive with these facts.
+
+    It is the strictest of the rules for the session, for each directory in which something was
+    said, and for the sessions that it may be a copy of."""
     start = as_string(facts.get("cwd"))
     known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
     rule = privacy.rule(start, *filter(None, known))
@@ -183,7 +183,7 @@ def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
 
 @contextmanager
 def private_folder_if_there(directory: str) -> Iterator[str]:
-    """Yield a path to the private folder beside `directory`, '' if there is none."""
+    """Yield a path to the private folder beside `directory`; '' if there is none."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(private_folder(directory))
@@ -207,8 +207,9 @@ def settle(directory: str, privacy: Privacy) -> None:
 
 
 def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[str, Any]]]:
-    """Return the path and the facts of every visible archive in `directory`, in no particular
-    order, after moving each to the right folder. One that cannot be moved stays hidden."""
+    """Return the path and the facts of every visible archive in `directory`, in no fixed order.
+
+    Each is first moved to the right folder. An archive that cannot be moved stays hidden."""
     visible: list[tuple[str, dict[str, Any]]] = []
     hidden: list[str] = []
     for path, facts in list_archives(directory):
@@ -222,7 +223,8 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
                 if not os.listdir(folder):
                     return visible
         held = lock(f"{directory}/.lock", _WAIT_SECONDS)
-    except (OSError, SessionMemoryError):  # there is no private folder, or another process writes
+    # There is no private folder, or another process is writing
+    except (OSError, SessionMemoryError):
         return visible
     try:
         with private_folder(directory, make=True) as folder:
@@ -239,8 +241,9 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
 
 
 def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
-    """Return the facts of archives that may be shown without text; with the title only if a person
-    gave it."""
+    """Return the facts of archives that may be shown without text.
+
+    They include the title only if a person gave it."""
     found = [facts for _, facts in list_archives(directory)]
     try:
         with private_folder(directory) as folder:
@@ -260,7 +263,7 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
 
 
 def _move(path: str, folder: str) -> str:
-    """Move an archive into a folder, under a name that no file has there; its path there."""
+    """Move an archive into a folder under a free name, and return its path there."""
     target = free_path(f"{folder}/{os.path.basename(path).removesuffix('.md')}")
     os.rename(path, target)
     return target
@@ -283,8 +286,9 @@ def former_names(home: Home) -> Names:
 
 
 def archived_names(directory: str) -> Names:
-    """Return the names with which sessions were archived in a directory, and in the private folder
-    beside it."""
+    """Return the names with which sessions were archived in a directory.
+
+    The private folder beside it counts too."""
     found: list[tuple[float, str, str]] = []
     for folder in (directory, os.path.dirname(private_path(directory, ""))):
         for _, facts in list_archives(folder):

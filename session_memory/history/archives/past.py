@@ -8,8 +8,9 @@ if TYPE_CHECKING:
 
 
 def after_compaction(context: Context) -> str | None:
-    """Return the text with the path of the whole conversation; None without an archive. Raises
-    OSError."""
+    """Return the text with the path of the whole conversation; None without an archive.
+
+    Raises OSError."""
     from .list import compaction_text, find_archive
 
     directory = context.home.conversations_dir
@@ -35,7 +36,7 @@ def recent(context: Context) -> str | None:
 
 
 def _private_archive_text(directory: str, session_id: str) -> str | None:
-    """Return the same for an archive that only this session may know."""
+    """Return the same text for an archive that only this session may see."""
     from ...sessions.confined_files import OutsideGroupError
     from .list import compaction_text, find_archive, private_folder, private_path
 

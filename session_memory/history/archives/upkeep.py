@@ -33,8 +33,9 @@ def remove_leftovers(run: Run) -> None:
 
 
 def write(run: Run) -> None:
-    """Write the due archives, then those of conversations from before the install if the settings
-    ask for them. Raises DatabaseError, OSError."""
+    """Write the due archives, then those from before the install if the settings want them.
+
+    Raises DatabaseError, OSError."""
     if run.is_spent():
         return
     store, location, environ, runs = run.store, run.location, run.environ, run.runs
@@ -62,8 +63,9 @@ def _write_history(run: Run) -> list[str]:
 
 
 def follow_rules(run: Run) -> None:
-    """Move archives that rules exclude to private folders, and others back. A host does this for
-    the archives of its groups."""
+    """Move archives that rules exclude to private folders, and others back.
+
+    A host does this for the archives of its groups."""
     try:
         for archives in run.location.archives:
             if not archives.confined_to and os.path.isdir(archives.directory):
@@ -80,9 +82,10 @@ def forget(_: Run, paths: list[str]) -> None:
 
 
 def write_again(run: Run, archives: list[list[str]]) -> None:
-    """Write archives of sessions that went on once more, each as (path, session id, transcript,
-    group): neither text nor file name keeps what is forgotten. Raises SessionMemoryError,
-    OSError."""
+    """Rewrite archives of sessions that continued after a part was forgotten.
+
+    Each has a path, session id, transcript and group. Then neither the text nor the file name
+    contains a forgotten part. Raises SessionMemoryError, OSError."""
     gone, due, problems = [], [], []
     for path, session, transcript, group in archives:
         if not os.path.isfile(transcript):

@@ -1,5 +1,7 @@
-"""Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it
-was. The sessions of a host's groups are archived when they are cleared."""
+"""Writes an archive: streamed from the transcript, completely or not at all.
+
+It is never shorter than before. The sessions of a host's groups are archived when they are
+cleared."""
 
 import os
 import time
@@ -42,16 +44,18 @@ from .list import (
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60
-DIRECTORIES_CHARACTERS = 4096  # of those that an archive's last line names beside the first
-MOST_KIN = 8  # transcripts that an archive's last line names as ones that begin as its own does
+# Of the directories that an archive's last line names besides the first
+DIRECTORIES_CHARACTERS = 4096
+MOST_KIN = 8  # transcripts with the same beginning that an archive's last line names
 _CHUNK_BYTES = 1024 * 1024
 
 
 class ArchiveSource:
-    """The transcript to archive, and its session. `group` is the agent's group, '' without groups;
-    `name` is the session's in an agent home, '' without one; `title` is a person's title for the
-    conversation, '' for the transcript's own. `kin` are the ids and titles of sessions that begin
-    like this one."""
+    """The transcript to archive, and its session.
+
+    `group` is the agent's group, '' without groups. `name` is the session's in an agent home, ''
+    without one. `title` is a person's title for the conversation, '' for the transcript's own.
+    `kin` are the ids and titles of sessions with the same beginning."""
 
     def __init__(
         self,
@@ -72,8 +76,9 @@ class ArchiveSource:
 
 
 class WrittenArchive:
-    """The result of writing: the title, times in seconds since the epoch (None if unknown), the
-    first and last ids."""
+    """The result of writing an archive.
+
+    It has the title, times in seconds since 1970 (None if unknown), and the first and last ids."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -103,8 +108,8 @@ class WrittenArchive:
             self.last = max(entry.timestamp, self.last or entry.timestamp)
 
     def holds(self, facts: dict[str, Any]) -> bool:
-        """Check if this has the first and the last entry of the archive with these facts, and so
-        all of it."""
+        """Check if this has the first and last entry of the archive with these facts, so all of
+        it."""
         return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
 
     def facts(self, source: ArchiveSource) -> dict[str, Any]:
@@ -149,11 +154,12 @@ def archive_session(
     privacy: Privacy | None = None,
     known: KnownArchives | None = None,
 ) -> str | None:
-    """Archive a conversation in `directory`, or in the private folder beside it if the rules of
-    `privacy` say so. Return the archive's path, None if the transcript is missing or empty.
-    Forgotten entries are omitted. `known` is for callers that archive many sessions. Raises
+    """Archive a conversation in `directory`, or in the private folder beside it.
+
+    The rules of `privacy` decide. Return the archive's path, None if the transcript is missing or
+    empty. Forgotten entries are omitted. `known` is for callers that archive many sessions. Raises
     OSError, LockedError."""
-    if not os.path.lexists(source.path):  # sessions that are not kept, or have no message yet
+    if not os.path.lexists(source.path):  # sessions without a transcript, or without a message yet
         return None
     style = format.ArchiveStyle(
         settings.assistant_name, settings.archive_message_characters, settings.archive_tools
@@ -169,12 +175,12 @@ def write_archive(
     privacy: Privacy | None = None,
     known: KnownArchives | None = None,
 ) -> str | None:
-    """Write or update the archive of a session in `directory`; return its path, or None if there is
-    no message yet.
+    """Write or update the archive of a session in `directory`, and return its path.
 
-    A session has one archive, which is renamed with it. It keeps messages that a truncated or
-    replaced transcript no longer has. `now` is in
-    seconds since the epoch. Raises OSError, and LockedError if another process writes for long."""
+    Return None if there is no message yet. A session has one archive, which is renamed with it. The
+    archive keeps messages that a truncated or replaced transcript no longer has. `now` is in
+    seconds since 1970. Raises OSError, and LockedError if another process writes for a long
+    time."""
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
     try:
@@ -187,7 +193,8 @@ def write_archive(
 
 
 class _ArchiveUpdate:
-    """A session's earlier archive, if there is any, and how the new archive replaces it.
+    """A session's earlier archive, if there is one, and its replacement by the new archive.
+
     `stack` keeps the private folder open."""
 
     def __init__(
@@ -225,7 +232,7 @@ class _ArchiveUpdate:
                 os.unlink(temporary)
 
     def _keep_names(self) -> None:
-        """Keep names that a person gave, until the session gets other ones."""
+        """Keep names that a person gave, until the session gets new ones."""
         source, facts = self._source, self._facts
         source.name = source.name or facts.get("name", "")
         if not source.title and facts.get("is_named"):
@@ -243,7 +250,7 @@ class _ArchiveUpdate:
         return not (written.holds(self._facts) or _still_holds(self._source, self._facts))
 
     def _replace(self, temporary: str, written: WrittenArchive, *, is_private: bool) -> str:
-        """Replace the earlier archive by the new one, under its present title."""
+        """Replace the earlier archive with the new one, under its current title."""
         folder = self._private_folder() if is_private else self._directory
         slug = format.slug(written.title)
         is_renamed = written.is_named and slug != format.slug(self._facts.get("title", ""))
@@ -279,16 +286,18 @@ class _Judged:
         source.kin = [self._named(one) for one in self._kin[:MOST_KIN]]
 
     def _named(self, path: str) -> list[str]:
-        """Return the id and the title of the session with this transcript; the id alone if the
-        title may quote a forgotten message."""
+        """Return the id and title of the session with this transcript.
+
+        Return only the id if the title may quote a forgotten message."""
         described = describe(self._source.runtime, path)
         gate = self._family.gate(path, described)
         session_id = self._source.runtime.session_id_of(path)
         return [session_id] if gate.hides_forgotten else [session_id, described.title]
 
     def is_private(self, written: WrittenArchive) -> bool:
-        """Return whether an archive belongs in the private folder: whole, if any of it is
-        hidden."""
+        """Return whether an archive belongs in the private folder.
+
+        All of it does if any part is hidden."""
         is_hidden = (
             any(self._family.rule_of_path(path).is_private for path in self._kin)
             if self.has_rules
@@ -300,11 +309,11 @@ class _Judged:
 def _write_whole(
     source: ArchiveSource, path: str, style: format.ArchiveStyle, now: float, gate: Gate | None
 ) -> WrittenArchive:
-    """Write all that the transcript holds to `path`. Raises OSError."""
+    """Write the whole transcript to `path`. Raises OSError."""
     body = path + ".body"
     try:
-        # Neither is opened twice: a writer of the directory could have replaced it with a symlink
-        # by then.
+        # Neither is opened twice: somebody with write access to the directory could have replaced
+        # it with a symlink meanwhile.
         with _create(body) as messages, _create(path) as file:
             written = _write_messages(source, messages, style, lambda entry: True, gate)
             messages.seek(0)
@@ -318,9 +327,10 @@ def _write_whole(
 
 
 def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
-    """Check if the transcript still has the first and the last entry of the archive with these
-    facts. Raises OSError. These may have no text and so not be written now, such as the tool uses
-    of an archive in another style."""
+    """Check if the transcript still has the first and last entry of the archive with these facts.
+
+    These may have no text and therefore not be written now, such as the tool uses of an archive in
+    another style. Raises OSError."""
     wanted = {facts.get("first_id"), facts.get("last_id")}
     with Opened(source.path) as descriptor:
         entries = _reader(source, descriptor).conversation(descriptor)
@@ -412,8 +422,9 @@ def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> Sessi
 
 
 def archive_group_session(group: Group, session_id: str, now: float, title: str = "") -> str | None:
-    """Write or update the archive of a group's session, under `title` if given; return its path,
-    None if there is nothing to archive. `now` is in seconds since the epoch. Symlinks that the
+    """Write or update the archive of a group's session, under `title` if given; return its path.
+
+    Return None if there is nothing to archive. `now` is in seconds since 1970. Symlinks that the
     agent may have made are not followed. Raises SessionMemoryError, OSError."""
     privacy = Privacy(os.environ, group.memory_home)
     with held(group) as place:

@@ -1,9 +1,9 @@
-"""Splits a file into chunks and packs each: the same text becomes the same chunk, in a file that
-grows and in a fork.
+"""Splits a file into chunks and packs each, so the same text becomes the same chunk.
 
-A chunk ends behind a line whose checksum says so, not at a fixed offset (as in restic, borg and
-bup): a line that is added, or taken out, changes the chunk that it is in and no other. The
-session's own id, which a fork has replaced in each line, is left out of what is packed."""
+This holds for a file that grows and for a fork. A chunk ends after a line whose checksum says so,
+not at a fixed offset (as in restic, borg and bup): adding or removing a line changes only the chunk
+that contains it. The packed form leaves out the session's own id, which a fork has replaced in each
+line."""
 
 import zlib
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class LineTooLongError(SessionMemoryError):
 
 
 class DamagedChunkError(SessionMemoryError):
-    """A kept chunk is not what was put in."""
+    """A kept chunk differs from its original content."""
 
 
 def checksum(content: bytes) -> bytes:
@@ -41,8 +41,9 @@ def checksum(content: bytes) -> bytes:
 def chunks_of(
     descriptor: int, start: int, end: int, own_id: bytes, *, is_cut: bool = True
 ) -> Iterator[bytes]:
-    """Yield the bytes of `[start, end)` in chunks, fewer if the file ends earlier. A line longer
-    than LONGEST_LINE is cut if that `is_cut`, else LineTooLongError is raised."""
+    """Yield the bytes of `[start, end)` in chunks, fewer if the file ends earlier.
+
+    A line longer than LONGEST_LINE is cut if that `is_cut`, else LineTooLongError is raised."""
     buffer = b""
     while True:
         size = _chunk_end(buffer, own_id)
@@ -64,7 +65,7 @@ def chunks_of(
 
 
 def _chunk_end(buffer: bytes, own_id: bytes) -> int:
-    """Return where the first chunk in `buffer` ends; 0 if that is not known yet."""
+    """Return where the first chunk in `buffer` ends; 0 if that is still unknown."""
     at = buffer.find(b"\n", LEAST_BYTES) + 1 if len(buffer) > LEAST_BYTES else 0
     while at:
         line = buffer[buffer.rfind(b"\n", 0, at - 1) + 1 : at]
@@ -105,8 +106,7 @@ def _redacted_text(content: bytes) -> bytes:
 
 
 def packed(content: bytes) -> tuple[str, bytes]:
-    """Return how a chunk was compressed, and the result: by zstd if this Python can, else by
-    zlib."""
+    """Return how a chunk was compressed, and the result: zstd if this Python has it, else zlib."""
     found = compressed(content)
     return (ZLIB, zlib.compress(content, _LEVEL)) if found is None else (ZSTD, found)
 

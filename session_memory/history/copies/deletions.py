@@ -1,5 +1,4 @@
-"""Tells which runtimes delete sessions by themselves and when, how many soon, and how these are
-kept."""
+"""Name the runtimes that delete sessions, when and how many soon, and how to keep these."""
 
 import os
 import time
@@ -22,9 +21,10 @@ CHECK_SECONDS = 20.0  # for all kept transcripts
 
 
 class RuntimeDeletion(NamedTuple):
-    """A runtime that deletes its sessions after `days`, by the setting in the file `source` ('' for
-    its default): how many of `sessions` it deletes `soon`, within SOON_DAYS; and its `traps`, as in
-    runtimes.backup."""
+    """A runtime that deletes its sessions after `days`.
+
+    The setting is in the file `source` ('' for its default). Of `sessions` it deletes `soon` many
+    within SOON_DAYS. `traps` are as in runtimes.backup."""
 
     runtime: str
     days: float
@@ -35,8 +35,9 @@ class RuntimeDeletion(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The setting `keep` as `form`, and the pack: sessions, those deleted by the runtime, bytes on
-    the disk."""
+    """The setting `keep` as `form`, and the pack's numbers.
+
+    They are sessions, sessions that the runtime deleted, and bytes on the disk."""
 
     form: str
     sessions: int
@@ -45,8 +46,9 @@ class Kept(NamedTuple):
 
 
 def deletions(location: StoreLocation, directories: Iterable[str]) -> list[RuntimeDeletion]:
-    """Return the runtimes that delete sessions which the store watches; `directories` are where
-    they began."""
+    """Return the runtimes that delete sessions which the store watches.
+
+    `directories` are the sessions' start directories."""
     found, now, known = [], time.time(), list(directories)
     for runtime, config_dir in dict.fromkeys(one.origin for one in location.watched if one.origin):
         deletion = runtime.backup.deletion(config_dir, known)
@@ -84,7 +86,7 @@ def deletion_lines(found: Iterable[RuntimeDeletion]) -> list[str]:
 
 
 def kept_line(how: Kept) -> str:
-    """Return how sessions are kept, on one line."""
+    """Return a line that says how sessions are kept."""
     amount = (
         f"{counted(how.sessions, 'session')} in {byte_size(how.bytes)}, {how.gone} of them "
         f"deleted by the runtime"
@@ -104,8 +106,9 @@ def problems_of(found: Iterable[RuntimeDeletion]) -> list[str]:
 
 
 def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, list[str]]:
-    """Return how sessions are kept, and why the pack cannot be read, or what of it was damaged and
-    moved away."""
+    """Return how sessions are kept, and problems with the pack.
+
+    The pack cannot be read, or damaged parts were moved away."""
     path = pack_path(location.database)
     found, problems = Kept(settings.keep, 0, 0, 0), []
     try:

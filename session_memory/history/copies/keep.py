@@ -1,9 +1,8 @@
-"""Keeps transcripts whole or redacted, if the person has turned that on: what is new in each,
-session by session.
+"""Keeps transcripts whole or redacted, if the person has enabled that.
 
-A session is kept once the store has it, since the store knows what rules exclude and what was
-forgotten: there is no kept session called which a part is excluded or forgotten. If the pack is full, sessions
-that will be deleted later make room for those that will be deleted sooner."""
+New content is kept session by session. A session is kept once the store has it, because the store
+knows which parts are excluded or forgotten: no session with such a part is kept. If the pack is
+full, sessions that will be deleted later make room for those that will be deleted sooner."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,12 +31,13 @@ from .pack import FORMS, ChangedFileError, KeptFile, KeptSession, Pack, pack_pat
 
 
 class _FullError(SessionMemoryError):
-    """The data takes disk_bytes, and no kept session can make room."""
+    """The data fills disk_bytes, and no kept session can make room."""
 
 
 class Candidate(NamedTuple):
-    """A session that a runtime has, with what the store knows of it. Below `confined_to` no symlink
-    is followed."""
+    """A session in a runtime, with the store's facts about it.
+
+    Below `confined_to` no symlink is followed."""
 
     runtime: Runtime
     config_dir: str
@@ -51,12 +51,12 @@ class Candidate(NamedTuple):
 
     @property
     def only_grows(self) -> bool:
-        """Check if its transcript is one that the runtime appends to, and does not change."""
+        """Check if the runtime only appends to the session's transcript."""
         return self.files.files[0].path.endswith(".jsonl") and not self.runtime.backup.REWRITES
 
     @property
     def modified(self) -> int:
-        """The last change of its transcript, in milliseconds since the epoch."""
+        """Return when its transcript last changed, in milliseconds since 1970."""
         return self.files.files[0].stamp[2] // 1_000_000
 
     def as_kept(self, form: str) -> KeptSession:
@@ -77,7 +77,7 @@ def keep_sessions(
     environ: Mapping[str, str],
     is_over: Callable[[], bool],
 ) -> KeepReport:
-    """Keep what is new until `is_over`. Raises DatabaseError, OSError."""
+    """Keep new content until `is_over`. Raises DatabaseError, OSError."""
     settings = location.home.settings()
     if settings.keep not in FORMS and not os.path.exists(pack_path(location.database)):
         return KeepReport(0, [])
@@ -107,8 +107,7 @@ def keep_sessions(
 def _candidates(
     store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], problems: list[str]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the sessions that may be kept, and those that may not since a part is excluded or
-    forgotten."""
+    """Return the sessions that may be kept, and those with an excluded or forgotten part."""
     may: list[Candidate] = []
     may_not: list[Candidate] = []
     with_excluded = store.files_with_excluded()
@@ -147,7 +146,7 @@ def _repeats_forgotten(
 
 
 class _Keeping:
-    """One run over the sessions, those first that are to be deleted first."""
+    """One run over the sessions, those to be deleted first coming first."""
 
     def __init__(
         self,
@@ -165,7 +164,7 @@ class _Keeping:
         self._known = known
 
     def keep(self, found: list[Candidate], is_over: Callable[[], bool]) -> KeepReport:
-        """Keep what is new in `found`."""
+        """Keep the new content of `found`."""
         kept, problems, left = 0, [], 0
         for at, candidate in enumerate(found):
             try:
@@ -196,7 +195,7 @@ class _Keeping:
         return KeepReport(kept, problems)
 
     def _keep(self, candidate: Candidate, is_over: Callable[[], bool]) -> bool:
-        """Keep what is new of a session; return whether there was anything."""
+        """Keep the new content of a session; return whether there was any."""
         known = self._known.get(candidate.key)
         before = {file.path: file for file in self._pack.files(known.id)} if known else {}
         changed = [
@@ -231,8 +230,7 @@ class _Keeping:
         return True
 
     def _drop_beyond_room(self) -> None:
-        """Drop sessions that the runtime has, the latest first, until the pack fits beside all
-        other data."""
+        """Drop sessions that the runtime still has, latest first, until all data fits."""
         for session in self._pack.sessions() if self._room is not None else ():
             if self._pack.size() <= (self._room or 0):
                 return
@@ -248,8 +246,9 @@ class _Keeping:
         descriptor: int,
         path: str,
     ) -> None:
-        """Drop what is kept of a session in another form; set it aside if the transcript no longer
-        begins so."""
+        """Drop a session's kept content in another form, or set it aside.
+
+        It is set aside if the transcript no longer begins with it."""
         if known and known.form != self._form:
             self._pack.drop([known.id])
             return
@@ -263,8 +262,9 @@ class _Keeping:
             self._pack.set_earlier(known)
 
     def _make_room(self, candidate: Candidate) -> None:
-        """Drop sessions that the runtime has, the latest first, until the pack is as small as it
-        has to be; raise _FullError if none is left that changed later than this one."""
+        """Drop sessions that the runtime still has, the latest first, until the pack fits.
+
+        Raises _FullError if no session remains that changed later than this one."""
         if self._room is None or self._pack.size() <= self._room:
             return
         for one in self._pack.sessions():
@@ -276,7 +276,9 @@ class _Keeping:
 
 
 def kept_of(location: StoreLocation, is_meant: Callable[[KeptSession], bool]) -> list[KeptSession]:
-    """Return the kept sessions that are meant; earlier ones too. Raises DatabaseError."""
+    """Return the kept sessions that `is_meant` accepts, including earlier ones.
+
+    Raises DatabaseError."""
     path = pack_path(location.database)
     if not os.path.exists(path):
         return []

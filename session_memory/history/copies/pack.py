@@ -1,8 +1,7 @@
-"""kept.db: the kept sessions, their files, and the chunks that these consist of. All SQL about them
-is here.
+"""kept.db: the kept sessions, their files, and the files' chunks. All SQL about them is here.
 
-A chunk is stored once. What is new of a file is committed with the list of its chunks, in one
-transaction: a process that is killed, or a full disk, leaves what was there before."""
+A chunk is stored once. New content of a file is committed with the list of its chunks, in one
+transaction: if a process is killed or the disk is full, the earlier content remains."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 PACK_FILE = "kept.db"
 TEXT, REDACTED, WHOLE, NONE = "text", "redacted", "whole", "none"
 FORMS = (REDACTED, WHOLE)
-STEP_BYTES = 64 * 1024 * 1024  # of a file that one transaction keeps
+STEP_BYTES = 64 * 1024 * 1024  # of a file that one transaction stores
 _CHECKED = 8  # chunks at each end by which a file is known to have only grown
 _COLUMNS = (
     "id, home, runtime, config_dir, session_id, form, cwd, title, modified, kept_at, "
@@ -65,8 +64,10 @@ _TABLES = """
 
 
 def create_pack(connection: Connection) -> None:
-    """Create the tables. `source` is the checksum of a part as the runtime has it, `stamp` that of
-    the whole file as it was read ('' if there is more to read)."""
+    """Create the tables.
+
+    `source` is the checksum of a part in the runtime's file, `stamp` that of the whole file when it
+    was read ('' if there is more to read)."""
     connection.execute(_TABLES)
 
 
@@ -75,9 +76,11 @@ class ChangedFileError(SessionMemoryError):
 
 
 class KeptSession(NamedTuple):
-    """A kept session: `home` is its group, `modified`, `kept_at` and `gone_at` are in milliseconds
-    since the epoch. `gone_at` is when the runtime was first seen without it, None while it has it.
-    One that `is_earlier` was longer than what the runtime had in its place later."""
+    """A kept session.
+
+    `home` is its group. `modified`, `kept_at` and `gone_at` are in milliseconds since 1970.
+    `gone_at` is when the runtime was first seen without it, None while it has it. One that
+    `is_earlier` was longer than its later replacement in the runtime."""
 
     id: int
     home: str
@@ -94,13 +97,14 @@ class KeptSession(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Return what tells it from every other that the runtime has."""
+        """Return the key that distinguishes it from all others of the runtime."""
         return self.home, self.runtime, self.config_dir, self.session_id
 
 
 class KeptFile(NamedTuple):
-    """A file of a kept session: its path below the runtime's directory, its bytes and its time in
-    nanoseconds."""
+    """A file of a kept session.
+
+    It has its path below the runtime's directory, its bytes and its time in nanoseconds."""
 
     id: int
     path: str
@@ -110,8 +114,9 @@ class KeptFile(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A damaged part of a kept file: its path below the runtime's directory, and the bytes from
-    `start` to `end`."""
+    """A damaged part of a kept file.
+
+    It has the file's path below the runtime's directory, and the bytes from `start` to `end`."""
 
     path: str
     start: int
@@ -125,8 +130,10 @@ class _Part(NamedTuple):
 
 
 class Pack(sqlite.Database):
-    """The pack at `path`, made if it is missing. If it is corrupt, that is moved away and a new one
-    made: `quarantined` is where it is now, '' if there was none. Methods raise DatabaseError."""
+    """The pack at `path`, created if missing.
+
+    If it is corrupt, it is moved away and a new one is created: `quarantined` is its new path, ''
+    if it was not corrupt. Methods raise DatabaseError."""
 
     def __init__(self, path: str) -> None:
         self.quarantined = ""
@@ -153,7 +160,7 @@ class Pack(sqlite.Database):
                 raise
 
     def size(self) -> int:
-        """Return what the pack takes on the disk, without pages that are free."""
+        """Return the pack's bytes on the disk, without free pages."""
         with sqlite.explained(self.path):
             pages = self.connection.pragma("page_count") - self.connection.pragma("freelist_count")
             return int(pages * self.connection.pragma("page_size"))
@@ -178,8 +185,10 @@ class Pack(sqlite.Database):
     def content(
         self, session: KeptSession, file: KeptFile, gaps: list[Gap] | None = None
     ) -> Iterator[bytes]:
-        """Yield what is kept of a file, in chunks; without its damaged chunks, which are added to
-        `gaps`, if that is given. Raises DamagedChunkError, NoLibraryError."""
+        """Yield the kept content of a file, in chunks.
+
+        Damaged chunks are left out and added to `gaps`, if given. Raises DamagedChunkError,
+        NoLibraryError."""
         sql = (
             "SELECT how, content, checksum, is_masked, kept_parts.size FROM kept_parts "
             "LEFT JOIN kept_chunks ON id = chunk WHERE file = ? ORDER BY number"
@@ -223,8 +232,9 @@ class Pack(sqlite.Database):
         )
 
     def keep_file(self, session: KeptSession, file: SessionFile, descriptor: int) -> bool:
-        """Keep what is new of a file, at most STEP_BYTES; return whether that is all. Call it
-        inside a `transaction`. Raises LineTooLongError, ChangedFileError, OSError."""
+        """Keep the new content of a file, at most STEP_BYTES; return whether that is all.
+
+        Call it inside a `transaction`. Raises LineTooLongError, ChangedFileError, OSError."""
         own_id = session.session_id.encode()
         size = os.fstat(descriptor).st_size
         is_lines = file.path.endswith(".jsonl")
@@ -284,15 +294,16 @@ class Pack(sqlite.Database):
         return int(known[0][0])
 
     def is_continued(self, file: KeptFile, descriptor: int) -> bool:
-        """Check if a file of the runtime begins with all that is kept of it."""
+        """Check if a runtime's file begins with everything that is kept of it."""
         parts, size = self._parts(file.id), os.fstat(descriptor).st_size
         return file.size <= size and len(parts) - _unchanged(parts, descriptor, size) <= (
             file.size < size
         )
 
     def set_earlier(self, session: KeptSession) -> None:
-        """Keep a session beside what the runtime has in its place now, in place of any such
-        before."""
+        """Keep a session beside its replacement in the runtime.
+
+        It replaces an earlier one of this kind."""
         sql = (
             "SELECT id FROM kept_sessions WHERE (home, runtime, config_dir, session_id) = (?, "
             "?, ?, ?) AND is_earlier"
@@ -303,7 +314,7 @@ class Pack(sqlite.Database):
         )
 
     def set_gone(self, sessions: Iterable[int], now: int) -> None:
-        """Note that the runtime does not have these sessions any more."""
+        """Note that the runtime no longer has these sessions."""
         with self.transaction() as connection:
             sql = "UPDATE kept_sessions SET gone_at = ? WHERE id = ? AND gone_at IS NULL"
             connection.executemany(sql, [(now, id) for id in sessions])
@@ -326,15 +337,16 @@ class Pack(sqlite.Database):
         self.connection.executemany(sql, [(chunk,) for chunk in dict.fromkeys(chunks)])
 
     def shrink(self) -> None:
-        """Give back to the disk what was dropped, and delete its bytes from the log."""
+        """Return dropped content's space to the disk, and delete its bytes from the log."""
         with sqlite.explained(self.path):
             sqlite.give_back(self.connection)
             self.connection.execute("PRAGMA wal_checkpoint(truncate)")
 
     def damaged(self, seconds: float) -> list[KeptSession]:
-        """Return the sessions of which a part cannot be read, as far as they can be checked within
-        so many seconds, sole copies first. Those that the runtime has are kept anew the next time.
-        Raises NoLibraryError."""
+        """Return the sessions with an unreadable part, sole copies first.
+
+        At most `seconds` are spent on checking. Sessions that the runtime still has are kept anew
+        the next time. Raises NoLibraryError."""
         found, until = [], time.monotonic() + seconds
         for session in sorted(self.sessions(), key=lambda one: one.gone_at is None):
             if time.monotonic() > until:
@@ -363,8 +375,10 @@ def open_if_there(path: str) -> Pack | None:
 
 
 def _unchanged(parts: list[_Part], descriptor: int, size: int) -> int:
-    """Return how many parts of a file are as they were: all but the last, which may have grown, if
-    the file has only been appended to. Of many, those at both ends are compared."""
+    """Return how many parts of a file are unchanged.
+
+    If the file was only appended to, they are all but the last, which may have grown. Of many
+    parts, only those at both ends are compared."""
     at = 0
     for number, part in enumerate(parts):
         is_checked = number < _CHECKED or number >= len(parts) - _CHECKED

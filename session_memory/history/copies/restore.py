@@ -1,8 +1,7 @@
-"""Puts a kept session back to where its runtime looks for it, and never over anything that is
-there.
+"""Restores a kept session to where its runtime looks for it, never overwriting anything.
 
-The transcript comes last: until it is there, the runtime has no such session, and what a killed
-process left is completed by the next. A file appears under its name only once it is whole."""
+The transcript comes last: until then, the runtime has no such session, and the next run completes
+the work of a killed process. A file gets its name only once it is complete."""
 
 import os
 import shutil
@@ -28,7 +27,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 class StillThereError(SessionMemoryError):
-    """The runtime has the session that is to be restored."""
+    """The runtime still has the session that is to be restored."""
 
 
 class RestorePlace(NamedTuple):
@@ -55,8 +54,10 @@ class RestorePlace(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """The written files of a restored session, those that were there with another content, and
-    stay, and the damaged parts that are missing in the written ones."""
+    """The result of restoring a session.
+
+    It has the written files, the existing files with another content, which stay, and the damaged
+    parts that the written files lack."""
 
     written: list[str]
     others: list[str]
@@ -121,9 +122,10 @@ def _check_not_there(session: KeptSession, runtime: Runtime, place: RestorePlace
 
 
 def spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:
-    """Return when a restored session counts as used last, if that was `last`, all in seconds since
-    the epoch: late enough for the next cleanups to spare it, but before the `newest` of the
-    sessions beside it, which the runtime would continue."""
+    """Return when a restored session counts as last used, if that was `last`.
+
+    The times are in seconds since 1970. The result is late enough for the next cleanups to spare
+    it, but before the `newest` of the sessions beside it, which the runtime would continue."""
     if days is None or last > now - days * DAY_SECONDS * _SHARE:
         return last
     wanted = now - days * DAY_SECONDS * _SHARE
@@ -133,8 +135,7 @@ def spared_time(last: float, days: float | None, newest: float | None, now: floa
 
 
 def _sub_agents(pack: Pack, session: KeptSession, runtime: Runtime) -> Iterator[KeptSession]:
-    """Yield the sessions of its sub-agents that the runtime has deleted too, if they have sessions
-    of their own."""
+    """Yield the session's deleted sub-agent sessions, if the runtime has such sessions."""
     if not runtime.backup.HAS_SUB_AGENT_SESSIONS:
         return
     for one in pack.sessions():
@@ -162,8 +163,9 @@ def _newest_beside(runtime: Runtime, path: str) -> float | None:
 
 
 def _check_no_links(config_dir: str, path: str) -> None:
-    """Raise OutsideGroupError if a symlink leads out of the directory of a group, whose agent may
-    have put it there."""
+    """Raise OutsideGroupError if a symlink leads out of a group's directory.
+
+    The group's agent may have put it there."""
     real, folder = os.path.realpath(config_dir), os.path.dirname(path)
     if os.path.realpath(folder) != os.path.normpath(real + folder.removeprefix(config_dir)):
         raise OutsideGroupError(
@@ -178,8 +180,7 @@ def _put(
     seconds: float,
     file: KeptFile,
 ) -> bool:
-    """Write a file that is not there; return False if one is there that is not the same. Raises
-    OSError."""
+    """Write a missing file; return False if there is one with another content. Raises OSError."""
     folder, name = os.path.split(path)
     temporary = f"{folder}/.{name}{_TEMPORARY}"
     _remove_unfinished(path, temporary)
@@ -207,8 +208,9 @@ def _put(
 
 
 def _gaps(pack: Pack, session: KeptSession, file: KeptFile, runtime: Runtime) -> list[Gap]:
-    """Return the damaged parts of a file of lines. Raises DamagedChunkError for any other file that
-    has one."""
+    """Return the damaged parts of a file of lines.
+
+    Raises DamagedChunkError for any other file with a damaged part."""
     gaps: list[Gap] = []
     readable = sum(map(len, pack.content(session, file, gaps)))
     if gaps and (not readable or runtime.backup.IS_PUT_BACK or not file.path.endswith(".jsonl")):
@@ -222,8 +224,9 @@ def _gaps(pack: Pack, session: KeptSession, file: KeptFile, runtime: Runtime) ->
 
 
 def _link(temporary: str, path: str) -> None:
-    """Give a finished file its name. Raises FileExistsError if there is a file of that name by now,
-    OSError."""
+    """Give a finished file its name.
+
+    Raises FileExistsError if there is a file with that name meanwhile, OSError."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -241,7 +244,7 @@ def _link(temporary: str, path: str) -> None:
 
 
 def _remove_unfinished(path: str, temporary: str) -> None:
-    """Remove the beginning of a file that a killed process was copying from the finished one."""
+    """Remove the beginning of a file that a killed process was copying."""
     with suppress(OSError):
         if os.path.islink(path) or not 0 <= os.path.getsize(path) < os.path.getsize(temporary):
             return
@@ -253,7 +256,7 @@ def _remove_unfinished(path: str, temporary: str) -> None:
 
 
 def _is_same(path: str, content: Callable[[], Iterator[bytes]]) -> bool:
-    """Check if a file begins with all of `content`, as one does that was restored before."""
+    """Check if a file begins with all of `content`, as an earlier restored one does."""
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as there:

@@ -16,12 +16,13 @@ from ...common.system.git import (
 )
 from ...common.system.git_process import GitUnavailableError, ask_git
 
-MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
+MOST_COMMITS = 200  # of the commits that touch a branch's files are compared with it
 
 
 class Branches:
-    """The branches of repositories; each question is asked once. None at `user_dir`, the person's
-    home, or above."""
+    """The branches of repositories; each question is asked once.
+
+    Repositories at `user_dir`, the person's home directory, or above have none."""
 
     def __init__(self, user_dir: str = "") -> None:
         self._user_dir = user_dir
@@ -29,8 +30,9 @@ class Branches:
         self._moves: dict[str, list[HeadMove]] = {}
 
     def checked_out(self, directory: str, time: float) -> str:
-        """Return the branch that was checked out in the worktree of `directory` at a time, by the
-        log of HEAD; '' if unknown or if no branch was checked out."""
+        """Return the branch that was checked out in a directory's worktree at a time, or ''.
+
+        The log of HEAD decides; '' if it is unknown, or if no branch was checked out."""
         worktree = self._worktree(directory)
         if worktree is None:
             return ""
@@ -46,9 +48,10 @@ class Branches:
         return "" if is_commit(found) else found
 
     def is_merged(self, directory: str, branch: str) -> bool | None:
-        """Check if all of a branch is in the default branch of its repository: its commits, as many
-        commits with the same changes, or one commit with all of them. Returns None if either branch
-        is missing or git cannot be run."""
+        """Check if all of a branch is in the default branch of its repository.
+
+        The default branch has its commits, as many commits with the same changes, or one commit
+        with all of them. Return None if either branch is missing or git cannot be run."""
         worktree = self._worktree(directory)
         if worktree is None:
             return None
@@ -81,7 +84,7 @@ def _is_merged(git_dir: str, branch: str) -> bool | None:
 
 
 def default_branch(git_dir: str) -> tuple[str, list[str]]:
-    """Return the name of the default branch and its refs: the one of `origin`, else one of
+    """Return the name of the default branch and its refs: `origin`'s, else one of
     USUAL_BRANCHES."""
     cloned = ask_git(
         git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True
@@ -94,7 +97,7 @@ def default_branch(git_dir: str) -> tuple[str, list[str]]:
 
 
 def _refs(git_dir: str, *names: str) -> list[str]:
-    """Return those of these refs that exist."""
+    """Return the refs of `names` that exist."""
     return [
         ref
         for ref in ask_git(git_dir, "for-each-ref", "--format=%(refname)", *names).split()
@@ -103,8 +106,9 @@ def _refs(git_dir: str, *names: str) -> list[str]:
 
 
 def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
-    """Check if commits of `target` have the same changes as those of `tip` (after a rebase), or one
-    of them has all of these (after a squash)."""
+    """Check if `target` has the same changes as `tip`, in as many commits or in one.
+
+    The first is so after a rebase, the second after a squash."""
     base = ask_git(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
     if not base:
         return False

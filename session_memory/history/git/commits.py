@@ -1,5 +1,4 @@
-"""Commits, the lines that they added, and who wrote a file's lines, by git. Starts git: not for a
-prompt.
+"""Commits, the lines they added, and who wrote a file's lines. Starts git: not for a prompt.
 
 The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no
 filter for them."""
@@ -27,7 +26,7 @@ BLAME_SECONDS = 20.0
 MOST_BYTES = 16 * 1024 * 1024  # of a file of the worktree
 LONG_LINES = 5000  # of the changed part of a file
 MOST_ADDED = 10_000  # lines that a commit added, looked at
-MOST_ADDED_TO_FILE = 2000  # likewise, to one file: a longer addition was generated
+MOST_ADDED_TO_FILE = 2000  # the same, to one file: a longer addition was generated
 _CONVERTING = ("filter", "working-tree-encoding", "ident")  # attributes
 _UNSET = (None, "unspecified", "unset")
 UNCOMMITTED = "0" * 40
@@ -64,15 +63,13 @@ class Commit(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return what a search for the commit looks for: its subject, its branch, and the names of
-        its files."""
+        """Return the search words for the commit: its subject, its branch, and its files' names."""
         names = [os.path.basename(path) for path in self.files[:5]]
         return " ".join([self.subject, self.branch, *names]).strip()
 
 
 class CodeLine(NamedTuple):
-    """A line of a file at its number in the file, and the commit that wrote it, where it was
-    then."""
+    """A line of a file with its number, the commit that wrote it, and its place at that time."""
 
     path: str
     number: int
@@ -82,9 +79,10 @@ class CodeLine(NamedTuple):
 
 
 class Repository:
-    """The repository at `git_dir`, and its worktree `root`. Its methods raise GitUnavailableError.
-    In a partial clone they answer by what is here; `lacks` says then, in a line, which objects are
-    not, and '' else."""
+    """The repository at `git_dir`, and its worktree `root`.
+
+    Its methods raise GitUnavailableError. In a partial clone they use the local objects; then
+    `lacks` is a line that says which objects are missing, else ''."""
 
     def __init__(self, git_dir: str, root: str) -> None:
         self._git_dir = git_dir if not os.path.isdir(f"{git_dir}/.git") else f"{git_dir}/.git"
@@ -94,7 +92,7 @@ class Repository:
         self.lacks = ""
 
     def resolved(self, name: str) -> str:
-        """Return the id of the commit that `name` stands for; '' for none."""
+        """Return the id of the commit that `name` refers to; '' if there is none."""
         if name.startswith("-"):
             return ""
         found = self._ask(
@@ -133,9 +131,10 @@ class Repository:
         return self._commits[id]
 
     def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
-        """Return the lines that a commit added, re-indented ones apart, at most MOST_ADDED_TO_FILE
-        for a file and MOST_ADDED in all (`not_added` counts the others), and the lines that it
-        removed."""
+        """Return the lines that a commit added, and the lines that it removed.
+
+        Re-indented lines do not count. At most MOST_ADDED_TO_FILE lines of a file and MOST_ADDED in
+        all are returned; `not_added` counts the others."""
         lines, removed, self.not_added[id] = _parsed(
             self._ask_all(id, "show", "--format=", "--root", *_DIFF, id), id
         )
@@ -146,10 +145,11 @@ class Repository:
         return _parsed(self._ask("diff", "--cached", *_DIFF), UNCOMMITTED)[0]
 
     def lines(self, path: str, first: int, last: int) -> list[CodeLine]:
-        """Return lines of a file of the worktree, counted from 1, each with the commit that wrote
-        it (UNCOMMITTED if none has): moved and re-indented lines with that of their origin, as `git
-        blame -w -M -C` has it; in a partial clone that lacks versions of the file, with the last
-        that touched it."""
+        """Return lines of a worktree's file, counted from 1, each with the commit that wrote it.
+
+        It is UNCOMMITTED if none has. Moved and re-indented lines have their origin's commit, as in
+        `git blame -w -M -C`. In a partial clone without versions of the file, they have the last
+        commit that touched it."""
         now = worktree_lines(os.path.join(self.root, path))
         last = min(last, len(now))
         then = self.committed_lines(path)
@@ -167,15 +167,17 @@ class Repository:
         return found
 
     def committed_lines(self, path: str) -> list[str]:
-        """Return the lines of a file in HEAD, as `worktree_lines` those of the worktree; [] if it
-        is not there."""
+        """Return the lines of a file in HEAD; [] if it is not there.
+
+        `worktree_lines` returns the worktree's."""
         if not self._object_in_head(path):
             return []
         return _lines(self._ask("cat-file", "blob", f"HEAD:{path}"))
 
     def is_changed(self, path: str) -> bool:
-        """Check if a file of the worktree differs from HEAD. If git converts it on the way, the
-        index tells."""
+        """Check if a file of the worktree differs from HEAD.
+
+        If git converts it on the way, the index decides."""
         if worktree_lines(os.path.join(self.root, path)) == self.committed_lines(path):
             return False
         conversion = self._conversion(path)
@@ -191,8 +193,9 @@ class Repository:
         return self._ask("rev-parse", "-q", "--verify", f"HEAD:{path}", fine=True).strip()
 
     def _conversion(self, path: str) -> str:
-        """Return what git converts a file by between the worktree and its objects; '' for
-        nothing."""
+        """Return how git converts a file between the worktree and its objects;
+
+        '' if it does not."""
         told = ask_git(
             self._git_dir, "check-attr", "-z", "--stdin", *_CONVERTING, given=path, root=self.root
         )
@@ -219,14 +222,13 @@ class Repository:
         return bool(self._ask("ls-files", "-u", "--", f":(top,literal){path}"))
 
     def last_commit(self, path: str, before: str = "") -> Commit | None:
-        """Return the last commit that changed a file, of those before the commit `before` if it is
-        given."""
+        """Return the last commit that changed a file, before the commit `before` if given."""
         start = f"{before}^" if before else "HEAD"
         id = self._ask("rev-list", "-1", start, "--", f":(top,literal){path}", fine=True).strip()
         return self.commit(id) if id else None
 
     def note(self, id: str, ref: str, text: str) -> None:
-        """Write a note for a commit below refs/notes, as the person, and replace an earlier one."""
+        """Write a note for a commit below refs/notes, as the person, replacing an earlier one."""
         name, _, mail = ask_person(self.root, "var", "GIT_COMMITTER_IDENT").partition(" <")
         who = {"NAME": name, "EMAIL": mail.partition(">")[0]}
         more = {
@@ -248,9 +250,10 @@ class Repository:
         )
 
     def _ignored(self) -> tuple[str, ...]:
-        """Return the option by which a blame looks through the commits that the worktree lists as
-        formatting or moving only. A list with anything but ids would end the blame, so it is
-        left out."""
+        """Return the option that makes blame look through formatting and moving commits.
+
+        The worktree lists these commits. A list with anything except ids would end the blame, so it
+        is left out."""
         path = f"{self.root}/{_IGNORED}"
         try:
             text = read_whole(path, MOST_BYTES).decode("utf-8", "replace")
@@ -260,7 +263,7 @@ class Repository:
         return ("--ignore-revs-file", path) if all(map(_ID.fullmatch, ids)) else ()
 
     def _blamed(self, path: str, first: int, last: int) -> dict[int, tuple[str, str]]:
-        """Return by line of HEAD its commit and the path that it had there."""
+        """Return each line of HEAD with its commit and its path there."""
         options = ("--no-textconv", "-w", "-M", "-C", "--porcelain", "-L", f"{first},{last}")
         ignored = self._ignored()
         try:
@@ -284,8 +287,9 @@ class Repository:
         return found
 
     def _ask_all(self, about: str, *arguments: str) -> str:
-        """Ask git for what needs many objects; in a partial clone that lacks some, note that and
-        return ''."""
+        """Ask git a question that needs many objects.
+
+        In a partial clone that lacks some, note that and return ''."""
         try:
             return self._ask(*arguments, seconds=BLAME_SECONDS)
         except GitUnavailableError:
@@ -320,7 +324,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
-    """Map the numbers of lines, counted from 1, to those of the same lines before."""
+    """Map the numbers of lines, counted from 1, to the numbers of the same lines before."""
     before, after = [[line.rstrip("\r") for line in lines] for lines in (then, now)]
     start = end = 0
     shorter = min(len(before), len(after))
@@ -329,8 +333,8 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     while end < shorter - start and before[-1 - end] == after[-1 - end]:
         end += 1
     old, new = before[start : len(before) - end], after[start : len(after) - end]
-    # Many equal lines take time by their square: of a long text, the most frequent ones count only
-    # beside others.
+    # Many equal lines take quadratic time: in a long text, the most frequent ones count only beside
+    # others.
     inner = SequenceMatcher(None, old, new, autojunk=len(new) > LONG_LINES)
     blocks = [(start + one.a, start + one.b, one.size) for one in inner.get_matching_blocks()]
     blocks += [(0, 0, start), (len(before) - end, len(after) - end, end)]
@@ -338,8 +342,8 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 
 
 def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str], int]:
-    """Return the added lines within the limits, the removed ones, and how many were added beyond
-    the limits."""
+    """Return the added lines within the limits, the removed ones, and the number beyond the
+    limits."""
     added: list[CodeLine] = []
     removed: list[str] = []
     path, number, left, is_hunk = "", 0, 0, False

@@ -1,11 +1,11 @@
-"""Merges that are only tried, to tell what would conflict: of two commits, or of two worktrees with
-what is not committed. Starts git: not for a prompt.
+"""Trial merges of two commits or two worktrees, to find conflicts.
 
-Git works in a directory of its own, with settings and attributes of its own, that only borrows the
-repository's objects. So nothing is written to the repository (git may renew the time of an object
-that it has already), no lock is taken, and no driver, filter, hook or remote that the repository
-names is used. Before git 2.38, which has `git merge-tree --write-tree`, and where a partial clone
-lacks objects, `git merge-file` merges file by file, and renames are not followed."""
+A worktree's uncommitted changes are included. Starts git: not for a prompt. Git works in a separate
+directory, with separate settings and attributes, that only borrows the repository's objects. So
+nothing is written to the repository (git may renew the time of an object that it already has), no
+lock is taken, and no driver, filter, hook or remote that the repository names is used. Git before
+2.38 lacks `git merge-tree --write-tree`; there, and if a partial clone lacks objects, `git
+merge-file` merges file by file, and renames are not followed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _FILE = "100"  # how the mode of a file begins
 _LINK, _MODULE = "120000", "160000"
 _NO_SUCH_OPTION = 129  # the exit code of a git that does not know an option
 _FATAL = 128
-# of kinds of conflict, those that a driver could solve
+# kinds of conflict that a driver could solve
 _CONTENTS = ("CONFLICT (contents)", "CONFLICT (binary)")
 # in kinds of conflict for which git refuses a merge even if no file has a stage
 _OF_FOLDERS = "directory rename"
@@ -64,16 +64,17 @@ _WHO = ("AUTHOR", "COMMITTER")
 
 
 Hunk = tuple[tuple[int, int], tuple[int, int]]  # the first and last line of each side
-# of a hunk: the first and the one behind the last before; the first and last after
+# of a hunk: the first line and the one after the last, before; the first and last, after
 Lines = tuple[int, int, int, int]
 # mode and object by the number: 1 the ancestor, 2 and 3 the sides
 Stages = dict[str, tuple[str, str]]
 
 
 class Change(NamedTuple):
-    """A file of a worktree that differs from its HEAD: git's letter for that, its mode now, '' if
-    it is gone, the object in HEAD ('' for none), and the one in the index, if the file is as it is
-    there."""
+    """A file of a worktree that differs from its HEAD.
+
+    It has git's letter for the change, its current mode, '' if it is gone, the object in HEAD (''
+    if none), and the object in the index, if the file is unchanged since."""
 
     path: str
     status: str
@@ -83,8 +84,10 @@ class Change(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """A file that does not merge: the hunks that clash, if it is text, the side that deleted it (0,
-    1; None), and the objects of both sides: as long as they stay, so does the conflict."""
+    """A file that does not merge.
+
+    It has the clashing hunks, if it is text, the side that deleted it (0, 1; None), and the objects
+    of both sides: while they stay the same, so does the conflict."""
 
     path: str
     hunks: tuple[Hunk, ...] = ()
@@ -93,14 +96,15 @@ class Conflict(NamedTuple):
 
     @property
     def lines(self) -> Hunk:
-        """Return the first hunk, (0, 0) of each side without one."""
+        """Return the first hunk; without one, (0, 0) for each side."""
         return self.hunks[0] if self.hunks else ((0, 0), (0, 0))
 
 
 class Merges:
-    """Trial merges in the repository at `common_dir`, in the new directory `directory`, for at most
-    so many seconds. `left_out` are the files that the last question could not be answered for, as
-    objects are not here."""
+    """Trial merges in the repository at `common_dir`, in the new directory `directory`.
+
+    They take at most `seconds`. `left_out` are the files that the last question could not be
+    answered for, because objects are missing here."""
 
     def __init__(self, common_dir: str, directory: Path, seconds: float) -> None:
         self._common_dir = common_dir
@@ -118,12 +122,13 @@ class Merges:
         return monotonic() >= self._end
 
     def commit_of(self, git_dir: str, name: str) -> str:
-        """Return the commit that a name stands for. Raises GitUnavailableError."""
+        """Return the commit that a name refers to. Raises GitUnavailableError."""
         return ask_git(git_dir, "rev-parse", "--verify", "-q", f"{name}^{{commit}}").strip()
 
     def changes_of(self, worktree: Worktree) -> list[Change]:
-        """Return the tracked files of a worktree that are not as in its HEAD. Raises
-        GitUnavailableError."""
+        """Return the tracked files of a worktree that differ from its HEAD.
+
+        Raises GitUnavailableError."""
         if worktree.root not in self._changes:
             head = self.commit_of(worktree.git_dir, "HEAD")
             self._prepare(head)
@@ -134,9 +139,11 @@ class Merges:
         return self._changes[worktree.root]
 
     def wanted(self, worktree: Worktree, others: Iterable[tuple[str, set[str]]]) -> set[str]:
-        """Return the files of a worktree whose text decides if it merges with others, given by
-        their heads and by their files that are not committed: files that both changed, and if one
-        of them is gone here, those that it may have been renamed to. Raises GitUnavailableError."""
+        """Return the files of a worktree whose text decides if it merges with others.
+
+        Each other has its head and its uncommitted files. The result has files that both changed,
+        and if one is gone here, the files that it may have been renamed to. Raises
+        GitUnavailableError."""
         changes = self.changes_of(worktree)
         head = self.commit_of(worktree.git_dir, "HEAD")
         names: set[str] = set()
@@ -152,8 +159,7 @@ class Merges:
         return names
 
     def _since(self, commit: str, other: str) -> dict[str, str]:
-        """Return the files that `other` changed since it left `commit`, each with the letter that
-        git has for it."""
+        """Return the files that `other` changed since it left `commit`, each with git's letter."""
         fields = self._ask(
             "diff", "--name-status", "-z", "--no-renames", f"{commit}...{other}", fine=(0, _FATAL)
         )
@@ -161,9 +167,10 @@ class Merges:
         return dict(zip(parts[1::2], parts[:-1:2]))
 
     def state_of(self, worktree: Worktree, wanted: Iterable[str] | None = None) -> str:
-        """Return a commit with all that the tracked files of a worktree hold. Of the files that are
-        not committed, only the `wanted` ones are copied (None: all); others get a text that merely
-        says that they changed. Raises GitUnavailableError."""
+        """Return a commit with the current content of a worktree's tracked files.
+
+        Of the uncommitted files, only the `wanted` ones are copied (None: all); others get a text
+        that only says that they changed. Raises GitUnavailableError."""
         if worktree.root not in self._states:
             changes = self.changes_of(worktree)
             copied = {change.path for change in changes}
@@ -173,8 +180,9 @@ class Merges:
         return self._states[worktree.root]
 
     def conflicts(self, one: str, other: str) -> list[Conflict]:
-        """Return the files of two commits that do not merge, if they have an ancestor. Raises
-        GitUnavailableError."""
+        """Return the files of two commits that do not merge, if they have a common ancestor.
+
+        Raises GitUnavailableError."""
         self.left_out = []
         self._prepare(one)
         self._use_attributes(one)
@@ -204,8 +212,9 @@ class Merges:
         ]
 
     def _stages(self, base: str, one: str, other: str) -> dict[str, Stages]:
-        """Return the stages of the files that do not merge, as `git merge-tree` tells them; what
-        objects lack for is left out."""
+        """Return the stages of the files that do not merge, as `git merge-tree` does.
+
+        Files whose objects are missing are left out."""
         ours, theirs = [
             {path: facts for path, *facts in self._raw_changes(base, side)} for side in (one, other)
         ]
@@ -224,7 +233,7 @@ class Merges:
         return stages
 
     def _has(self, name: str) -> bool:
-        """Check if an object is here."""
+        """Check if an object exists locally."""
         return self._run("cat-file", "-e", name).returncode == 0
 
     def _merges(self, base: str, one: str, other: str) -> bool:
@@ -251,13 +260,16 @@ class Merges:
         return [os.fsdecode(name) for name in names.split(b"\0")[:-1]]
 
     def base_of(self, commit: str, target: str) -> str:
-        """Return the common ancestor of two commits, '' without one. Raises GitUnavailableError."""
+        """Return the common ancestor of two commits;
+
+        '' if there is none. Raises GitUnavailableError."""
         self._prepare(commit)
         return self._ask("merge-base", commit, target, fine=(0, 1)).decode().strip()
 
     def blob_at(self, commit: str, path: str) -> str:
-        """Return the object of a file in a commit; '' for no file, or an unknown commit. Raises
-        GitUnavailableError."""
+        """Return the object of a file in a commit; '' without the file, or for an unknown commit.
+
+        Raises GitUnavailableError."""
         self._prepare(commit)
         return (
             self._ask("rev-parse", "-q", "--verify", f"{commit}:{path}", fine=(0, 1, 128))
@@ -266,8 +278,9 @@ class Merges:
         )
 
     def changed_files(self, base: str, commit: str) -> list[tuple[str, str, str]]:
-        """Return the files that differ between two commits, with their objects, '' for none. Raises
-        GitUnavailableError."""
+        """Return the files that differ between two commits, with their objects.
+
+        The object is '' for a missing file. Raises GitUnavailableError."""
         return [
             (path, before, after)
             for path, (mode, before), (mode_after, after) in self._raw_changes(base, commit)
@@ -277,8 +290,9 @@ class Merges:
     def _raw_changes(
         self, base: str, commit: str
     ) -> Iterator[tuple[str, tuple[str, str], tuple[str, str]]]:
-        """Yield what differs between two commits: a path, and its mode and object before and after,
-        '' for none."""
+        """Yield the differences between two commits.
+
+        Each has a path, and its mode and object before and after, '' for a missing one."""
         fields = self._ask(
             "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, commit
         ).split(b"\0")
@@ -315,15 +329,16 @@ class Merges:
             self._ask("diff", "-U0", *options, base, side)
         ):
             start, length, at = int(before), int(count or 1), int(after)
-            start += not length  # an insertion stands behind the line that is named
+            start += not length  # an insertion is after the named line
             found.append((start, start + length, at, at + max(1, int(size or 1)) - 1))
         return found
 
     def _changed_in(self, worktree: Worktree, head: str) -> Iterator[Change]:
-        """Yield how the tracked files of a worktree differ from its HEAD: by their times and sizes,
-        as in the index."""
+        """Yield the differences of a worktree's tracked files from its HEAD.
+
+        Their times and sizes are compared with the index."""
         for name in os.listdir(worktree.git_dir):
-            if name.startswith("sharedindex."):  # git renews the time of the one that it reads
+            if name.startswith("sharedindex."):  # git renews the time of the one it reads
                 shutil.copyfile(f"{worktree.git_dir}/{name}", self._directory / name)
         options = ("-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
         fields = self._ask("diff-index", *options, head, more=_of(worktree)).split(b"\0")
@@ -338,8 +353,9 @@ class Merges:
     def _with_changes(
         self, worktree: Worktree, head: str, changes: Sequence[Change], copied: set[str]
     ) -> str:
-        """Return a commit on `head` with the files of a worktree as they are, `head` itself if none
-        has changed."""
+        """Return a commit on `head` with a worktree's current files;
+
+        `head` itself if none changed."""
         if not changes:
             return head
         if len(copied) > MOST_CHANGED:
@@ -370,9 +386,10 @@ class Merges:
         return self._ask("commit-tree", tree, "-p", head, "-m", "trial").decode().strip()
 
     def _stored(self, worktree: Worktree, changes: Sequence[Change]) -> dict[str, str]:
-        """Store files of a worktree as git would add them, but without a filter's program, and
-        return the objects by their paths; without those that cannot be read or are large, and those
-        that pass a filter: their text in the worktree differs from the committed one, and may be
+        """Store files of a worktree as git would add them, without running filters.
+
+        Return the objects by their paths. Unreadable and large files are left out. So are files
+        with a filter, because their text in the worktree differs from the committed one, and may be
         unchanged."""
         stored: dict[str, str] = {}
         files = []
@@ -410,8 +427,8 @@ class Merges:
         return name
 
     def _merged_by_git(self, paths: list[str]) -> set[str]:
-        """Return the files that git itself merges: what a driver of the repository would make of
-        others is unknown."""
+        """Return the files that git itself merges; the result of a repository's driver is
+        unknown."""
         return {
             path
             for path, value in self._attributes("merge", paths).items()
@@ -469,9 +486,10 @@ class Merges:
         self._is_ready = True
 
     def _settings(self) -> str:
-        """Return the lines of settings, the person's and the repository's, that decide how git
-        merges: none of them names a program. Keep their line ends for the merge: our own only serve
-        to store files of a worktree."""
+        """Return the settings lines, the person's and the repository's, that decide how git merges.
+
+        None of them names a program. Their line ends are kept for the merge: our own serve only to
+        store files of a worktree."""
         wanted = "|".join([*_MERGING, "core.attributesfile", "core.autocrlf"]).replace(".", r"\.")
         try:
             output = ask_person(self._common_dir, "config", "-z", "--get-regexp", f"^({wanted})$")
@@ -507,8 +525,9 @@ class Merges:
         fine: tuple[int, ...] = (0,),
         more: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Return the output of git; '' for an exit code that is `fine` and above 1. Raises
-        GitUnavailableError."""
+        """Return the output of git; '' for an exit code that is `fine` and above 1.
+
+        Raises GitUnavailableError."""
         done = self._run(*arguments, given=given, more=more)
         if done.returncode not in fine:
             raise _failed(done, arguments[0])
@@ -542,10 +561,11 @@ def _failed(done: CompletedProcess[bytes], command: str) -> GitUnavailableError:
 def _merged(
     output: bytes, commits: tuple[str, str], *, is_clean: bool
 ) -> tuple[dict[str, Stages], dict[str, str]]:
-    """Parse the output of `git merge-tree -z --messages`: the stages by path, and the kind of
-    conflict by path. A path that git made up, as `f~<commit>` beside a folder `f`, becomes the
-    file's. Without a stage, a conflict of renamed folders counts, and any conflict of a merge that
-    is not clean without it; git names its path first."""
+    """Parse the output of `git merge-tree -z --messages`: stages and kinds of conflict, by path.
+
+    A path that git made up, such as `f~<commit>` beside a folder `f`, becomes the file's. Without a
+    stage, only a conflict of renamed folders counts, and any conflict of a merge that is not clean
+    without it; git names its path first."""
     made_up = re.compile(rf"~(?:{'|'.join(commits)})(?:_\d+)?$")
     head, _, messages = output.partition(b"\0\0")
     stages: dict[str, Stages] = {}
@@ -570,8 +590,9 @@ def _merged(
 
 
 def touching(own: Sequence[Lines], other: Sequence[Lines]) -> tuple[Hunk, ...]:
-    """Return the lines on both sides whose changes of the same file touch each other, the first
-    MOST_HUNKS."""
+    """Return the lines on both sides whose changes of one file touch each other.
+
+    At most MOST_HUNKS are returned."""
     found: list[Hunk] = []
     first = 0
     for start, end, *lines in own:

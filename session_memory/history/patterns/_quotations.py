@@ -1,4 +1,4 @@
-"""Finds what was agreed, decided and rejected in what was said, verbatim. Pure."""
+"""Finds agreements, decisions and rejections in messages, verbatim. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -37,8 +37,9 @@ def is_go_ahead(text: str) -> bool:
 
 
 def proposal_in(text: str) -> str:
-    """Return the paragraph of an answer that proposes something: the last one that asks, with the
-    one before it, else the last."""
+    """Return the paragraph of an answer that proposes something.
+
+    It is the last one that asks, with the one before it, else the last."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
     asks = [place for place, part in enumerate(paragraphs) if part.rstrip("*_ ").endswith("?")]
     if not asks:
@@ -47,8 +48,9 @@ def proposal_in(text: str) -> str:
 
 
 def decisions(texts: Iterable[str], *, has_reasons: bool) -> tuple[str, ...]:
-    """Return the first sentences that say what was decided or rejected; with `has_reasons` those
-    too that only explain why something is so."""
+    """Return the first sentences with a decision or a rejection.
+
+    With `has_reasons` also sentences that only explain a reason."""
     wanted = _REASON if has_reasons else _DECISION
     found = []
     for number, text in enumerate(texts):

@@ -1,5 +1,4 @@
-"""Finds the calls that prove who wrote a line or made a commit, and the session that was at
-work."""
+"""Finds the calls that prove who wrote a line or made a commit, and the session at work."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from ..store.sqlite.written_lines import TimedCall, WrittenLine
     from ..store.values import Conversation
 
-SECOND = 1000  # git's times have no fraction: a commit was made within this of its time
+SECOND = 1000  # git's times have no fraction: a commit's real time is within this
 # between a commit and the time of the call that made it, before or after
 LONGEST_CALL = 10 * 60_000
 MOST_AGE = 3 * 24 * 3600_000  # of a call that wrote a file, when it is committed
@@ -40,8 +39,9 @@ Window = tuple[int, int, str]
 
 
 class CallEvidence:
-    """Answers questions about the calls in a repository from a store with the `key` of its lines,
-    for the agent homes `of_home` (None: all)."""
+    """Answers about the calls in a repository, from a store with the `key` of its lines.
+
+    They are for the agent homes `of_home` (None: all)."""
 
     def __init__(
         self,
@@ -62,9 +62,10 @@ class CallEvidence:
         self._calls: dict[tuple[str, str], list[TimedCall]] = {}
 
     def writer_of(self, line: CodeLine, commit: Commit | None) -> WrittenLine | None:
-        """Return the call that wrote a line, if that is sure: of all sessions that edited the file
-        between the commit before and this one, only one can have written it. Raises
-        GitUnavailableError, DatabaseError."""
+        """Return the call that wrote a line, if that is certain.
+
+        Of all sessions that edited the file between the previous commit and this one, only one can
+        have written it. Raises GitUnavailableError, DatabaseError."""
         text = normalised(line.text)
         editors = (
             self._items_with(line_in(line.path.rpartition("/")[2], text))
@@ -83,19 +84,22 @@ class CallEvidence:
         return None
 
     def is_disputed(self, line: CodeLine, commit: Commit) -> bool:
-        """Return whether a session edited the file of a line before its commit, though nothing
-        proves which."""
+        """Return whether a session edited a line's file before its commit, without proof which
+        one."""
         return bool(self._calls_on(line, commit))
 
     def maker_of(self, commit: Commit) -> WrittenLine | None:
-        """Return the call whose result has the id of a commit, else the `git commit` with its
-        subject, run at its time; None if several sessions ran one. Raises DatabaseError."""
+        """Return the call that made a commit.
+
+        Its result has the commit's id, or else it is the `git commit` with its subject, run at its
+        time. Return None if several sessions ran one. Raises DatabaseError."""
         return _of_one_session(self._printing(commit) or self._with_subject(commit))
 
     def first_maker_of(self, commit: Commit) -> WrittenLine | None:
-        """Return the same if that call committed its session's own work: a commit that was amended,
-        picked, rebased or reverted is of the session that first made it, if no other had a part in
-        it. Raises DatabaseError."""
+        """Return the call that made a commit, if that call committed its session's own work.
+
+        An amended, picked, rebased or reverted commit belongs to the session that first made it, if
+        no other had a part in it. Raises DatabaseError."""
         printing = self._printing(commit)
         if any(not is_rewriting(call.item.argument) for call in printing):
             return _of_one_session(printing)
@@ -115,8 +119,7 @@ class CallEvidence:
         ]
 
     def _with_subject(self, commit: Commit) -> list[TimedCall]:
-        """Return the calls that made a commit with a subject at the time at which it was written
-        first."""
+        """Return the calls that made a commit with its subject when it was first written."""
         items = self._items_with(commit_subject(commit.subject)) if commit.subject else set()
         return [
             call
@@ -140,8 +143,10 @@ class CallEvidence:
         return self._store.calls_between(since, until)
 
     def at_work(self, at: int, *, is_exact: bool = False) -> Conversation | None:
-        """Return the conversation with a running turn at a time of git's, in milliseconds, if it is
-        the only session with one in the repository; None if not. Raises DatabaseError."""
+        """Return the conversation with a running turn at a time, if only one session has one.
+
+        The time is git's, in milliseconds; the sessions are in the repository. Raises
+        DatabaseError."""
         last = at if is_exact else at + SECOND - 1
         near = {}
         for root in self._roots:
@@ -170,8 +175,8 @@ class CallEvidence:
         return self._calls[key]
 
     def _window(self, path: str, commit: Commit | None) -> Window:
-        """Return when a file was edited for a commit, or, without one, for the lines that are not
-        committed."""
+        """Return the window in which a file was edited for a commit, or for its uncommitted
+        lines."""
         before = self._repository.last_commit(path, commit.id if commit else "")
         after = before.at + SECOND if before else 0
         if commit is None:
@@ -179,7 +184,7 @@ class CallEvidence:
         return max(after, commit.at - MOST_AGE), commit.at + SECOND - 1, commit.subject
 
     def _has_edited(self, call: TimedCall, paths: set[str], window: Window) -> bool:
-        """Check if a call edited one of the files in a window, and not for another commit."""
+        """Check if a call edited one of the files in a window, for no other commit."""
         item, (since, until, subject) = call.item, window
         if not any(path.rpartition("/")[2] in item.argument for path in paths):
             return False
@@ -190,14 +195,14 @@ class CallEvidence:
         return any(self._inside(file) in paths for file in files)
 
     def _inside(self, file: str) -> str:
-        """Return a file's path in its worktree of the repository; '' if it is in none."""
+        """Return a file's path in its worktree of the repository; '' if it is outside."""
         whole = os.path.join(os.path.realpath(os.path.dirname(file)), os.path.basename(file))
         root = max((root for root in self._roots if whole.startswith(root)), key=len, default="")
         return whole[len(root) :] if root else ""
 
     def _is_run_here(self, call: TimedCall, subcommands: Collection[str]) -> bool:
-        """Check if a call ran one of these commands of git in a worktree of the repository, and
-        that did not fail."""
+        """Check if a call successfully ran one of these git commands in the repository's
+        worktrees."""
         if call.item.kind != "command":
             return False
         places = [
@@ -211,14 +216,16 @@ class CallEvidence:
 
 
 def _of_one_session(calls: Sequence[TimedCall]) -> WrittenLine | None:
-    """Return the first of the calls, if all of them are of one session."""
+    """Return the first of the calls, if all belong to one session."""
     return calls[0].item if len({call.item.session_id for call in calls}) == 1 else None
 
 
 def _can_have_written(call: TimedCall, text: str, editors: Collection[int]) -> bool:
-    """Check if a call that edited a file can have written a line that none of the known long lines
-    is. `editors` are the items that wrote it with an editing tool, if it is short. A here-document
-    shows its lines, and a substitution a part of its lines."""
+    """Check if a call that edited a file can have written a line.
+
+    The line is none of the known long lines. `editors` are the items that wrote it with an editing
+    tool, if it is short. A here-document shows its lines, and a substitution a part of its
+    lines."""
     if call.item.kind == "edit":
         return call.item.item in editors
     if "<<" in call.item.argument:

@@ -1,4 +1,4 @@
-"""Failed tool calls: group equal errors and find what followed until the call succeeded. Pure."""
+"""Groups equal errors of failed tool calls and finds what followed until success. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...common.text.shell_commands import family, is_looking, may_find_nothing
 if TYPE_CHECKING:
     from ..store.values import StoredEntry
 
-MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure
+MOST_TOOL_USES = 80  # a success after more calls is hardly related to the failure
 MOST_STEPS = 12
 LEAST_WORDS = 3  # distinctive words, for one line of several to count
 COMMAND_CHARACTERS = 100
@@ -88,9 +88,11 @@ _IN_ANY_ERROR = frozenset(
 
 
 class Failure(NamedTuple):
-    """A failed tool call; `times` counts repetitions with the same error. `fixed` is the repetition
-    that succeeded, or None. `steps` are the successful calls in between: edits, commands, and
-    re-reading a file that could not be edited."""
+    """A failed tool call.
+
+    `times` counts repetitions with the same error. `fixed` is the repetition that succeeded, or
+    None. `steps` are the successful calls in between: edits, commands, and re-reading a file that
+    could not be edited."""
 
     tool: StoredEntry
     times: int
@@ -108,8 +110,9 @@ def is_failure(tool: StoredEntry) -> bool:
 
 
 def normalised(error: str) -> str:
-    """Return an error in lower case without its variable parts: exit codes, times, addresses,
-    paths, ids, numbers."""
+    """Return an error in lower case without its variable parts.
+
+    These are exit codes, times, addresses, paths, ids and numbers."""
     text = _EXIT_CODE.sub("", one_line(error).lower())
     for shape, name in _SHAPES:
         text = shape.sub(name, text)
@@ -117,9 +120,10 @@ def normalised(error: str) -> str:
 
 
 def similarity(wanted: str, error: str) -> float:
-    """Return the share of a queried error that another error matches (both normalised). It is above
-    0.0 only if one has all distinctive words of the other, and 1.0 if they have the same ones. The
-    query may be a part of the error, or contain it."""
+    """Return the share of a queried error that another error matches, both normalised.
+
+    It is above 0.0 only if one has all distinctive words of the other, and 1.0 if both have the
+    same ones. The query may be a part of the error, or contain it."""
     if wanted == error:
         return 1.0
     words, others = _telling(wanted), _telling(error)
@@ -129,8 +133,9 @@ def similarity(wanted: str, error: str) -> float:
 
 
 class ErrorQuery:
-    """An error to look for, of one or more lines. If there are several, only lines as distinctive
-    as an error count."""
+    """An error to look for, of one or more lines.
+
+    If there are several, only lines as distinctive as an error count."""
 
     def __init__(self, text: str) -> None:
         lines = [normalised(line) for line in text.splitlines() if line.strip()]
@@ -141,14 +146,14 @@ class ErrorQuery:
         )
         self._lines = telling or lines
         self._words = [_telling(line) for line in self._lines]
-        self.similarity = cache(self._similarity)  # a store has the same errors again and again
+        self.similarity = cache(self._similarity)  # a store repeats the same errors
 
     def _similarity(self, error: str) -> float:
         """Return the highest similarity between a line and an error."""
         raw, found = error.lower(), 0.0
         for line, words in zip(self._lines, self._words):
             shared = sum([word in raw for word in words])
-            # else it cannot be similar, which is seen at once
+            # otherwise it cannot be similar, which this check shows quickly
             if shared == len(words) or shared >= LEAST_WORDS:
                 found = max(found, similarity(line, normalised(error)))
         return found
@@ -191,8 +196,9 @@ def failures(items: Iterable[StoredEntry]) -> list[Failure]:
 
 
 def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> str:
-    """Return what fixed a failure (`after editing a.ts`), '' if nothing did. `names` maps paths to
-    shown names."""
+    """Return what fixed a failure, such as `after editing a.ts`, or ''.
+
+    `names` maps paths to shown names."""
     if failure.fixed is None:
         return ""
     names = names or {}

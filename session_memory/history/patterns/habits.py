@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..store.values import Conversation, StoredEntry
 
 LEAST_TOGETHER = 3
-MOST_FILES_TOGETHER = 25  # in one exchange: a sweep over more files does not relate any two
+MOST_FILES_TOGETHER = 25  # in one exchange; a sweep over more files relates no two of them
 EXAMPLES = 3
 LEAST_ORDERS = 3  # times, for an order of tools to be a habit
 LONGEST_ORDER = 3  # tools
@@ -25,9 +25,10 @@ FAILED = " ✗"  # marks a tool that failed before the last one of an order
 
 
 class FailingCommand(NamedTuple):
-    """A command that fails: how often it ran, failed and then succeeded; its frequent errors and
-    fixes; the `session` in which it failed last, preferably until it was fixed, and the `number` of
-    that call."""
+    """A command that fails.
+
+    It has how often it ran, failed and then succeeded; its frequent errors and fixes; the `session`
+    in which it last failed, preferably one in which it was fixed, and the `number` of that call."""
 
     command: str
     runs: int
@@ -40,9 +41,10 @@ class FailingCommand(NamedTuple):
 
 
 class ToolHabit(NamedTuple):
-    """Tools used one after another for one request, repetitions as one: how often, and how often
-    the last one failed. A tool that failed before is marked. A single tool stands for all its
-    calls."""
+    """Tools used one after another for one request, repetitions counting once.
+
+    It has how often they were used, and how often the last one failed. A tool that failed before is
+    marked. A single tool represents all its calls."""
 
     tools: tuple[str, ...]
     times: int
@@ -50,7 +52,9 @@ class ToolHabit(NamedTuple):
 
 
 class FilePair(NamedTuple):
-    """Two files changed for the same request: how often together, and how often each."""
+    """Two files changed for the same request.
+
+    It has how often they were changed together, and how often each was."""
 
     first: str
     second: str
@@ -60,8 +64,7 @@ class FilePair(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """All habits, the most frequent first, and the directories that the conversations were started
-    in."""
+    """All habits, most frequent first, and the directories in which the conversations started."""
 
     conversations: int
     tool_uses: int
@@ -73,7 +76,7 @@ class Habits(NamedTuple):
 
 
 class ErrorMatch(NamedTuple):
-    """An earlier occurrence of an error, how similar it is, and its solution ('' for none)."""
+    """An earlier occurrence of an error, how similar it is, and its solution, or ''."""
 
     conversation: Conversation
     failure: Failure
@@ -214,8 +217,9 @@ class _Counts:
             self._examples.setdefault((name, error), step.error)
 
     def _take_tools(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
-        """Count the tools of an exchange by themselves and in orders, not calls without a known
-        outcome; and the files changed together."""
+        """Count the tools of an exchange, singly and in orders, and the files changed together.
+
+        Calls without a known outcome do not count."""
         self._take_changes(exchange, cwd)
         names: list[str] = []
         failed: list[bool] = []
@@ -249,6 +253,7 @@ class _Counts:
 
 
 def _tool_name(step: StoredEntry) -> str:
-    """Return a tool's name with a capital, since runtimes differ in the case of `Read`; `Bash` for
-    every shell, which others call `exec_command`, `shell_command` or `run_shell_command`."""
+    """Return a tool's name with a capital, because runtimes differ in the case of `Read`.
+
+    Every shell is `Bash`; others call it `exec_command`, `shell_command` or `run_shell_command`."""
     return _SHELL if step.kind == "command" else step.tool[:1].upper() + step.tool[1:]

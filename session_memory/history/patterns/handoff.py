@@ -1,6 +1,7 @@
-"""The page that hands a session over to another session, agent or machine: what was asked and
-decided, where its files stand, what failed, and what comes next. Without a model: what somebody
-said stands there verbatim."""
+"""The page that hands a session over to another session, agent or machine.
+
+It has the requests and decisions, the state of its files, failures, and the next step. No model is
+used: messages are quoted verbatim."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ FILES_CHARACTERS = 1300
 MOST_FILES = 24
 MOST_READ = 8
 MOST_COMMANDS = 4
-LATER = 10 * 60_000  # behind a session's last message its own commit may still come
+LATER = 10 * 60_000  # in this time after a session's last message its own commit may still come
 COMMAND_CHARACTERS = 120
 MOST_BETWEEN = 5
 BETWEEN_CHARACTERS = 160
@@ -56,9 +57,10 @@ _IS_GIT = re.compile(
 
 
 class HandedFile(NamedTuple):
-    """A file that the session edited, relative to its directory if it is in it, and its state
-    against git: one of the words above. `told` is what git says of it: its last commit, if that is
-    not older than the session, or with whom it conflicts."""
+    """A file that the session edited, relative to its directory if inside, and its git state.
+
+    The state is one of the words above. `told` is git's information: the file's last commit, if
+    that is not older than the session, or with whom it conflicts."""
 
     path: str
     state: str
@@ -66,10 +68,12 @@ class HandedFile(NamedTuple):
 
 
 class Handoff(NamedTuple):
-    """A session as its successor has to know it. The texts are verbatim, '' if there is none.
-    `between` has those after the first request and before the last, `agreed` what a bare go-ahead
-    as last request agreed to, `failed` the last failing command and its error, with `calls_since`
-    then. `ended_with` is the end of the last answer."""
+    """A session's facts for its successor.
+
+    The texts are verbatim, '' if missing. `between` has requests after the first and before the
+    last. `agreed` is what a bare go-ahead as the last request agreed to. `failed` is the last
+    failing command and its error, with the `calls_since` then. `ended_with` is the end of the last
+    answer."""
 
     session_id: str
     runtime: str
@@ -101,9 +105,10 @@ def handed_over(
     user_dir: str,
     edited_files: Sequence[str],
 ) -> Handoff:
-    """Return what `items` of a session say, of which `conversation` is the last. `conflicts` has
-    the files that would not merge, by path, each with whom; `edited_files` those that the session
-    and its sub-agents edited, in order."""
+    """Return the handoff from the `items` of a session, of which `conversation` is the last.
+
+    `conflicts` has the files that would not merge, by path, each with whom. `edited_files` are
+    those that the session and its sub-agents edited, in order."""
     dialogue = _Dialogue(items)
     tools = [item for item in items if item.role == "tool" and item.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
@@ -311,8 +316,10 @@ def _inline(command: str) -> str:
 
 
 def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
-    """Return the files, the last first, each once; relative to the directory if they are below it,
-    or were in the clone of the same name on another machine."""
+    """Return the files, the last first, each once.
+
+    They are relative to the directory if they are below it, or were in the clone of the same name
+    on another machine."""
     cwd = conversation.cwd
     found = [_true_path(os.path.normpath(path)) for path in files]
     if conversation.origin:
@@ -329,8 +336,7 @@ def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
 
 
 def _true_path(path: str) -> str:
-    """Return the path of a file that the store has as `path`: there a tab in a name, for example,
-    is a blank."""
+    """Return the path of a file that the store has as `path`; there, a tab in a name is a blank."""
     parent, name = os.path.split(path)
     if os.path.lexists(path) or not name:
         return path
@@ -343,8 +349,9 @@ def _true_path(path: str) -> str:
 
 
 def _commands(tools: Sequence[StoredEntry]) -> list[str]:
-    """Return the last commands that succeeded and do more than look, the last first, one of a
-    family. None of git: the files have its outcome, and to run one again may lose work."""
+    """Return the last successful commands that do more than look, last first, one of each family.
+
+    Git commands are left out: the files show their outcome, and repeating one may lose work."""
     ran = [one.text for one in reversed(tools) if one.kind == "command" and one.outcome == "ok"]
     ran = [
         one
@@ -365,7 +372,9 @@ def _is_over(failed: StoredEntry, tools: Sequence[StoredEntry]) -> bool:
 
 
 def _next_step(answers: Sequence[str]) -> str:
-    """Return the last paragraph that names what is left, with the list behind it; '' for none."""
+    """Return the last paragraph about remaining work, with the list after it;
+
+    '' if there is none."""
     for text in reversed(answers):
         paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
         for place in range(len(paragraphs) - 1, -1, -1):
@@ -381,9 +390,10 @@ def _states(
     session: Conversation,
     since: int,
 ) -> Iterator[HandedFile]:
-    """Yield each file with its state, the first MOST_FILES as git knows it. We read the worktree,
-    so that git runs no filter for it. What is not here may never have been, if the session is from
-    another machine."""
+    """Yield each file with its state, for the first MOST_FILES as git knows it.
+
+    We read the worktree, so git runs no filter for it. If the session is from another machine, a
+    missing file may never have existed here."""
     cwd, times = session.cwd, (since, session.last_message_at or since)
     elsewhere = (UNKNOWN, "on another machine") if session.origin else (GONE, "")
     repository = Repository(worktree.git_dir, worktree.root) if worktree and worktree.root else None

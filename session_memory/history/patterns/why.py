@@ -1,10 +1,8 @@
-"""Tells why a line is so: which session wrote it, who asked for that and in which words, and what
-was decided.
+"""Finds why a line is so: its session, who asked for it in which words, and the decisions.
 
 A line is attributed by the keyed hashes of written lines, else by calls that prove who wrote it
-(why_evidence.py); a guess by time is marked. Reads the local store only, so no member of a team is
-named.
-"""
+(why_evidence.py); a guess by time is marked. Reads only the local store, so no member of a team is
+named."""
 
 from __future__ import annotations
 
@@ -25,20 +23,20 @@ if TYPE_CHECKING:
     from ..store.sqlite.written_lines import WrittenLine
     from ..store.values import Conversation, StoredEntry
 
-# Between writing and committing a line: in public checkpoints none of 106 lines older than a day
-# was the session's of that commit; of those in a file of another name, 4 of 10 between 6 hours and
+# Between writing and committing a line. In public checkpoints, of 106 lines older than a day none
+# came from the commit's session; of those in a file with another name, 4 of 10 between 6 hours and
 # a day were wrong.
 MOST_AGE = 3 * 24 * 3600_000
 MOST_AGE_ELSEWHERE = 6 * 3600_000
 SLACK = 5 * 60_000  # that clocks may differ by
-DISTINCT_CHARACTERS = 24  # of a line that tells its writer without the file's name
+DISTINCT_CHARACTERS = 24  # of a line that identifies its writer without the file's name
 DISTINCT_SESSIONS = 3  # that wrote such a line
 WORDS_CHARACTERS = 400
 PROPOSAL_CHARACTERS = 300
 ITEMS_BEFORE = 400  # of a conversation, read to find the request
 MOST_STEPS = 5  # back, of so many items
 GUESS_WITHIN = 24 * 3600_000
-BY_TIME = "time alone"  # of which a guess is
+BY_TIME = "time alone"  # the basis of a guess
 _LOCKS = (
     "go.sum",
     "package-lock.json",
@@ -56,10 +54,11 @@ _BUMP = re.compile(
 
 
 class Asked(NamedTuple):
-    """A session's reason: `words` are those of the request, `proposal` what a bare go-ahead agreed
-    to ('' for none), `decided` other sentences on the way, all verbatim. `number` is that of the
-    item, for `show --around`. `command` is the command line that proves it, '' if the lines of an
-    edit do."""
+    """A session's reason.
+
+    `words` are the request's, `proposal` is what a bare go-ahead agreed to (or ''), `decided` are
+    other sentences on the way, all verbatim. `number` is the item's, for `show --around`. `command`
+    is the command line that proves it, '' if the lines of an edit do."""
 
     session_id: str
     runtime: str
@@ -77,10 +76,11 @@ class Asked(NamedTuple):
 
 class Reason(NamedTuple):
     """The reason for a range of lines, or of a commit for `ranges` (path, first and last line).
-    `asked` is None if unknown; `mover` is the later session that moved the lines; `guess` a
-    conversation that is near, and `guessed_by` by what; `refused` says why nothing is attributed.
-    `is_by_commit`: it is only known who made the commit. So many lines of a huge commit were
-    `not_compared`."""
+
+    `asked` is None if unknown. `mover` is the later session that moved the lines. `guess` is a
+    conversation that is near, and `guessed_by` the basis of the guess. `refused` says why nothing
+    is attributed. `is_by_commit`: only the maker of the commit is known. `not_compared` counts
+    lines of a huge commit."""
 
     path: str
     first: int
@@ -98,8 +98,9 @@ class Reason(NamedTuple):
 
 
 def bot_reason(commit: Commit) -> str:
-    """Return why a commit is attributed to no session: a bot made it, or it bumps dependencies; ''
-    if it is."""
+    """Return why a commit is attributed to no session, or ''.
+
+    A bot made it, or it bumps dependencies."""
     if _BOT.search(commit.author) or _BOT.search(commit.mail):
         return "a bot made this commit"
     if _BUMP.search(commit.subject):
@@ -125,8 +126,9 @@ class Reasons:
         self._evidence = CallEvidence(store, repository, key)
 
     def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
-        """Return the reasons of lines of a file in the worktree, one for each run of lines with one
-        writer. Raises GitUnavailableError, DatabaseError."""
+        """Return the reasons of a file's lines, one for each run of lines with one writer.
+
+        The file is in the worktree. Raises GitUnavailableError, DatabaseError."""
         lines = self._repository.lines(path, first, last)
         items: dict[int, WrittenLine | None] = {}
         for commit in dict.fromkeys(line.commit for line in lines):
@@ -146,8 +148,9 @@ class Reasons:
         return [self._reason(path, run, items, movers) for run in runs]
 
     def of_commit(self, id: str) -> list[Reason]:
-        """Return the reasons of a commit: one for each session that wrote lines of it, the one with
-        most lines first. Raises GitUnavailableError, DatabaseError."""
+        """Return the reasons of a commit, one for each session that wrote lines of it.
+
+        The session with most lines comes first. Raises GitUnavailableError, DatabaseError."""
         commit = self._repository.commit(id)
         if refused := bot_reason(commit):
             return [Reason("", 0, 0, commit, None, refused=refused)]
@@ -155,11 +158,11 @@ class Reasons:
         return [reason._replace(not_compared=self.not_compared(commit)) for reason in reasons]
 
     def not_compared(self, commit: Commit) -> int:
-        """Return how many lines of a huge commit were not compared with what sessions wrote."""
+        """Return how many lines of a huge commit were not compared with sessions' lines."""
         return self._repository.not_added.get(commit.id, 0)
 
     def _whole(self, commit: Commit) -> Reason:
-        """Return the reason of a commit if no session is known to have written a line of it."""
+        """Return the reason of a commit if no session is known to have written any of its lines."""
         maker = self._evidence.maker_of(commit)
         if maker and (asked := self.asked(maker)):
             return Reason("", 0, 0, commit, asked, is_by_commit=True)
@@ -167,20 +170,20 @@ class Reasons:
         return Reason("", 0, 0, commit, None, guess=guess, guessed_by=BY_TIME)
 
     def of_staged(self) -> list[Reason]:
-        """Return the same of what is staged."""
+        """Return the reasons of the staged lines."""
         return self._by_session(self._proven(self._repository.staged()), None)
 
     def of_added(self, commit: Commit) -> list[tuple[CodeLine, WrittenLine | None]]:
-        """Return the lines that a commit added, each with the item that wrote it; None if a bot
-        made it."""
+        """Return the lines that a commit added, each with the item that wrote it.
+
+        The item is None if a bot made the commit."""
         lines, _ = self._repository.added(commit.id)
         return self._proven(
             [line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS]
         )
 
     def _proven(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
-        """Return what `attributed` does, and for lines that no edit is known to have the call that
-        provably did."""
+        """Return the result of `attributed`, extended by calls that provably wrote lines."""
         proven = []
         for line, item in self.attributed(lines):
             commit = None if line.commit == UNCOMMITTED else self._repository.commit(line.commit)
@@ -190,9 +193,10 @@ class Reasons:
         return proven
 
     def attributed(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
-        """Return these lines of one commit, each with the item that wrote it, None if unknown: of a
-        file of that name, else if the line is long and rare; of the session that wrote most of
-        them, and the last before the commit."""
+        """Return these lines of one commit, each with the item that wrote it, None if unknown.
+
+        The item is in a file of that name, or else the line is long and rare. Of several, it is of
+        the session that wrote most of the lines, and the last before the commit."""
         commits = {
             line.commit: self._repository.commit(line.commit)
             for line in lines
@@ -220,8 +224,10 @@ class Reasons:
         )
 
     def _writers(self, lines: Sequence[CodeLine]) -> Iterator[list[WrittenLine]]:
-        """Yield the items that wrote each line. The call that started a sub-agent names no file: if
-        the sub-agent wrote the line into a file of that name, the name is the argument."""
+        """Yield the items that wrote each line.
+
+        The call that started a sub-agent names no file: if the sub-agent wrote the line into a file
+        of that name, the name is the argument."""
         texts = [normalised(line.text) for line in lines]
         names = [
             _names(line) if len(text) >= LEAST_CHARACTERS else []
@@ -244,9 +250,10 @@ class Reasons:
             yield [*by_hash.get(first, ()), *of_agents]
 
     def ordered(self, commit: Commit, by_words: Sequence[str]) -> list[str]:
-        """Return the sessions of a commit, the likeliest first: those that wrote its lines, by
-        their number, then those at work in this repository nearest to the time at which it was
-        written. Words break ties, and come last."""
+        """Return the sessions of a commit, the likeliest first.
+
+        Those that wrote its lines come first, by their number, then those at work in this
+        repository nearest to the time when it was written. Words break ties, and come last."""
         places = {session: at for at, session in enumerate(dict.fromkeys(by_words))}
         near = [one.session_id for one in self._near(commit.authored_at, places)]
         return list(
@@ -256,7 +263,7 @@ class Reasons:
         )
 
     def asked(self, item: WrittenLine) -> Asked | None:
-        """Return the request that led to an item, as it may be told; None if it may not."""
+        """Return the request that led to an item, if it may be shown, else None."""
         sql = (
             "SELECT id, first_item FROM memory_conversations WHERE file_id = ? AND first_item <= ? "
             "ORDER BY first_item DESC LIMIT 1"
@@ -270,8 +277,10 @@ class Reasons:
         return None
 
     def guessed(self, at: int, commit: Commit | None = None) -> tuple[Conversation | None, str]:
-        """Return the conversation of the session that wrote most of the commit, if one did, else
-        the conversation of the only session at work at a time; and by which of the two."""
+        """Return the likeliest conversation for a time, and the basis of the guess.
+
+        It is the conversation of the session that wrote most of the commit, if one did, else that
+        of the only session at work at the time."""
         written = self._writers_of(commit) if commit else Counter[str]()
         near = [
             conversation for conversation in self._near(at, {}) if written[conversation.session_id]
@@ -283,9 +292,10 @@ class Reasons:
         return self._evidence.at_work(at, is_exact=commit is None), BY_TIME
 
     def _near(self, at: int, places: Mapping[str, int]) -> list[Conversation]:
-        """Return the conversations of the repository within a day, the nearest first; of those that
-        are equally near the one whose session has the first of `places`, else the one that began
-        last."""
+        """Return the conversations of the repository within a day, the nearest first.
+
+        Equally near ones are ordered by the place of their session in `places`, else the one that
+        began last comes first."""
         found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN)
 
         def order(one: Conversation) -> tuple[int, int, int]:
@@ -343,8 +353,9 @@ class Reasons:
         return reason._replace(is_by_commit=by_commit is not None)
 
     def _maker_of(self, run: list[CodeLine], commit: Commit) -> WrittenLine | None:
-        """Return the call that made a commit of its own work, if no session is known to have edited
-        the file for it."""
+        """Return the call that made a commit of its own work.
+
+        Return None if a session is known to have edited the file for it."""
         return (
             None
             if self._evidence.is_disputed(run[0], commit)

@@ -1,4 +1,4 @@
-"""Finds the reasons for what a person or an agent names, and tells them: the quotations first."""
+"""Finds the reasons for a line or commit, and prints them, quotations first."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ def find_reasons(
     *,
     is_confined: bool = False,
 ) -> tuple[Repository, list[Reason], str]:
-    """Return the repository, the reasons for `target` (what is staged, if it is ''), and its commit
-    ('' for a file). A file in another repository than that of `directory` is refused if
-    `is_confined`. Raises SessionMemoryError, GitUnavailableError."""
+    """Return the repository, the reasons for `target`, and its commit ('' for a file).
+
+    Without `target`, the reasons are for the staged lines. If `is_confined`, a file in another
+    repository than that of `directory` is refused. Raises SessionMemoryError,
+    GitUnavailableError."""
     if "\0" in target:
         raise SessionMemoryError("no file and no commit has a NUL character in its name", HINT)
     matched = _TARGET.match(target)
@@ -78,7 +80,7 @@ def _of_lines(reasons: Reasons, path: str, matched: re.Match[str]) -> list[Reaso
 
 
 def told(reason: Reason) -> list[str]:
-    """Return the lines that tell a reason: the quotations first."""
+    """Return the lines that state a reason, quotations first."""
     lines = []
     where = f"{name_for_people(reason.path)}:{_line_numbers(reason)}"
     commit = reason.commit
@@ -144,7 +146,7 @@ def _told_of(asked: Asked) -> list[str]:
 
 
 def told_to_agent(reasons: Sequence[Reason]) -> str:
-    """Return the reasons for an agent, at most AGENT_CHARACTERS: the words of each request
+    """Return the reasons for an agent, at most AGENT_CHARACTERS; each request's words come
     first."""
     blocks: list[str] = [] if reasons else ["There are no lines."]
     for one in reasons:

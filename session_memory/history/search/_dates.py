@@ -1,7 +1,7 @@
 """Dates and times in a question. Pure.
 
 `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`, `yesterday`, `two weeks
-ago`. A date without a year matches each of the last years. Days are those of local time."""
+ago`. A date without a year matches each of the last years. Days are in local time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ._time_words import (
 from .ranking import NamedTime
 
 YEARS_BACK = 10  # tried for a date without a year
-HALF_LIFE_DAYS = 2.0  # of what is near a named time; for a longer time, a quarter of its length
+HALF_LIFE_DAYS = 2.0  # near a named time; for a longer time, a quarter of its length
 DAY_MILLISECONDS = 86_400_000
 EARLIEST = date(1971, 1, 1)  # no session is older, and not every system computes with earlier times
 
@@ -40,7 +40,7 @@ class Days(NamedTuple):
 
 
 def times_in(text: str, now: float) -> list[NamedTime]:
-    """Return the times that a question names, asked at `now`, in seconds since the epoch."""
+    """Return the times that a question names, asked at `now`, in seconds since 1970."""
     found = []
     for first, last in _days_in(text, date.fromtimestamp(now)):
         half_life = max(HALF_LIFE_DAYS, (last - first).days / 4) * DAY_MILLISECONDS
@@ -155,7 +155,7 @@ def _months(year: int, month: int, count: int) -> list[Days]:
 
 
 def _day_number(word: str) -> int:
-    """Return the day that `7` or `7th` means; 0 for none."""
+    """Return the day that `7` or `7th` means; 0 if it is not a day."""
     digits = word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word
     return (
         int(digits)

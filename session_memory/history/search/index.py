@@ -1,5 +1,6 @@
-"""The interface between search and an engine: the items that have a term, and texts. All else is
-the same for every engine. Items are named by id."""
+"""The interface between search and an engine: the items that have a term, and texts.
+
+Everything else is the same for every engine. Items are named by id."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from ..store.values import NUMBERS, Conversation, Filter, StoredEntry
 
 
 class Words(NamedTuple):
-    """Words that an item must all have. With `is_prefix` there is one, and an item has a word that
-    begins with it."""
+    """Words that an item must all have.
+
+    With `is_prefix` there is one, and an item has a word that begins with it."""
 
     each: tuple[str, ...]
     is_prefix: bool = False
 
 
 class Expression(NamedTuple):
-    """The items that have any of `parts` (if there are some), all `required`, and nothing
+    """Items that have any of `parts`, if there are any, all of `required`, and nothing
     `unwanted`."""
 
     parts: tuple[Words, ...] = ()
@@ -33,6 +35,7 @@ class Expression(NamedTuple):
 
 class Scope(NamedTuple):
     """The files that a search is limited to: their items as ranges of ids, the newest first.
+
     `files` is None for all files; `share` is the fraction of all files."""
 
     ranges: list[tuple[int, int]]
@@ -41,9 +44,11 @@ class Scope(NamedTuple):
 
 
 class ConversationTable(NamedTuple):
-    """The values that ranking needs of each conversation, in the order of their items: the first
-    item, the number of items, the end in milliseconds since the epoch (0: unknown), and the
-    `ranking.length_norms` of its size. Each extends to the start of the next."""
+    """The values that ranking needs of each conversation, in the order of their items.
+
+    They are the first item, the number of items, the end in milliseconds since 1970 (0: unknown),
+    and the `ranking.length_norms` of its size. Each conversation extends to the start of the
+    next."""
 
     starts: list[int]
     counts: list[int]
@@ -52,8 +57,10 @@ class ConversationTable(NamedTuple):
 
 
 class ConversationRange(NamedTuple):
-    """A conversation: its first and last item, its id, its end in milliseconds since the epoch (0:
-    unknown), and its session's id, which orders conversations with equal scores."""
+    """A conversation: its first and last item, its id, and its end.
+
+    The end is in milliseconds since 1970 (0: unknown). The session's id orders conversations with
+    equal scores."""
 
     first_item: int
     last_item: int
@@ -69,7 +76,7 @@ class ConversationRange(NamedTuple):
 
 
 class TextStart(NamedTuple):
-    """The beginning of an item's text; `size` is that of all of it, in bytes."""
+    """The beginning of an item's text; `size` is the whole text's, in bytes."""
 
     text: str
     size: int
@@ -87,13 +94,14 @@ class SearchIndex(Protocol):
         """Read one state of the store within the block, even if others write meanwhile."""
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-        """Return the ids of the files that a filter allows, the newest first, and their number at
-        most; None if it allows all. The filter's conditions on conversations and entries are
+        """Return the ids of the files that a filter allows, newest first, and their maximal number.
+
+        Return None if it allows all. The filter's conditions on conversations and entries are
         ignored."""
 
     def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
-        """Return the matching items of the scope, in order of id; at most `newest` of the newest,
-        if not 0."""
+        """Return the scope's matching items in order of id; at most the newest `newest`, if not
+        0."""
 
     def left_out(self, expression: Expression, scope: Scope) -> int:
         """Return how many older matching items `items_with` omitted."""
@@ -114,16 +122,16 @@ class SearchIndex(Protocol):
         """Return all conversations of the store."""
 
     def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
-        """Return the conversations that begin with these items, of those that fit the filter."""
+        """Return the conversations that begin with these items and fit the filter."""
 
     def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
         """Return the beginnings of the texts of these items, at most `characters` of each."""
 
     def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
-        """Return the entries and tool uses of these ids."""
+        """Return the entries and tool uses with these ids."""
 
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
-        """Return the conversations of these ids."""
+        """Return the conversations with these ids."""
 
 
 # Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana;
@@ -143,7 +151,8 @@ _UNSPACED = (
     ("\uff66", "\uff9f"),
     ("\U00020000", "\U0003ffff"),
 )
-TERMS_VERSION = 3  # changes with the terms of any text: then a team gets all that was shared again
+# Changes with the terms of any text; then everything shared is sent to a team again
+TERMS_VERSION = 3
 _SPACED: set[str] = set()  # characters that were met, of other scripts
 # beyond ASCII, or on a letter, of a folded text
 _LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")
@@ -151,8 +160,9 @@ _LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Return the pattern of a run of such characters. Compiling it takes a quarter of Python's
-    start."""
+    """Return the pattern of a run of such characters.
+
+    Compiling it takes a quarter of Python's start."""
     return re.compile(f"[{''.join(f'{first}-{last}' for first, last in _UNSPACED)}]+")
 
 
@@ -167,7 +177,7 @@ def _has_unspaced(text: str) -> bool:
 
 
 def indexable(text: str) -> str:
-    """Return `text` for the index, also to delete it there."""
+    """Return `text` in its form for the index, which also serves to delete it there."""
     return folded(spaced(compatible(text)))
 
 
@@ -179,13 +189,17 @@ def spaced(text: str) -> str:
 
 
 def pairs(run: str) -> list[str]:
-    """Return the pairs of characters in a text without spaces. The last character is alone, so that
-    a prefix search finds a single character anywhere: `京都市` is `京都`, `都市`, `市`."""
+    """Return the pairs of characters in a text without spaces.
+
+    The last character is alone, so a prefix search finds a single character anywhere: `京都市` is
+    `京都`, `都市`, `市`."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
 def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
-    """Split `text` into pieces, in order, each as (has no spaces between words, start, text)."""
+    """Split `text` into pieces, in order.
+
+    Each is (whether its words have no spaces between them, start, text)."""
     if not _has_unspaced(text):
         return [(False, 0, text)] if text else []
     pieces = []
@@ -201,8 +215,9 @@ def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
 
 
 class Terms:
-    """Splits text into terms with the tokenizer of the index, so that both agree. `tokens` returns
-    the terms in UTF-8, `spans` also their start and end in bytes."""
+    """Splits text into terms with the index's tokenizer, so both agree.
+
+    `tokens` returns the terms in UTF-8, `spans` also their start and end in bytes."""
 
     def __init__(
         self,
@@ -216,8 +231,9 @@ class Terms:
         return self._tokens(_encoded(indexable(text)))
 
     def of_word(self, word: str) -> str:
-        """Return the term of a word of an expression, or of a pair of characters; '' if it has
-        none."""
+        """Return the term of an expression's word, or of a pair of characters;
+
+        '' if it has none."""
         return "".join(self._tokens(_encoded(folded(compatible(word))))[:1])
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
@@ -234,7 +250,7 @@ class Terms:
         """Return the spans in a text that has one form of each letter."""
         whole = folded(text)
         if not _LETTER.search(whole):
-            # as long; what is replaced is no term
+            # as long; a replaced character is not a term
             return self._byte_spans(whole.encode("ascii", "replace"))
         spans = []
         for is_unspaced, start, piece in split_unspaced(text):

@@ -12,12 +12,12 @@ from .index import Expression, Scope, SearchIndex, Words
 from .query import Part, Query, alternatives, contains
 from .ranking import idf
 
-WHOLE = 200_000  # items: up to this many, all parts count
+WHOLE = 200_000  # items; up to this number, all parts count
 MOST_ITEMS = 400_000  # above that, only the rarest parts count; of two parts both
 MOST_VERBATIM = 64  # of the newest items that have all parts, checked for the verbatim query
 # Phrases are checked in the texts of items with all their words, the newest MOST_CHECKED: 1 to 40
-# ms a query. Positions in the index would find them in 0.1 to 7 ms, but the store would grow by
-# 0.25 (real texts) to 0.66 (invented ones) bytes a byte of text, each store would have to be
+# ms a query. Positions in the index would find them in 0.1 to 7 ms. But the store would grow by
+# 0.25 (real texts) to 0.66 (invented ones) bytes per byte of text, each store would have to be
 # indexed again at 10 MB of text a second, and a team's posting lists have no positions either.
 MOST_CHECKED = 20_000  # short ones take half a second
 CHECKED_CHARACTERS = 100_000
@@ -27,8 +27,10 @@ _EVERYTHING = Scope([(0, (1 << 63) - 1)], None, 1.0)
 
 
 class QueryPostings(NamedTuple):
-    """The index's answer to a query: its parts, their items in order of id, their weights, the
-    number of terms of each text, and the items that may contain the query verbatim."""
+    """The index's answer to a query.
+
+    It has the query's parts, their items in order of id, their weights, the number of terms of each
+    text, and the items that may contain the query verbatim."""
 
     parts: list[Part]
     postings: list[list[int]]
@@ -48,8 +50,10 @@ def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
 def postings_of(
     index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE
 ) -> QueryPostings:
-    """Return the items that have each part of a query. If none has all terms of a part, return
-    those that have each term. Above `whole` items, return only those of the rarest parts."""
+    """Return the items that have each part of a query.
+
+    If none has all terms of a part, return the items that have each term. Above `whole` items,
+    return only the items of the rarest parts."""
     total, average_terms = index.size()
     within = max(1, round(total * scope.share))
 
@@ -110,9 +114,9 @@ def in_sequence(
     unwanted: Iterable[Phrase],
     enough: int,
 ) -> tuple[list[int], int]:
-    """Return the items whose texts have all `phrases` and none of the `unwanted`, and how many
-    older ones were not read. The newest are read first, and older ones until `enough` fit, of
-    MOST_CHECKED in all."""
+    """Return the items with all `phrases` and no `unwanted`, and the number of unread older ones.
+
+    The newest are read first, and older ones until `enough` fit, at most MOST_CHECKED in all."""
     kept: list[int] = []
     newest = items[: -MOST_CHECKED - 1 : -1]
     at_once = READ_FOR_ONE * enough
@@ -129,7 +133,7 @@ def in_sequence(
 
 
 def _rarest(counts: list[int]) -> set[int]:
-    """Return the numbers of the rarest parts, at least two, that have at most MOST_ITEMS items
+    """Return the numbers of the rarest parts, at least two, with at most MOST_ITEMS items
     together."""
     chosen: set[int] = set()
     left = MOST_ITEMS
@@ -151,7 +155,7 @@ def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
 
 
 def _ranges(files: list[int]) -> list[tuple[int, int]]:
-    """Return the items of files, which come newest first, as few ranges of ids."""
+    """Return the items of files, which come newest first, in few ranges of ids."""
     ranges: list[tuple[int, int]] = []
     for file in files:
         first, last = items_of_file(file)
@@ -162,8 +166,8 @@ def _ranges(files: list[int]) -> list[tuple[int, int]]:
     return ranges
 
 
-# If one list is so many times longer, look items up in it by bisection, which takes ten times as
-# long as in a set.
+# If one list is this many times longer, bisection looks items up in it; it takes ten times as long
+# as in a set.
 _FEW = 10
 
 

@@ -16,7 +16,7 @@ LEAST_VERBATIM = 4
 _QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _COMMIT = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,39}")  # shortened, as git shows it
-# separates words, unlike what joins them, as in `package.json`
+# separates words, unlike characters that join them, as in `package.json`
 _SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")
 
 STOP_WORDS = word_lists()["stop words"]
@@ -46,10 +46,11 @@ _OF_SESSIONS = {
 
 
 class Part(NamedTuple):
-    """One part of a query: its words for the index and its terms. A single character of a script
-    without spaces is a prefix, and so is the shortened id of a commit; a text without terms is
-    searched for verbatim, and has no words. `is_phrase`: the terms must be in sequence.
-    `is_required`: every hit must have the part."""
+    """One part of a query: its words for the index and its terms.
+
+    A single character of a script without spaces is a prefix, and so is the shortened id of a
+    commit. A text without terms is searched verbatim, and has no words. `is_phrase`: the terms must
+    be in sequence. `is_required`: every hit must have the part."""
 
     words: Words
     terms: tuple[str, ...]
@@ -58,8 +59,7 @@ class Part(NamedTuple):
 
 
 class Verbatim(NamedTuple):
-    """A query verbatim: the expression for candidates, its text as `verbatim_form` has it, its
-    terms."""
+    """A query verbatim: the expression for candidates, its `verbatim_form`, and its terms."""
 
     expression: Expression
     text: str
@@ -67,9 +67,10 @@ class Verbatim(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A parsed query. No hit may have any of the words `unwanted`, nor the terms of
-    `unwanted_phrases` in sequence. `verbatim` is set if the query is long enough to be a remembered
-    sentence."""
+    """A parsed query.
+
+    No hit may have any of the words `unwanted`, nor the terms of `unwanted_phrases` in sequence.
+    `verbatim` is set if the query is long enough to be a remembered sentence."""
 
     parts: tuple[Part, ...]
     unwanted: tuple[Words, ...]
@@ -78,14 +79,14 @@ class Query(NamedTuple):
 
 
 def verbatim_form(text: str) -> str:
-    """Return `text` as it is compared with another: without differences in case, forms of letters
-    and white space."""
+    """Return `text` for comparison, without differences in case, letter forms and white space."""
     return " ".join(compatible(text).casefold().split())
 
 
 def asks_for_last_work(text: str) -> bool:
-    """Return whether a query names nothing to look for, but asks what was done last, as "what were
-    we working on in the last session?"."""
+    """Return whether a query only asks for the last work.
+
+    It names nothing to look for, as in "what were we working on in the last session?"."""
     words = set(_SEPARATORS.sub(" ", text.casefold()).replace(".", " ").split()) - STOP_WORDS
     return (
         bool(words & _ASKS_FOR_LAST)
@@ -95,8 +96,9 @@ def asks_for_last_work(text: str) -> bool:
 
 
 def parse(text: str, terms: Terms) -> Query:
-    """Parse `text`, without stop words unless it has no others. `package.json` is one part with two
-    terms."""
+    """Parse `text`, without stop words unless it has no others.
+
+    `package.json` is one part with two terms."""
     words: list[str] = []
     parts: list[Part] = []
     unwanted: list[Words] = []
@@ -127,7 +129,7 @@ def parse(text: str, terms: Terms) -> Query:
 
 
 def whole_expression(query: Query) -> Expression | None:
-    """Return the whole query as one expression of the index; None if it has nothing to look up."""
+    """Return the whole query as one expression of the index; None if it looks nothing up."""
     parts = [part for part in query.parts if part.words.each]
     required = tuple([part.words for part in parts if part.is_required])
     return (
@@ -164,8 +166,9 @@ def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
 
 
 def occurrences(part: Part, text: str, terms: list[str]) -> float:
-    """Count a part in a text of which `terms` are the beginning. Terms out of sequence there count
-    half."""
+    """Count a part in a text that begins with `terms`.
+
+    Terms out of sequence count half."""
     if not part.words.each:
         return text.count(part.terms[0])
     if part.words.is_prefix:
@@ -214,8 +217,9 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
 
 
 def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
-    """Return a part for each pair of characters; for a single character, one for all terms that
-    begin with it."""
+    """Return a part for each pair of characters.
+
+    For a single character, return one part for all terms that begin with it."""
     if len(run) == 1:
         return [Part(Words((run,), is_prefix=True), tuple(terms.of(run)))] if terms.of(run) else []
     parts = []
@@ -228,8 +232,10 @@ def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
 
 
 def _phrase(text: str, terms: Terms) -> Part | None:
-    """Return a quoted text, all of whose words count; None if there are none. The last character of
-    a run without spaces is no term of its own there, since the run may continue."""
+    """Return a quoted text, in which all words count; None if it has no words.
+
+    The last character of a run without spaces is not a separate term there, because the run may
+    continue."""
     text = text.strip()
     pieces = split_unspaced(text)
     spans = terms.spans(text)

@@ -27,8 +27,10 @@ VERBATIM = 3.0  # the weight of the whole query verbatim: it comes first
 
 
 class NamedTime(NamedTuple):
-    """A named time in milliseconds since the epoch, from the start of the day before to the end of
-    the day after: events are announced or reported a little earlier or later."""
+    """A named time in milliseconds since 1970, from the day before to the day after.
+
+    It begins and ends with these days, because events are announced or reported a little earlier or
+    later."""
 
     begin: int
     end: int
@@ -75,8 +77,9 @@ def conversations_of(items: list[int], table: ConversationTable) -> set[int]:
 
 
 def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int]:
-    """Return the numbers of the `most` highest scores above 0, the highest first, of equals the
-    later ones."""
+    """Return the numbers of the `most` highest scores above 0, highest first.
+
+    Of equal scores, the later ones come first."""
     least = nlargest(most, filter(None, scores))[-1:] or [math.inf]
     found = [
         (score, ends[number], number) for number, score in enumerate(scores) if score >= least[0]
@@ -103,9 +106,10 @@ def _range_of(items: list[int], table: ConversationTable) -> slice:
 
 
 def _counts(items: list[int], table: ConversationTable, within: slice) -> list[int]:
-    """Count how many of `items` each of these conversations has. Most have none or one, which needs
-    no search for the end of theirs; for the rest, only that many items are searched. Searching
-    among all items takes two to three times as long."""
+    """Count how many of `items` each of these conversations has.
+
+    Most have none or one, so the end of theirs need not be searched; for the others, only that many
+    items are searched. Searching among all items takes two to three times as long."""
     lengths = table.counts[within]
     ends = [*table.starts[within.start + 1 : within.stop + 1], _BEHIND]
     padded = items + [_BEHIND] * (max(lengths, default=0) + 2)
@@ -121,16 +125,18 @@ def _counts(items: list[int], table: ConversationTable, within: slice) -> list[i
 
 
 def entry_score(counts: Iterable[tuple[float, float]], size: float, average_size: float) -> float:
-    """Return the BM25 score of an entry of `size` terms; `counts` has the weight and the frequency
-    of each part."""
+    """Return the BM25 score of an entry of `size` terms.
+
+    `counts` has the weight and the frequency of each part."""
     norm = ENTRY_K * (1 - ENTRY_B + ENTRY_B * size / average_size)
     return sum([weight * count * (ENTRY_K + 1) / (count + norm) for weight, count in counts])
 
 
 def standing_together(neighbours: Sequence[str], terms: str) -> float:
-    """Return the share of `neighbours`, pairs of terms that follow each other in the query, that
-    follow each other in a text too. A pair has a space around and between its terms, as all `terms`
-    of the text have."""
+    """Return the share of `neighbours` that follow each other in a text too.
+
+    They are pairs of terms that follow each other in the query. A pair has a space around and
+    between its terms, as all `terms` of the text have."""
     return sum([pair in terms for pair in neighbours]) / len(neighbours) if neighbours else 0.0
 
 
@@ -145,8 +151,7 @@ def recency(age: int) -> float:
 
 
 def closeness(moment: int, times: Sequence[NamedTime]) -> float:
-    """Return how close a moment (milliseconds since the epoch) is to the nearest time: 1.0 within
-    it."""
+    """Return how close a moment (milliseconds since 1970) is to the nearest time: 1.0 within it."""
     return max(
         [
             math.pow(2.0, -max(begin - moment, moment - end, 0) / half_life)

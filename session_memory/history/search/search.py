@@ -1,8 +1,8 @@
-"""Search: from a query to the entries that fit it best, each in its conversation, with a snippet.
+"""Search: from a query to the best entries, each in its conversation, with a snippet.
 
-The index tells which items have a term, nothing else. From that follows how well each conversation
-fits; the texts of the best items of the best conversations are read, which tells how often a term
-is in them and whether a phrase is."""
+The index only says which items have a term. From that follows how well each conversation fits. Then
+the texts of the best items of the best conversations are read, to see how often a term is in them
+and whether a phrase is."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from .query import (
     verbatim_form,
 )
 
-MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
+MOST_CONVERSATIONS = 50  # whose items are ranked; reading more conversations changes nothing
 EACH = 3  # items of each that are read to rank them
 MOST_READ = 100
-ENOUGH = 200  # items that have a phrase: no older ones are read
+ENOUGH = 200  # items with a phrase; then no older ones are read
 READ_CHARACTERS = 1500
 BYTES_A_TERM = 6
 TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
@@ -63,7 +63,8 @@ Spans = Callable[[str], list[Span]]
 def search(
     index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE
 ) -> Hits:
-    """Return the entries that fit `query`, asked at `now` (seconds since the epoch), best first.
+    """Return the entries that fit `query`, asked at `now` (seconds since 1970), best first.
+
     Nothing is omitted up to `whole` items. Raises the errors of the engine's driver."""
     text = plain(query[:LONGEST]).strip()
     asked = parse(text, index.terms)
@@ -143,8 +144,10 @@ class Candidates:
         return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
 
     def _saying_it(self, items: Sequence[int]) -> set[int]:
-        """Return the items whose text contains the query as typed; if there are none and the query
-        excludes nothing, those that begin with a text that has the same terms in sequence."""
+        """Return the items whose text contains the query as typed.
+
+        If there are none and the query excludes nothing, return the items whose beginning has the
+        same terms in sequence."""
         verbatim = self._asked.verbatim
         if not verbatim:
             return set()
@@ -161,8 +164,9 @@ class Candidates:
         }
 
     def _those_allowed(self) -> list[int] | None:
-        """Return the items that have all required parts and no unwanted phrase; None if the query
-        has neither."""
+        """Return the items with all required parts and no unwanted phrase, or None.
+
+        None means that the query has neither."""
         found = self._found
         required = [having for part, having in zip(found.parts, found.postings) if part.is_required]
         if not required and not self._asked.unwanted_phrases:
@@ -180,8 +184,8 @@ class Candidates:
         return either(allowed, sorted(self._verbatim))
 
     def _conversations(self) -> dict[int, float]:
-        """Return the best conversations, by their first items, with the score that each adds to its
-        best item."""
+        """Return the best conversations, by first items, with the score each adds to its best
+        item."""
         found, table = self._found, self._index.table()
         starts, ends = table.starts, table.ends
         scores = ranking.conversation_scores(table, found.postings, found.weights)
@@ -207,8 +211,7 @@ class Candidates:
         }
 
     def _items_of(self, one: ConversationRange) -> list[int]:
-        """Return the EACH items of a conversation that have the most telling parts, of those that
-        may be shown."""
+        """Return the EACH visible items of a conversation with the most telling parts."""
         scores = {item: 0.0 for item in self._verbatim if one.first_item <= item <= one.last_item}
         for items, weight in zip(self._found.postings, self._found.weights):
             first = bisect_left(items, one.first_item)
@@ -221,8 +224,10 @@ class Candidates:
         )
 
     def _read(self, items: list[int]) -> None:
-        """Read the texts of the best items (of equals, those that come first), and score them by
-        how often they have each part and how much of the query is in sequence."""
+        """Read the texts of the best items, and score them.
+
+        Of equal items, the first ones are read. The score depends on how often they have each part
+        and how much of the query is in sequence."""
         found = self._found
         of_query = [term for part in found.parts for term in part.terms]
         neighbours = [f" {first} {second} " for first, second in pairwise(of_query)]
@@ -276,9 +281,10 @@ class Candidates:
 def snippet(
     text: str, weights: Mapping[str, float], spans: Spans
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return about SNIPPET_CHARACTERS of a text, safe for prompts and on one line: the part with
-    most of the terms in `weights`; and the pairs of start and end of the terms in it. `spans` finds
-    the terms of a text."""
+    """Return the best part of a text for prompts, on one line, and the terms' positions in it.
+
+    It has about SNIPPET_CHARACTERS: the part with most of the terms in `weights`. A position is a
+    pair of start and end. `spans` finds the terms of a text."""
     begin = _best_start(text, weights, spans)
     if begin <= _BEFORE + 20:
         begin = 0
@@ -295,7 +301,7 @@ def snippet(
 
 
 def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return `ranges` in order, those that overlap as one."""
+    """Return `ranges` in order, with overlapping ones merged."""
     found: list[tuple[int, int]] = []
     for start, end in ranges:
         if found and start < found[-1][1]:
@@ -306,8 +312,9 @@ def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
-    """Return the start of the stretch with the heaviest terms, in the first step of a long text
-    that has any; or 0."""
+    """Return the start of the stretch with the heaviest terms; or 0.
+
+    It is in the first step of a long text that has any of the terms."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
         best, best_start = -1.0, 0

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def note_messages(run: Run, given: dict[str, list[list[Any]]]) -> None:
-    """Note the messages of `conversations`, each as (id, group, session id), and of `transcripts`,
-    each as (path, group, until when). Copies and forks are known by them."""
+    """Note the messages of `conversations` and `transcripts`.
+
+    Copies and forks are recognised by them. A conversation is (id, group, session id), a transcript
+    is (path, group, until when)."""
     marks = set(run.store.marks(_stored(run.store, given["conversations"])))
     for path, home, until in given["transcripts"]:
         marks.update(marks_in(path, home, until))
@@ -32,16 +34,18 @@ def note_tombstones(run: Run, given: list[list[Any]]) -> None:
 
 
 def delete_conversations(run: Run, chosen: list[list[Any]]) -> None:
-    """Delete conversations, each as (id, group, session id), from the store, and the copies that
-    forks have."""
+    """Delete conversations from the store, with the forks' copies.
+
+    Each is (id, group, session id)."""
     stored = _stored(run.store, chosen)
     run.store.forget_copies(stored)
     run.store.forget_conversations(stored)
 
 
 def delete_stores_set_aside(run: Run, _: object) -> None:
-    """Delete the corrupt stores that were set aside. Raises SessionMemoryError that names other
-    files that were."""
+    """Delete the corrupt stores that were set aside.
+
+    Raises SessionMemoryError that names other files that were set aside."""
     left = delete_set_aside(run.store)
     for path in (queue_file.path_of(run.location.database), pack_path(run.location.database)):
         left += set_aside(path)

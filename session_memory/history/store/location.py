@@ -32,8 +32,9 @@ _WORK_DIRS = ("", "/home")
 
 
 class Archives(NamedTuple):
-    """A directory with archives, of the group `home` ('' without groups), confined as in
-    sources.SourceDirectory."""
+    """A directory with archives, of the group `home` ('' without groups).
+
+    It is confined as in sources.SourceDirectory."""
 
     directory: str
     home: str = ""
@@ -41,8 +42,10 @@ class Archives(NamedTuple):
 
 
 class StoreLocation(NamedTuple):
-    """The store's file; the watched directories; the archives that replace lost transcripts; the
-    groups whose entries may be seen (None: all); the home that it belongs to."""
+    """The store's file and the facts about it.
+
+    They are the watched directories, the archives that replace lost transcripts, the groups whose
+    entries may be seen (None: all), and its home."""
 
     database: str
     watched: Sequence[SourceDirectory]
@@ -73,8 +76,9 @@ class StoreLocation(NamedTuple):
         return self.home_for(self.groups[0]) if is_alone else self.home
 
     def rules(self, with_private: bool = False) -> ReadRules:
-        """Read the rules for the content of the store; `with_private` for a person who wants to see
-        what they hide."""
+        """Read the rules for the content of the store.
+
+        `with_private` is for a person who wants to see hidden content."""
         return ReadRules(self.home_for, self.environ, with_private)
 
     def transcript_of(self, conversation: Conversation) -> SourceFile | None:
@@ -104,9 +108,10 @@ class NoStoreError(SessionMemoryError):
 
 
 def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
-    """Return the store of the home `path`, else of the agent home or host that the current
-    directory is in, else of this user. Raises NoStoreError for a path that is not a home,
-    ConfigError."""
+    """Return the store of the home `path`, else of the current directory's, else of this user.
+
+    The current directory may be in an agent home or a host. Raises NoStoreError for a path that is
+    not a home, ConfigError."""
     user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
     named = homes.naming(path and start, environ)
@@ -139,8 +144,10 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
 
 
 def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:
-    """Yield the runtimes whose own directory `directory` is. Without it the one that an agent runs
-    in who asks, else those to which the environment gives another directory than the usual one."""
+    """Yield the runtimes whose own directory is `directory`.
+
+    Without it, yield the runtime of the agent that asks, else the runtimes for which the
+    environment names a directory other than the usual one."""
     asking = (
         [] if directory else [one for one in all_runtimes() if environ.get(one.OWN_ID_VARIABLE)]
     )
@@ -170,8 +177,9 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 def _all_transcripts(
     runtime: Runtime, config_dir: str, within: tuple[str, ...] | None = None
 ) -> list[SourceDirectory]:
-    """Return the directories of a runtime's transcripts, limited to `within`, and of the copies of
-    compressed ones."""
+    """Return the directories of a runtime's transcripts and of copies of compressed ones.
+
+    They are limited to `within`."""
     refresh = partial(runtime.refresh, config_dir, everything=True)
     root, copies, deepest = (
         runtime.transcripts_dir(config_dir),
@@ -192,8 +200,10 @@ def _all_transcripts(
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
-    """Return the store of one agent: its own directories whole, and of the user's those sessions
-    that were started in its home or have a name there."""
+    """Return the store of one agent.
+
+    It has the agent's own directories, and the user's sessions that started in its home or have a
+    name there."""
     settings = store_settings(home.settings().store, user)
     own: dict[str, list[SourceDirectory]] = {}
     for runtime in all_runtimes():
@@ -213,7 +223,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
             own[os.path.realpath(named.sessions_dir)] = [
                 SourceDirectory(named.sessions_dir, confined_to=home.root)
             ]
-        # which of the user's are the agent's, only their content tells
+        # only their content tells which of the user's sessions are the agent's
         if not runtime.HAS_PROJECT_FOLDERS:
             continue
         root = runtime.transcripts_dir(config_dir)
@@ -236,8 +246,9 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
-    """Return the store of one group of a host, or of all its groups if `group_root` is ''. All have
-    the same gap."""
+    """Return the store of one group of a host, or of all its groups if `group_root` is ''.
+
+    All have the same gap."""
     layout = Layout(host)
     home = homes.home_at(layout.root, environ, is_host=is_registered_host(layout.root, environ))
     settings = store_settings(home.settings().store, layout.root)
@@ -268,8 +279,7 @@ def _group_names(groups_dir: str) -> list[str]:
 def _place(
     home: Home, own: list[SourceDirectory], settings: StoreSettings, environ: Mapping[str, str]
 ) -> StoreLocation:
-    """Return the store in a home, for the directories that its settings name, else for those of its
-    `own`."""
+    """Return the store in a home, for the directories in its settings, else for its `own`."""
     watched = own
     if settings.watch_path is not None:
         root = home.root if home.is_confined else ""
@@ -290,8 +300,9 @@ def _place(
 
 
 def _database_in(directory: str) -> str:
-    """Return the path of the store in a directory. Raises NoStoreError for one that SQLite would
-    not open."""
+    """Return the path of the store in a directory.
+
+    Raises NoStoreError for a path that SQLite would not open."""
     path = f"{directory}/{homes.STORE_FILE}"
     if path_text(path) != path:
         hint = f"set {ENV_DIR} to a directory with a name in UTF-8"

@@ -1,5 +1,7 @@
-"""Opens a store and brings it up to date: rebuilds a corrupt one, applies the gap of the settings,
-and ingests what is new in transcripts and, if these are gone, in archives."""
+"""Opens a store and brings it up to date.
+
+It rebuilds a corrupt one, applies the gap of the settings, and ingests new content of transcripts
+and, if these are gone, of archives."""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ Note = Callable[[str], None]
 
 REFRESH_SECONDS = 3.0
 SUB_AGENT_SECONDS = 2.0
-# that a question waits for other processes, which leaves a second to answer it
+# how long a question waits for other processes, which leaves a second to answer it
 PATIENCE_SECONDS = 2.0
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
 TRY_AGAIN = "nothing was changed: try again; if it stays so, report it"
@@ -49,7 +51,7 @@ NEWER = (
 
 
 class _OutOfTimeError(Exception):
-    """More is new than there was time for."""
+    """There is more new content than there was time for."""
 
 
 def open_store(
@@ -58,9 +60,11 @@ def open_store(
     patience: Patience | None = None,
     overrides: VisibilityOverrides | None = None,
 ) -> SqliteStore:
-    """Return the store with conversations cut as the settings say. With `patience` (for a question)
-    it stays as it was if that cannot be done now. It hides what rules exclude, except for what
-    `overrides` permit. `note` is called with what was repaired. Raises DatabaseError."""
+    """Return the store with conversations cut as the settings say.
+
+    With `patience` (for a question) it stays as it was if cutting is impossible now. It hides what
+    rules exclude, except for what `overrides` permit. `note` is called with repairs. Raises
+    DatabaseError."""
     settings = location.settings
     store = SqliteStore(
         location.database,
@@ -98,10 +102,11 @@ def use_store(
     patience: Patience | None = None,
     overrides: VisibilityOverrides | None = None,
 ) -> Result:
-    """Return what `work` returns, called with the open store and whether it was rebuilt. A store
-    that turns out to be corrupt is moved away, and the work is repeated with a new one. `patience`
-    limits the wait for other processes: a question is then answered from what is there. `note` is
-    called with notices for the user. Raises SessionMemoryError."""
+    """Return the result of `work`, called with the open store and whether it was rebuilt.
+
+    If the store turns out to be corrupt, it is moved away, and the work is repeated with a new one.
+    `patience` limits the wait for other processes: a question is then answered from the current
+    content. `note` is called with notices for the user. Raises SessionMemoryError."""
 
     def use(moved: str) -> Result:
         store = open_store(location, note, patience, overrides)
@@ -160,10 +165,12 @@ def refresh(
     workers: int = 0,
     is_rebuilt: bool = False,
 ) -> str:
-    """Ingest what is new before a question is answered: everything if the store is empty or
-    `is_rebuilt`, with its progress `shown` and read by `workers` (see Ingestion), else as much as
-    REFRESH_SECONDS allow. If that fails, call `note` with the reason; the question is answered from
-    the store. Return a notice of how much is missing, else ''. Raises CorruptDatabaseError."""
+    """Ingest new content before a question is answered.
+
+    Ingest everything if the store is empty or `is_rebuilt`, with its progress `shown` and read by
+    `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. If that fails, call `note`
+    with the reason; the question is answered from the store. Return a notice of how much is
+    missing, else ''. Raises CorruptDatabaseError."""
     if store.is_newer:
         return ""
     with explained(location.database):
@@ -186,8 +193,9 @@ def refresh(
 
 
 def read_sub_agents(store: SqliteStore) -> None:
-    """Read what sub-agents wrote that the store lacks, within SUB_AGENT_SECONDS; the next call
-    continues."""
+    """Read sub-agents' output that the store lacks, within SUB_AGENT_SECONDS.
+
+    The next call continues."""
     from .sqlite.unread_lines import add_missing  # imported late: a search does without it
 
     if not (store.is_newer or store.obstacle):

@@ -1,5 +1,4 @@
-"""The rules for the content of a store: which apply to each transcript, and by which names it is
-known."""
+"""The rules for the content of a store: those for each transcript, and its names."""
 
 from __future__ import annotations
 
@@ -17,9 +16,10 @@ from .values import RuleSubject
 
 
 class ReadRules:
-    """The rules for a store as they were when this was made. `home_for` returns the home whose
-    rules count for a group ('' without groups); `places` are the files and directories that they
-    were read from."""
+    """The rules for a store at the time of creation.
+
+    `home_for` returns the home whose rules count for a group ('' without groups). `places` are the
+    files and directories from which they were read."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ReadRules:
         self._of_group: dict[str, Privacy] = {}
         self._names: dict[str, dict[str, list[str]]] = {}
         self.places: set[str] = set()
-        self._privacy("")  # whose settings count even if no transcript is checked
+        self._privacy("")  # its settings count even if no transcript is checked
 
     def rule(self, file: RuleSubject) -> Rule:
         privacy = self._privacy(file.home)
@@ -58,8 +58,10 @@ class ReadRules:
         return self._privacy(file.home).has_project_rules(file.cwd)
 
     def names(self, file: RuleSubject) -> list[str]:
-        """Return the present and former names of the session in the homes in which it was started,
-        or whose store this is: those by which agents know it, and those of saved sessions."""
+        """Return the current and former names of the session in its homes.
+
+        These are the homes where it started, and the store's home. The names are those that agents
+        use, and those of saved sessions."""
         own = self._home_for(file.home)
         found = []
         for start in {own.root, file.cwd}:

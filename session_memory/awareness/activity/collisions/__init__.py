@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
 
 class Known:
-    """Everything known of the session `own` before a search: its `state`, which the search updates,
-    its `worktree`, and `settled`: by the key of a fact, up to when the result of a tool call
-    reported it; None to read it if needed. `heads` are the branch or commit at the last update and
-    now, None if HEAD has not moved. `work` is this session's side at a prompt, None for a call.
-    `oldest` is how far back sub-agents are read at first sight; both times are in seconds since the
-    epoch."""
+    """Everything known about the session `own` before a search.
+
+    The search updates its `state`. `worktree` is its worktree. `settled` has, by the key of a fact,
+    the time up to which the result of a tool call reported it; None to read it if needed. `heads`
+    are the branch or commit at the last update and now, None if HEAD has not moved. `work` is this
+    session's side at a prompt, None for a call. `oldest` is how far back sub-agents are read at
+    first sight. Both times are in seconds since 1970."""
 
     def __init__(
         self,
@@ -64,8 +65,10 @@ class Known:
 
 
 class Findings:
-    """The `facts` of a search, and by session the `actions` that they were made of; `open_actions`
-    of these have no result yet, and of the sessions that `failed` nothing is known."""
+    """The `facts` of a search, and the `actions` behind them by session.
+
+    `open_actions` are those without a result yet. Nothing is known about the sessions that
+    `failed`."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
@@ -76,8 +79,9 @@ class Findings:
 
 
 def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> Findings:
-    """Return the collisions of the session with the others, by their reports and new entries. With
-    `paths` only those over these files, which the session is about to edit."""
+    """Return the collisions of the session with the others, from their reports and new entries.
+
+    With `paths`, return only collisions over these files, which the session is about to edit."""
     own = known.own
     found = Findings(_evidence(known, entries))
     planned = None if paths is None else _planned(known, paths)
@@ -109,8 +113,7 @@ def _evidence(known: Known, entries: Others) -> Evidence:
 
 
 def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
-    """Return a set with edits of the files that the session is about to make, and limit its working
-    set to them."""
+    """Return a set with the planned edits of files, and limit the session's working set to them."""
     planned = WorkingSet(known.state.working_set.updated)
     planned.add([FileAction(EDIT, path, (known.now, 0, "")) for path in paths])
     known.state.working_set.limit(paths)
@@ -157,8 +160,8 @@ def _read_actions(
     report: Report,
     new: NewEntries,
 ) -> None:
-    """Add the actions of another session that may concern files of the set, and those that were
-    left open before."""
+    """Add another session's actions that may concern files of the set, and its earlier open
+    ones."""
     own, state, key = known.own, known.state, new.session.key
 
     def is_wanted(command: str) -> bool:
@@ -182,7 +185,7 @@ def _read_actions(
 
 
 def _add_edits(known: Known, planned: WorkingSet | None, found: Findings, entries: Others) -> None:
-    """Add the edits of all sessions, and forget the actions of those with which that failed."""
+    """Add the edits of all sessions; drop the actions of sessions for which that fails."""
     reported = known.state.reported
     if known.settled is None:
         known.settled = reported_with_calls(known.own.cursor_file, known.now)
@@ -242,8 +245,9 @@ def _add_git(known: Known, found: Findings, entries: Others, *, is_call: bool) -
 
 
 def _add_losses(known: Known, findings: Findings) -> None:
-    """Add the stashes, branches and worktrees that were taken from this session, and note whose the
-    others are. Raises OSError."""
+    """Add the stashes, branches and worktrees that this session lost; note the others' owners.
+
+    Raises OSError."""
     work, home = known.work, known.own.home
     if work is None or home is None or work.notes is None:
         return

@@ -1,5 +1,6 @@
-"""Edits of one file by two sessions: if they collide, by when each was made and when the file was
-written."""
+"""Edits of one file by two sessions.
+
+They collide depending on when each edit was made and when the file was written."""
 
 from __future__ import annotations
 
@@ -33,10 +34,12 @@ def edit_facts(
     settled: Mapping[str, float],
     reported: Mapping[str, float],
 ) -> tuple[list[Fact], list[FileAction]]:
-    """Return the edits, removals and moves of files of this session by another one, after this one
-    read or edited them; if the other is active, also before, unless committed or read since. Return
-    too its actions without a result yet, to ask again. `settled` says by key up to when such
-    actions need no report, `reported` which facts were reported."""
+    """Return another session's collisions with this one over files, and its open actions.
+
+    A collision is an edit, removal or move of a file after this session read or edited it; if the
+    other session is active, also before, unless the edit was committed or read since. Open actions
+    have no result yet and are checked again. `settled` has, by key, the time up to which such
+    actions need no report; `reported` has the reported facts."""
     facts: list[Fact] = []
     open_actions: list[FileAction] = []
     for path, actions in _by_path(own, others, settled).items():
@@ -58,7 +61,7 @@ def edit_facts(
 def _by_path(
     own: WorkingSet, others: OthersActions, settled: Mapping[str, float]
 ) -> dict[str, list[FileAction]]:
-    """Return the edits and removals that are not settled, by the file of this session."""
+    """Return the unsettled edits and removals, by this session's files."""
     by_path: dict[str, list[FileAction]] = {}
     for action in others.actions:
         if action.kind in (EDIT, REMOVE):
@@ -69,8 +72,9 @@ def _by_path(
 
 
 class _Pair:
-    """Two sessions' actions on one file: `mine`, the last one of this session, and an `action` of
-    another that wrote or removed the file."""
+    """Two sessions' actions on one file.
+
+    `mine` is this session's last one; `action` is another session's write or removal."""
 
     __slots__ = ("action", "evidence", "is_active", "mine", "own", "path", "session")
 
@@ -117,7 +121,9 @@ class _Pair:
         )
 
     def _elsewhere(self) -> Fact | None:
-        """Return that both edited a file, each on its own machine: the file here proves nothing."""
+        """Return that both sessions edited a file, each on its own machine.
+
+        The local file proves nothing."""
         if self.own.last(self.path, self.evidence, (EDIT,)) is None:
             return None
         fact = self._fact(self.action.time)
@@ -125,8 +131,9 @@ class _Pair:
         return fact
 
     def _of_copy(self) -> Fact | None:
-        """Return that this session edited a file, and the other the copy in another worktree, still
-        as it left it."""
+        """Return that this session edited a file, and the other one its copy in another worktree.
+
+        The copy must be as the other session left it."""
         action, evidence = self.action, self.evidence
         end, _ = evidence.end(self.session, action)
         modified = evidence.modified(action.copy)
@@ -141,7 +148,7 @@ class _Pair:
         return fact
 
     def _is_harmless(self, times: _Times) -> bool:
-        """Check if the file is as this session left it although the other's action came later."""
+        """Check if the file is as this session left it, although the other's action came later."""
         action, mine, evidence = self.action, self.mine, self.evidence
         if times.modified is None:
             return action.kind == EDIT and times.end is None
@@ -159,7 +166,7 @@ class _Pair:
         return fact
 
     def _before(self, when: float) -> Fact | None:
-        """Return that the other edited the file before this session did, which has not seen it."""
+        """Return that the other session edited the file before this one, which has not seen it."""
         own, path, evidence = self.own, self.path, self.evidence
         edit = own.last(path, evidence, (EDIT,))
         if edit is None or not own.updated <= edit.time or self.action.time >= edit.time:
@@ -176,9 +183,11 @@ class _Pair:
 
 
 class _Times:
-    """Times of a pair: another session's action `began` and ended (`end`: None if it has no result),
-    this session's ended at `own_end`, and the file was `modified` then at the earliest (None if it
-    is gone), and at `until` at the latest."""
+    """The times of a pair.
+
+    Another session's action `began` and ended (`end`: None if it has no result). This session's
+    action ended at `own_end`. The file was `modified` then at the earliest (None if it is gone),
+    and at `until` at the latest."""
 
     __slots__ = ("began", "end", "modified", "own_end", "until")
 
@@ -191,20 +200,22 @@ class _Times:
         self.until = evidence.modified_until(pair.path, is_moved=bool(action.words))
 
     def has_written(self, pair: _Pair) -> bool:
-        """Check if the file may have been written by the action, and correct when: a tool says so
-        although the clock of the file system is behind."""
+        """Check if the action may have written the file.
+
+        If a tool says so although the clock of the file system is behind, correct the times."""
         if self.modified is None or self.until >= self.began:
             return True
         if pair.action.is_command or self.end is None:
-            return False  # nothing has changed it since: the command did not get that far
+            return False  # nothing has changed the file since, so the command did not get that far
         if not pair.evidence.is_older(pair.path, self.began):
             return False
         self.modified = self.until = self.end
         return True
 
     def is_proved(self, pair: _Pair) -> bool:
-        """Check that an action that is doubtful was run: the file's time shows it, and no command
-        of this session can have written the file then."""
+        """Check that a doubtful action ran.
+
+        The file's time shows it, and no command of this session can have written the file then."""
         if not pair.action.is_doubtful:
             return True
         modified, end = self.modified, self.end
@@ -253,8 +264,9 @@ def _is_reported(path: str, since: float, reported: Mapping[str, float]) -> bool
 def _may_have_written(
     working_set: WorkingSet, path: str, times: tuple[float, float], evidence: Evidence
 ) -> bool:
-    """Check if a command of this session that names a file was perhaps running as that was written,
-    by the earliest and the latest time of that."""
+    """Check if a command of this session that names a file may have been running during its write.
+
+    `times` are the earliest and the latest time of the write."""
     name = path.rpartition("/")[2]
     commands = [
         action
@@ -266,9 +278,10 @@ def _may_have_written(
 
 
 def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: Evidence) -> bool:
-    """Check if the command that wrote a file last, and began then, changed no byte of it, as with a
-    `sed -i` that matched nothing: its replacement is not there; or the file is as committed, and
-    this session has read it so, or its edit was committed before."""
+    """Check if the last command on a file, which `began` then, left its bytes unchanged.
+
+    For example, a `sed -i` matched nothing: its replacement is not in the file. Or the file is as
+    committed, and this session has read it so, or its edit was committed before."""
     path = mine.path
     if evidence.lacks_replacement(path, action.command):
         return True
@@ -282,7 +295,7 @@ def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: 
 
 
 def _is_committed(path: str, since: float, evidence: Evidence) -> bool:
-    """Check if a commit may hold an edit made at the time `since`."""
+    """Check if a commit may contain an edit made at the time `since`."""
     commits = [
         move
         for move in evidence.moves()
@@ -291,7 +304,7 @@ def _is_committed(path: str, since: float, evidence: Evidence) -> bool:
     taking = [move for move in commits if evidence.has_changed(move, path) is not False]
     modified = evidence.modified(path)
     if taking and modified is not None and modified <= since + SLACK_SECONDS:
-        # The log has whole seconds, but the file is as it was left: compare the index.
+        # The log has whole seconds, but the file is unchanged since then: compare the index.
         staged = evidence.staged([path]).get(path)
         return staged is not None and staged in [
             evidence.object_after(move, path) for move in taking

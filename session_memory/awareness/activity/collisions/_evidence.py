@@ -33,29 +33,32 @@ if TYPE_CHECKING:
     from ....sessions.runtimes import Runtime
     from ..actions import FileAction
 
-RESULT_BYTES = 64 * 1024 * 1024  # searched behind a call for its result
+RESULT_BYTES = 64 * 1024 * 1024  # searched after a call for its result
 # searched before a record for its call, if the record was written when that was over
 CALL_BYTES = 2 * 1024 * 1024
-# most results stand close behind their call, and the calls close to each other
+# most results are close after their call, and the calls are close to each other
 WINDOW_BYTES = 64 * 1024
 NEAR_BYTES = 4 * 1024
 LOG_SECONDS = 1.5  # the log of HEAD has whole seconds, and is written a moment later
-_EXACT_SECONDS = 1e-6  # a number of seconds as a float is no more exact
-LARGEST_FILE = 1024 * 1024  # compared with what was written
+_EXACT_SECONDS = 1e-6  # a float of this many seconds is not more exact
+LARGEST_FILE = 1024 * 1024  # compared with the written content
 
 
 def grain_of(time: float) -> float:
-    """Return how much later the time of a file may have been, in seconds: some file systems have
-    whole seconds (HFS+, NFS and SMB of some servers), every other one (FAT) or hundredths
-    (exFAT)."""
+    """Return how much later a file's time may really be, in seconds.
+
+    Some file systems have whole seconds (HFS+, NFS and SMB of some servers), every other second
+    (FAT) or hundredths (exFAT)."""
     if abs(time - round(time)) < _EXACT_SECONDS:
         return 1.0 + (round(time) % 2 == 0)
     return 0.01 if abs(time * 100 - round(time * 100)) < 100 * _EXACT_SECONDS else 0.0
 
 
 class Evidence:
-    """Answers for one prompt or call. `paths` and `runtimes` are the transcripts and the runtimes
-    by the key of their session, '' for this session; `worktree` is this session's."""
+    """Answers for one prompt or call.
+
+    `paths` and `runtimes` are the transcripts and runtimes by the key of their session, '' for this
+    session. `worktree` is this session's."""
 
     def __init__(
         self,
@@ -85,8 +88,10 @@ class Evidence:
         return time, has_failed
 
     def outcome(self, session: str, action: FileAction, *, is_last: bool) -> str:
-        """Return NOTHING for a call that did not run, an edit or a read that failed, or a last call
-        that has no result yet; FAILED for a command that ran and failed; else ''."""
+        """Return the outcome of a call: NOTHING, FAILED or ''.
+
+        NOTHING is for a call that did not run, a failed edit or read, or a last call without a
+        result. FAILED is for a command that ran and failed."""
         end, has_failed, _ = self._end(session, action)
         if (is_last and end is None) or not self.is_done(session, action):
             return NOTHING
@@ -107,7 +112,7 @@ class Evidence:
         return self._ends[key]
 
     def printed(self, session: str, action: FileAction) -> str:
-        """Return what a call printed, as its transcript has it; '' if unknown."""
+        """Return the output of a call from its transcript; '' if unknown."""
         self._end(session, action)
         return str(self._printed.get((session, action.call_id), ""))
 
@@ -129,14 +134,18 @@ class Evidence:
         return action.time if end is None else end
 
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
-        """Return when the file was last modified, at the earliest; None if there is none, 0 if it
-        is not a regular file. A moved file keeps its mtime, but not its ctime."""
+        """Return the earliest time at which the file may have been last modified.
+
+        Return None if there is no file, 0 if it is not a regular file. A moved file keeps its
+        mtime, but not its ctime."""
         times = self._modified(path, is_moved)
         return times[0] if times else None
 
     def modified_until(self, path: str, *, is_moved: bool = False) -> float:
-        """Return when the file was last modified, at the latest: the same as `modified`, except if
-        the file system has whole seconds, or a clock that is behind ours. 0 if there is none."""
+        """Return the latest time at which the file may have been last modified; 0 if there is none.
+
+        It differs from `modified` only if the file system has whole seconds, or a clock that is
+        behind ours."""
         times = self._modified(path, is_moved)
         return times[1] if times else 0.0
 
@@ -160,8 +169,9 @@ class Evidence:
         return changed + grain_of(changed) < since
 
     def _seconds_behind(self) -> float:
-        """Return by how much the clock of the file system is behind ours, 0 if nothing shows that:
-        the log of HEAD was not written before the time in its last line."""
+        """Return by how much the file system's clock is behind ours; 0 if nothing shows that.
+
+        The log of HEAD was not written before the time in its last line."""
         if self._behind is None:
             moves = self.moves()
             status = (
@@ -174,8 +184,9 @@ class Evidence:
         return self._behind
 
     def may_have_gone(self, path: str, since: float) -> bool:
-        """Check if a missing file may have been removed since a time: its directory has changed
-        since."""
+        """Check if a missing file may have been removed since a time.
+
+        Its directory has changed since then."""
         directory = path.rpartition("/")[0]
         status = None
         while directory and status is None:
@@ -190,8 +201,9 @@ class Evidence:
         )
 
     def is_as_written(self, path: str, action: FileAction) -> bool:
-        """Check if a file still has the content that this session's own call wrote, if that wrote
-        all of it."""
+        """Check if a file still has the content that this session's call wrote.
+
+        The call must have written all of it."""
         written_in = action.transcript or self._paths[""]
         try:
             start, window = self._windows.get(written_in, (0, b""))
@@ -206,15 +218,15 @@ class Evidence:
             return False
 
     def is_in_worktree(self, directory: str) -> bool:
-        """Check if a directory is in this session's worktree; if it has none, in none either."""
+        """Check if a directory is in this session's worktree; without a worktree, in none
+        either."""
         if directory not in self._is_own_worktree:
             own, found = self._worktree, find_worktree(directory, self._user_dir)
             self._is_own_worktree[directory] = (found and found.git_dir) == (own and own.git_dir)
         return self._is_own_worktree[directory]
 
     def staged(self, paths: list[str]) -> dict[str, str]:
-        """Return the files that the index has as they are on disk, with the names of their
-        objects."""
+        """Return the files that are in the index as on disk, with the names of their objects."""
         if self._index is None and self._worktree:
             from ....common.system.git_objects import GitIndex
 
@@ -222,21 +234,18 @@ class Evidence:
         return self._index.as_they_are(paths) if self._index else {}
 
     def in_index(self, path: str) -> str | None:
-        """Return the name of the object that the index has at an absolute path: '' for none, None
-        if unknown."""
+        """Return the index's object name at an absolute path: '' if none, None if unknown."""
         if self._worktree is None or not path.startswith(self._worktree.root + "/"):
             return None
         self.staged([])
         return self._index.at(path) if self._index else None
 
     def is_tracked(self, path: str) -> bool:
-        """Check if git may know a file, or one below a directory, in the index or in the commit
-        checked out."""
+        """Check if git may know a file or one below a directory, in the index or current commit."""
         return bool(self._object(self._head_commit(), path) != "" or self.in_index(path) != "")
 
     def is_staged(self, path: str) -> bool:
-        """Check if the index may have another content of a file than the commit that is checked
-        out."""
+        """Check if the index may have a different content of a file than the current commit."""
         committed, staged = self._object(self._head_commit(), path), self.in_index(path)
         return committed is None or staged is None or committed != staged
 
@@ -247,8 +256,9 @@ class Evidence:
         return self._moves
 
     def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
-        """Return the moves of the branch that is checked out since a time which the log of HEAD
-        does not have: another worktree made them, or a command that moves branches alone."""
+        """Return the moves of the current branch since a time that the log of HEAD does not have.
+
+        Another worktree made them, or a command that moves only branches."""
         here = {(move.before, move.after) for move in self.moves() if move.branches is None}
         moves = branch_moves(self._worktree, branch, since) if self._worktree and branch else []
         return [
@@ -280,7 +290,7 @@ class Evidence:
         return self._object(move.after, path)
 
     def is_as_committed(self, path: str) -> bool | None:
-        """Check if a file is as the commit has it that is checked out; None if git cannot tell."""
+        """Check if a file is as in the current commit; None if git cannot tell."""
         committed = self._object(self._head_commit(), path)
         if committed is None:
             return None
@@ -349,8 +359,9 @@ class Evidence:
         return None, False, True
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
-        """Yield the lines from `offset` on that contain `wanted`, the near ones from a window that
-        is read once."""
+        """Yield the lines from `offset` on that contain `wanted`.
+
+        Near lines come from a window that is read once."""
         start, window = self._windows.get(path, (0, b""))
         end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
         if not start <= offset < end:
@@ -372,8 +383,7 @@ class Evidence:
 
 
 def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
-    """Yield the complete lines of a transcript from `offset` on that contain `wanted`, within
-    RESULT_BYTES."""
+    """Yield a transcript's complete lines from `offset` on with `wanted`, within RESULT_BYTES."""
     try:
         with Opened(path) as descriptor:
             size = min(os.fstat(descriptor).st_size, offset + RESULT_BYTES)
@@ -386,7 +396,7 @@ def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
 
 
 def _lines_back(path: str, offset: int) -> Iterator[bytes]:
-    """Yield the line at `offset` and those before it, the last first, within CALL_BYTES."""
+    """Yield the line at `offset` and the lines before it, last first, within CALL_BYTES."""
     yield next(_lines_from(path, offset), b"")
     try:
         with Opened(path) as descriptor:

@@ -1,5 +1,6 @@
-"""Collisions over a worktree: HEAD moved by another session, and uncommitted work that git
-committed or overwrote."""
+"""Collisions over a worktree: another session moved HEAD, or git took uncommitted work.
+
+Git may have committed or overwritten the work."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 GIT_SLACK_SECONDS = 1.5  # the log of HEAD has them in whole seconds
 LONGEST_SECONDS = 60  # a command without a result is assumed to run at most so long
-UNENDED_SECONDS = 3600  # the same, if it may have committed or overwritten files
-MOST_FILES = 50  # of this session are checked for one git command
+UNENDED_SECONDS = 3600  # the same, for a command that may have committed or overwritten files
+MOST_FILES = 50  # of this session's are checked for one git command
 # Verbs in the log of HEAD, with the commands that write them.
 _MOVED_BY = {
     "checkout": ("switch", "checkout", "rebase", "bisect", "stash"),
@@ -36,8 +37,7 @@ _MOVED_BY = {
     "revert": ("revert",),
     "am": ("am",),
 }
-# Commands that may move a branch from elsewhere, or make HEAD name another one without a line in
-# its log.
+# Commands that may move a branch from elsewhere, or change HEAD's branch without a line in its log.
 _FROM_ELSEWHERE = (
     *("branch", "fetch", "push", "symbolic-ref", "update-ref", "worktree"),
     *[command for commands in _MOVED_BY.values() for command in commands],
@@ -66,9 +66,10 @@ def taken_facts(
     evidence: Evidence,
     reported: Mapping[str, float],
 ) -> list[Fact]:
-    """Return the uncommitted files of this session that a git command of `session` committed,
-    staged or overwrote."""
-    facts: dict[str, Fact] = {}  # by path: of several commands the last one counts
+    """Return this session's uncommitted files that a git command of `session` took.
+
+    The command committed, staged or overwrote them."""
+    facts: dict[str, Fact] = {}  # by path; the last of several commands counts
     for action in actions:
         if action.kind != GIT or not action.words:
             continue
@@ -97,7 +98,7 @@ def taken_facts(
 
 
 def _taken_by(run: _Run, own: WorkingSet, evidence: Evidence) -> dict[str, str]:
-    """Return the files that a command took, each with the commit that has it now ('' for none)."""
+    """Return the files that a command took, each with the commit that has it now ('' if none)."""
     candidates = _uncommitted(own, run.action, run.end, evidence)
     if commits_or_stages(run.action.words):
         return _committed_from(own, candidates, run.action, run.end, evidence)
@@ -120,7 +121,7 @@ class _Run:
         self.end = action.time + UNENDED_SECONDS if end is None else end
 
     def has_overwritten(self, path: str, since: float, evidence: Evidence) -> bool:
-        """Check if the command overwrote or removed a file that was edited until `since`."""
+        """Check if the command overwrote or removed a file last edited at `since`."""
         words, modified = self.action.words, evidence.modified(path)
         began = evidence.began(self.session, self.action) - SLACK_SECONDS
         if modified is None:
@@ -137,7 +138,7 @@ def branch_facts(
     worktree: Worktree | None,
     reported: Mapping[str, float],
 ) -> list[Fact]:
-    """Return sessions on other machines at work on the branch of `worktree`, unless it is a default
+    """Return sessions on other machines working on `worktree`'s branch, unless it is a default
     one."""
     head = head_of(worktree.git_dir) if worktree else ""
     if not head or head in USUAL_BRANCHES:
@@ -176,8 +177,9 @@ def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
 def head_fact(
     own: WorkingSet, known: str, now: str, others: dict[str, list[FileAction]], evidence: Evidence
 ) -> Fact | None:
-    """Return that HEAD is not at `known`, the branch or commit at this session's last update, and
-    that this session did not move it; or that the branch was set to another commit."""
+    """Return that HEAD moved without this session, or that its branch is at another commit.
+
+    `known` is the branch or commit at this session's last update."""
     moves = [move for move in evidence.moves() if move.time >= int(own.updated)]
     before, switched, shifted = _logged(own, known, moves, others, evidence)
     if now != before and switched:
@@ -207,14 +209,15 @@ def _logged(
     others: dict[str, list[FileAction]],
     evidence: Evidence,
 ) -> tuple[str, Shift | None, Shift | None]:
-    """Return by the log of HEAD which branch or commit this session left checked out, and the last
-    switch and the last move of the branch by anybody else since."""
+    """Return this session's last checkout and others' last switch and branch move since then.
+
+    They come from the log of HEAD."""
     before, switched, shifted = known, None, None
     for move in moves:
         who, words = _who_moved(working_set, move, others, evidence)
         if move.branches:
             if who == "":
-                before, switched = move.branches[1], None  # this session did, and knows
+                before, switched = move.branches[1], None  # this session did it, and knows
             elif move.branches[0] != move.branches[1]:
                 switched = move, who or "", words
         elif move.before != move.after:
@@ -231,8 +234,9 @@ def _unlogged_head(
     others: dict[str, list[FileAction]],
     evidence: Evidence,
 ) -> Fact | None:
-    """Return that HEAD names another branch than before, as a renamed one, without a log of who
-    switched; None if this session may have done it."""
+    """Return that HEAD names another branch, such as a renamed one, without a log of the switch.
+
+    Return None if this session may have done it."""
     renamed = [move for move in evidence.moves() if move.message.startswith(_RENAMED)]
     time = (
         renamed[-1].time
@@ -254,8 +258,9 @@ def _unlogged_head(
 def _from_elsewhere(
     working_set: WorkingSet, branch: str, others: dict[str, list[FileAction]], evidence: Evidence
 ) -> Shift | None:
-    """Return the last move of the branch that was not made in this worktree, and by whom; None if
-    there is none, or if this session made it."""
+    """Return the branch's last move outside this worktree, and who made it.
+
+    Return None if there is none, or if this session made it."""
     shifted = None
     for move in evidence.moves_elsewhere(branch, working_set.updated):
         who, words = _who_moved(working_set, move, others, evidence, _FROM_ELSEWHERE)
@@ -266,8 +271,7 @@ def _from_elsewhere(
 def _uncommitted(
     own: WorkingSet, action: FileAction, end: float, evidence: Evidence
 ) -> list[tuple[str, float]]:
-    """Return the files that this session had edited and not committed before a git command, with
-    the edit's end."""
+    """Return this session's uncommitted files before a git command, with the end of each edit."""
     commits = [move for move in evidence.moves() if move.message.startswith("commit")]
     found = []
     edited = [
@@ -281,7 +285,7 @@ def _uncommitted(
             evidence.modified(path) if evidence.is_in_worktree(path.rpartition("/")[0]) else 0
         )
         if modified == 0 or (modified is None and edit.is_command and evidence.end("", edit)[1]):
-            continue  # no file, one that was never there, or one of another worktree
+            continue  # no file, one that never existed, or one of another worktree
         since = evidence.ended("", edit)
         between = [move for move in commits if int(since) <= move.time < int(action.time)]
         if all([evidence.has_changed(move, path) is False for move in between]):
@@ -296,8 +300,9 @@ def _committed_from(
     end: float,
     evidence: Evidence,
 ) -> dict[str, str]:
-    """Return the files that a command staged or committed, each with its commit ('' if unknown),
-    without those that this session had staged itself."""
+    """Return the files that a command staged or committed, each with its commit ('' if unknown).
+
+    Files that this session had staged itself are left out."""
     is_commit = action.words[0] == "commit"
     commits = _commits_by(own, action, end, evidence) if is_commit else []
     candidates = candidates if commits or not is_commit else []
@@ -322,8 +327,9 @@ def _committed_from(
 def _is_in_commit(
     path: str, commits: list[HeadMove], staged: str | None, end: float, evidence: Evidence
 ) -> bool:
-    """Check if one of the commits that change a file has this session's edit: the file is as
-    committed, or another one by now."""
+    """Check if one of the commits that change a file has this session's edit.
+
+    The file is as committed, or has changed since."""
     modified = evidence.modified(path)
     if modified is None or modified > end:
         return True
@@ -333,8 +339,9 @@ def _is_in_commit(
 def _is_staged_by(
     own: WorkingSet, action: FileAction, path: str, since: float, evidence: Evidence
 ) -> bool:
-    """Check if a file that is staged as this session left it at the time `since` was staged by the
-    command, not by this session."""
+    """Check if the command, and not this session, staged a file.
+
+    The staged file is as this session left it at the time `since`."""
     modified = evidence.modified(path)
     if modified is None or modified > since + SLACK_SECONDS or stages(action, path) is False:
         return False
@@ -345,7 +352,7 @@ def _is_staged_by(
 def _commits_by(
     own: WorkingSet, action: FileAction, end: float, evidence: Evidence
 ) -> list[HeadMove]:
-    """Return the commits that a command made, without those that this session may have made."""
+    """Return the commits that a command made, except those that this session may have made."""
     own_commits = [one for one in own.commands if one.kind == GIT and one.words[:1] == ("commit",)]
     return [
         move
@@ -363,9 +370,10 @@ def _who_moved(
     evidence: Evidence,
     from_elsewhere: tuple[str, ...] = (),
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the session that moved HEAD and the words of its command: '' for this one or perhaps,
-    None if unknown. The command was run in this worktree, or, if it may be one of those
-    `from_elsewhere`, in any of the repository."""
+    """Return the session that moved HEAD and the words of its command.
+
+    The session is '' if it was or may have been this one, None if unknown. The command ran in this
+    worktree or, if it may be one of those `from_elsewhere`, in any worktree of the repository."""
     verbs = from_elsewhere or _MOVED_BY.get(move.verb, (move.verb, "update-ref"))
     is_there = evidence.is_in_repository if from_elsewhere else evidence.is_in_worktree
     fitting: list[tuple[int, float, str, FileAction]] = []
@@ -395,8 +403,9 @@ def _may_have_moved(session: str, action: FileAction, move: HeadMove, evidence: 
 
 
 def stages(action: FileAction, path: str) -> bool | None:
-    """Check if a git command stages the file at `path`; None for a commit of what was staged
-    before."""
+    """Check if a git command stages the file at `path`.
+
+    Return None for a commit of files that were staged before."""
     if action.words[:1] not in (("add",), ("stage",), ("commit",)):
         return False
     is_commit, is_value, named = action.words[0] == "commit", False, []
@@ -426,8 +435,9 @@ def stages(action: FileAction, path: str) -> bool | None:
 
 
 def _names(action: FileAction, path: str) -> bool:
-    """Check if a git command that overwrites may concern the file at `path`: it may name others
-    after `--`."""
+    """Check if an overwriting git command may concern the file at `path`.
+
+    It may name other files after `--`."""
     words = action.words
     named = words[words.index("--") + 1 :] if "--" in words else ()
     places = [
@@ -447,7 +457,7 @@ def has_flag(word: str, letters: str) -> bool:
     if word[:1] != "-" or word[1:2] == "-":
         return False
     for letter in word[1:]:
-        if letter in "mFCct":  # its value is in the same word
+        if letter in "mFCct":  # its value follows in the same word
             return False
         if letter in letters:
             return True
@@ -472,8 +482,8 @@ def may_remove(words: tuple[str, ...]) -> bool:
 
 
 def is_restored(action: FileAction, actions: list[FileAction]) -> bool:
-    """Check if the same call restored what a stash removed, as `git stash && git pull && git stash
-    pop` does."""
+    """Check if the same call restored the stash, as `git stash && git pull && git stash pop`
+    does."""
     return action.words[0] == "stash" and any(
         one.kind == GIT
         and one.call_id == action.call_id

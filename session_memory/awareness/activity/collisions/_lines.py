@@ -38,10 +38,11 @@ _ORDER = (LOST, HEAD, MOVED, TAKEN, EDITED, BRANCH)
 def lines_of(
     facts: list[Fact], others: Mapping[str, Report], directory: str, now: float, room: int
 ) -> tuple[list[str], list[Fact]]:
-    """Return a line for each group of similar facts, in at most `room` characters with a line feed
-    before each, the gravest first, then the newest; and the facts in them. Several sessions that
-    edited one file share a line; edits of idle ones come last. `others` are the reports of sessions
-    by their keys. Paths are relative to `directory`."""
+    """Return a line for each group of similar facts, and the facts in the lines.
+
+    The lines take at most `room` characters, with a line feed before each. The gravest come first,
+    then the newest. Several sessions that edited one file share a line; edits of idle sessions come
+    last. `others` are the reports of sessions by their keys. Paths are relative to `directory`."""
     idle = {key for key, other in others.items() if other.last_active < now - IDLE_SECONDS}
 
     def order(fact: Fact) -> tuple[float, ...]:
@@ -91,7 +92,7 @@ def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str)
 
 
 def _alike(fact: Fact) -> tuple[object, ...]:
-    """Return what the facts of one line have in common beside their files and sessions."""
+    """Return the properties that the facts of one line share, besides files and sessions."""
     return (
         fact.kind,
         fact.own_kind,
@@ -110,13 +111,13 @@ def reports_by_key(reports: Iterable[tuple[Report, NewEntries]]) -> dict[str, Re
 
 
 def called(report: Report) -> str:
-    """Return what a session is called in a line, with its runtime if that is not this session's."""
+    """Return a session's name for a line, with its runtime if that is not this session's."""
     *texts, runtime = quotable([*report.texts, report.runtime])
     return label_of(texts, report.place[0]) + (f" ({runtime})" if runtime else "")
 
 
 def shown_command(command: str) -> str:
-    """Return a command as it was typed, on one line between backquotes."""
+    """Return a command as typed, on one line between backquotes."""
     typed = one_line(for_prompt(beginning(command, 2 * COMMAND_CHARACTERS))).replace("`", "'")
     return f"`{shorten(typed, COMMAND_CHARACTERS)}`"
 
@@ -133,9 +134,10 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
 
 
 class _Words:
-    """Words about a group of facts: its `files`, `by` whom and when they were changed, the git
-    command that was `ran` ('' if it may not be quoted), and the branches, commits and worktree of
-    the `first` fact."""
+    """Words about a group of facts.
+
+    They are its `files`, `by` whom and when they were changed, the git command that was `ran` (''
+    if it may not be quoted), and the branches, commits and worktree of the `first` fact."""
 
     __slots__ = (
         "after",
@@ -220,7 +222,7 @@ def _edited_line(words: _Words) -> str:
 
 
 def _where(words: _Words) -> str:
-    """Return where another copy of a file was edited; '' if the name of the session says so."""
+    """Return where another copy of a file was edited; '' if the session's name shows it."""
     if not words.first.worktree:
         return " on another machine"
     if words.is_worktree_in_name:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 STASH_VERBS = {"pop": "popped", "drop": "dropped", "clear": "cleared", "branch": "popped"}
 NAMED_FILES = 3
 RESCUE = "session-memory rescue"  # where no command of git brings work back
-_PLAIN = "-_./@+="  # beside letters and digits, in a name that a shell takes as it is
+_PLAIN = "-_./@+="  # besides letters and digits, in a name that a shell takes literally
 
 
 def lost_line(fact: Fact, by: str) -> str:
@@ -51,7 +51,9 @@ def lost_line(fact: Fact, by: str) -> str:
 
 
 def _command(command: str, name: str, about: str) -> str:
-    """Return a command about a name, without it if a shell would take that for more than a name."""
+    """Return a command about a name.
+
+    If a shell would read more into the name, return only the commit."""
     is_plain = all(
         [letter.isalnum() or letter in _PLAIN for word in (name, about) for letter in word]
     )

@@ -1,6 +1,8 @@
-"""Losses: stashes, branches and worktrees of this session that another one took away, with what
-brings them back. Whose a ref is, and who took it away, comes from commands and their results, never
-from a guess: if this session may have done it itself, nothing is told."""
+"""Losses: stashes, branches and worktrees of this session that another session took away.
+
+Each comes with the command that restores it. The owner of a ref, and who took it away, come from
+commands and their results, never from a guess. If this session may have done it itself, nothing is
+reported."""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ _WORK = "work on"  # a key of `reported`: before a ref, since when this session 
 
 
 class LossSearch:
-    """Search for losses by the `notes` of the repository, among what this session and the others
-    did, by `findings`. `git_dir` is git's directory of this session's worktree, which may be gone."""
+    """A search for losses by the `notes` of the repository.
+
+    `findings` has the actions of this session and the others. `git_dir` is git's directory of this
+    session's worktree, which may be gone."""
 
     def __init__(self, known: Known, findings: Findings, notes: RefNotes, git_dir: str) -> None:
         self._known = known
@@ -58,8 +62,7 @@ class LossSearch:
         return {key: owner for key, owner in claims.items() if owners.get(key, [""])[-1] != owner}
 
     def facts(self) -> list[Fact]:
-        """Return the losses that are new to this session; a loss that it caused itself counts
-        as told."""
+        """Return the losses that are new to this session; its own doing counts as reported."""
         facts = []
         for loss in self._notes.losses:
             key = f"{LOST} {loss.key}"
@@ -117,7 +120,7 @@ class LossSearch:
     def _taken_from(
         self, loss: Loss, owners: list[str], culprit: tuple[str, FileAction] | None
     ) -> Fact | None:
-        """Return that this session popped or dropped the stash of a session that was at work."""
+        """Return that this session popped or dropped the stash of a session that was active."""
         if loss.ref.kind != STASH or culprit is None or culprit[0] != "" or not owners:
             return None
         if not culprit[1].words or loss.ref.time < self._known.now - ACTIVE_SECONDS:
@@ -127,8 +130,9 @@ class LossSearch:
         return fact
 
     def _culprit(self, loss: Loss) -> tuple[str, FileAction] | None:
-        """Return the session that caused a loss ('' for this one, or perhaps) and its command; None
-        if unknown."""
+        """Return the session that caused a loss, and its command; None if unknown.
+
+        The session is '' if it was or may have been this one."""
         suspects = [
             (session, action)
             for session, action in self._actions
@@ -150,8 +154,9 @@ class LossSearch:
         return None
 
     def _may_be_mine(self, loss: Loss) -> bool:
-        """Check if any command of this session was running when something went, perhaps a script
-        that runs git."""
+        """Check if any command of this session was running at a loss.
+
+        It may have been a script that runs git."""
         time, evidence = self._time_of(loss), self._findings.evidence
         until, since = (time or loss.missed), (time or loss.seen)
         return any(
@@ -187,8 +192,10 @@ class LossSearch:
         return self._findings.evidence.is_done(session, action)
 
     def _is_lost(self, loss: Loss) -> bool:
-        """Check that no other branch has the commits of a branch that is gone or moved, and that
-        no other fact says so."""
+        """Check that a loss is real.
+
+        For a branch that is gone or moved: no other branch has its commits, and no other fact
+        reports it."""
         if loss.ref.kind != BRANCH:
             return True
         moved = [fact for fact in self._findings.facts if fact.kind in (HEAD, MOVED)]
@@ -202,7 +209,7 @@ class LossSearch:
         return loss.ref.kind == WORKTREE and self._git_dir.endswith(f"/worktrees/{loss.ref.name}")
 
     def _is_here(self, action: FileAction) -> bool:
-        """Check if an action is in a worktree of the repository, also in one that is gone."""
+        """Check if an action is in a worktree of the repository, even one that is gone."""
         if action.path not in self._places:
             known = [*self._notes.refs, *[loss.ref for loss in self._notes.losses]]
             roots = [ref.text for ref in known if ref.kind == WORKTREE]
@@ -240,8 +247,7 @@ class LossSearch:
         return [f"{BRANCH} {name}" for name in names if name]
 
     def _uncommitted_in(self, loss: Loss) -> tuple[str, ...]:
-        """Return the files that this session edited in a worktree that is gone, after the last
-        commit on its branch."""
+        """Return this session's edited files in a lost worktree, after its branch's last commit."""
         from ....common.system.git import ref_moves
 
         working_set, root = self._known.state.working_set, f"{loss.ref.text}/"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ._evidence import Evidence
 
-KEPT_ACTIONS = 4  # on one path: the last ones may have been refused
+KEPT_ACTIONS = 4  # on one path, because the last ones may have been refused
 MOST_PATHS = 400
 MOST_OPEN = 100
 MOST_REPORTED = 400
@@ -24,8 +24,9 @@ MOST_SUB_AGENTS = 400
 
 
 class WorkingSet:
-    """The last `actions` on each path, and the `commands` since the session's last update, at the
-    time `updated`. CollisionState keeps it."""
+    """The last `actions` on each path, and the `commands` since the last update, at `updated`.
+
+    CollisionState stores it."""
 
     __slots__ = ("actions", "commands", "updated")
 
@@ -41,7 +42,7 @@ class WorkingSet:
                 continue
             if action.kind in (EDIT, READ):
                 kept = [*self.actions.pop(action.path, ()), action]
-                # drop the oldest of those that there are more of: of both kinds some stay
+                # drop the oldest action of the more frequent kind, so both kinds remain
                 if len(kept) > KEPT_ACTIONS:
                     edits = sum([one.kind == EDIT for one in kept])
                     more = EDIT if 2 * edits > len(kept) else READ
@@ -67,7 +68,7 @@ class WorkingSet:
         return None
 
     def has_read(self, path: str, since: float, evidence: Evidence) -> bool:
-        """Check if this session read a file after a time, also by a command that prints it."""
+        """Check if this session read a file after a time, perhaps by a command that prints it."""
         reads = [
             one for one in self.actions.get(path, ()) if one.kind == READ and one.time >= since
         ]
@@ -79,8 +80,7 @@ class WorkingSet:
         return any([prints(one.words[0], path) and evidence.is_done("", one) for one in later])
 
     def reached_by(self, action: FileAction) -> list[str]:
-        """Return the paths that an action affects: its own, or all below a directory that is
-        removed."""
+        """Return the paths that an action affects: its own, or all below a removed directory."""
         if action.path in self.actions:
             return [action.path]
         if action.kind == REMOVE:
@@ -88,8 +88,8 @@ class WorkingSet:
         return []
 
     def is_concerned_by(self, action: FileAction) -> bool:
-        """Check if another session's action changes a file of the set, or is a git command that
-        changes something."""
+        """Check if another session's action changes a file of the set or is a changing git
+        command."""
         if action.kind in (READ, COMMAND, NAMED):
             return False
         if action.kind == GIT:
@@ -98,12 +98,14 @@ class WorkingSet:
 
 
 class CollisionState:
-    """State of one session between its prompts: its `working_set`, the `reported` facts (each with
-    the time of its own action then), the `open_actions` of each other session that had no result
-    yet, and the `sub_agents`' transcripts with the offsets up to which they were read."""
+    """The state of one session between its prompts.
+
+    It has its `working_set`, the `reported` facts (each with the time of this session's action
+    then), the `open_actions` of each other session that had no result yet, and the `sub_agents`'
+    transcripts with the offsets up to which they were read."""
 
     __slots__ = ("open_actions", "reported", "sub_agents", "working_set")
-    VERSION = 1  # 0.4.2 wrote none: the form is the same
+    VERSION = 1  # 0.4.2 wrote no version; the form is the same
 
     def __init__(self, updated: float = 0.0) -> None:
         """`updated` is the time of the last update."""
@@ -114,8 +116,9 @@ class CollisionState:
 
     @classmethod
     def load(cls, content: str, updated: float) -> CollisionState:
-        """Return the state from a dump. Content that cannot be read, or that a later
-        version wrote, counts as none. `updated` is the time of the last update."""
+        """Return the state from a dump; `updated` is the time of the last update.
+
+        Content that cannot be read, or that a later version wrote, counts as missing."""
         state = cls(updated)
         try:
             kept = unsealed(content.encode())
@@ -152,19 +155,18 @@ class CollisionState:
 
 
 class KnownFiles:
-    """Recognizes the files of a working set by other paths, which a symlink may give them."""
+    """Recognizes the files of a working set by other paths, for example through a symlink."""
 
     def __init__(self, paths: Iterable[str], user_dir: str = "") -> None:
         self._user_dir = user_dir
         self.names: dict[str, list[str]] = {}  # the paths by the last part of each
         self._paths = set(paths)
-        self._by_inode: dict[str, dict[tuple[int, int], str]] = {}  # of those with one last part
+        self._by_inode: dict[str, dict[tuple[int, int], str]] = {}  # for each last part of a path
         for path in self._paths:
             self.names.setdefault(path.rpartition("/")[2], []).append(path)
 
     def edits_by(self, action: FileAction) -> list[FileAction]:
-        """Return a doubtful edit of each file that a NAMED action may have written; none for any
-        other action."""
+        """Return a doubtful edit of each file that a NAMED action may have written, else []."""
         if action.kind != NAMED:
             return []
         edits = []
@@ -184,9 +186,10 @@ class KnownFiles:
         return edits
 
     def recognise(self, action: FileAction) -> None:
-        """Give an action the path that its file has in the working set, also if it has a copy of
-        that in another worktree of the repository; only files of the same name are compared on
-        disk."""
+        """Give an action the path of its file in the working set.
+
+        The file may also be a copy in another worktree of the repository. Only files with the same
+        name are compared on disk."""
         path, name = action.path, action.path.rpartition("/")[2]
         if path in self._paths or name not in self.names:
             return

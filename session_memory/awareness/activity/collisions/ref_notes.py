@@ -2,8 +2,8 @@
 
 Git removes the log of a stash, branch or worktree with it. So each prompt with news, and each call
 that may run git, notes the stashes, the tips of the branches and the worktrees in one small file of
-the home for the repository. It is written only if something changed. A noted ref that is missing
-later is a loss, kept for as long as git keeps its objects."""
+the home for each repository. The file is written only if something changed. A noted ref that is
+missing later is a loss, kept as long as git keeps its objects."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ NOTES = "/git"  # the directory of the notes, below that for state
 
 
 class Loss:
-    """A `ref` that is gone; or a branch that is at another commit `now`, or a worktree that is at
-    another path `now` ('' for none). It was there at the time `seen`, and missing at `missed`, in
-    seconds since the epoch."""
+    """A `ref` that is gone, or that moved to `now` ('' for none).
+
+    `now` is a branch's other commit or a worktree's other path. The ref was there at the time
+    `seen` and missing at `missed`, in seconds since 1970."""
 
     def __init__(self, ref: SharedRef, seen: float, missed: float, now: str = "") -> None:
         self.ref = ref
@@ -51,9 +52,11 @@ class Loss:
 
 
 class RefNotes:
-    """The notes of the repository at `common_dir` in the file at `path`: the `refs` that were there
-    at the time `at`, the `losses`, the newest last, and by the key of a ref its `owners`, the keys
-    of the sessions that made it or committed to it. Notes that cannot be read count as none."""
+    """The notes of the repository at `common_dir`, in the file at `path`.
+
+    They have the `refs` that existed at the time `at`, the `losses`, newest last, and by the key of
+    a ref its `owners`: the keys of the sessions that made it or committed to it. Unreadable notes
+    count as missing."""
 
     def __init__(self, path: str, common_dir: str = "") -> None:
         self.path = path
@@ -73,8 +76,9 @@ class RefNotes:
         return bool(self.at) and shared_stamp(self.common_dir) == self._stamp
 
     def update(self, now: float, claims: Mapping[str, str]) -> None:
-        """Note the refs, the losses, and the sessions that own refs: the `claims`, by the keys of
-        the refs. Needs the lock. Raises OSError."""
+        """Note the refs, the losses, and the sessions that own refs.
+
+        `claims` has new owners by the keys of the refs. Needs the lock. Raises OSError."""
         before = self._dump()
         stamp = shared_stamp(self.common_dir)
         refs = shared_refs(self.common_dir)
@@ -105,7 +109,7 @@ class RefNotes:
         self.losses = kept[-MOST_LOSSES:]
 
     def _differs(self, ref: SharedRef, later: SharedRef) -> bool:
-        """Check if a branch has lost commits, or a worktree is another one or elsewhere."""
+        """Check if a branch has lost commits, or a worktree was replaced or moved."""
         if ref.kind == WORKTREE:
             return ref.time != later.time or ref.text != later.text
         return (
@@ -140,7 +144,7 @@ class RefNotes:
 
 
 def _place_of(ref: SharedRef | None) -> str:
-    """Return where a branch or a worktree is now; '' for nowhere."""
+    """Return where a branch or a worktree is now; '' if it is gone."""
     if ref is None:
         return ""
     return ref.text if ref.kind == WORKTREE else ref.commit
@@ -154,9 +158,10 @@ def note(
     *,
     is_forced: bool = False,
 ) -> RefNotes:
-    """Note the refs in the repository of a worktree's `git_dir`, and return the notes. Nothing is
-    written if four stats are the same and there are no `claims`, unless it `is_forced`; nor while
-    another process notes the same. Raises OSError."""
+    """Note the refs in the repository of a worktree's `git_dir`, and return the notes.
+
+    Nothing is written if four stats are the same and there are no `claims`, unless it `is_forced`.
+    Nothing is written either while another process notes the refs. Raises OSError."""
     common_dir = shared_dir(git_dir)
     path = home.ref_notes(common_dir)
     notes = RefNotes(path, common_dir)

@@ -23,17 +23,16 @@ if TYPE_CHECKING:
     from ....sessions.settings.forgotten import ForgottenSessions
 
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
-TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this
-MOST_PROCESSES = 4  # read more than one can store
-WAITING_TASKS = 4  # of each process, done or not, so that memory stays small
-NICENESS = 5  # everything waits for the one process that stores it all
-# has an entry for each thread of this process, also for those of libraries
+TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this size
+MOST_PROCESSES = 4  # these read more than one process can store
+WAITING_TASKS = 4  # of each process, done or not, to limit memory
+NICENESS = 5  # everything waits for the one process that stores the results
+# has an entry for each thread of this process, including libraries' threads
 _THREADS = "/proc/self/task"
 
 
 class Span(NamedTuple):
-    """The lines of a file that begin in `[start, stop)`, or up to the end of the file if `stop` is
-    0."""
+    """The lines of a file that begin in `[start, stop)`, or up to its end if `stop` is 0."""
 
     path: str
     start: int
@@ -41,9 +40,10 @@ class Span(NamedTuple):
 
 
 class ReadAhead:
-    """The content of files, requested in the order in which the files are given. `limit` is the
-    approximate size of an extract in bytes. Empty without `workers`, or if no processes can be
-    started."""
+    """The content of files, requested in the order of the files.
+
+    `limit` is the approximate size of an extract in bytes. It is empty without `workers`, or if no
+    processes can be started."""
 
     def __init__(
         self,
@@ -89,8 +89,9 @@ class ReadAhead:
             self._pool.shutdown(cancel_futures=True)
 
     def extracts(self, file: SourceFile, inode: int, size: int) -> Iterator[Extract]:
-        """Yield the extracts of a file from its beginning, if the file is unchanged since they were
-        read. If they end before the last one, the caller reads the rest."""
+        """Yield the extracts of a file from its beginning, if it is unchanged since they were read.
+
+        If they end before the last one, the caller reads the rest."""
         for task, position in self._places.pop(file.path, ()):
             extract = self._result(task)[position]
             self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
@@ -148,8 +149,9 @@ class ReadAhead:
 def read_spans(
     spans: list[Span], home: str, line_key: bytes = b"", forgotten: ForgottenSessions | None = None
 ) -> list[Extract | None]:
-    """Return an extract of each span; None if a file is not a transcript or cannot be read. Runs in
-    the processes."""
+    """Return an extract of each span; None if a file is unreadable or not a transcript.
+
+    Runs in the pool's processes."""
     return [_read_span(span, home, line_key, forgotten) for span in spans]
 
 
@@ -181,9 +183,9 @@ def _line_start(descriptor: int, offset: int) -> int:
 
 
 def _begin() -> None:
-    """Begin a process of the pool: it ends with the one that started it, however that ends."""
-    gc.freeze()  # a fork must not touch what it inherited, above all the open database
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
+    """Start a process of the pool; it ends with its parent, however that ends."""
+    gc.freeze()  # a fork must not touch inherited objects, especially the open database
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     from multiprocessing import parent_process

@@ -1,10 +1,9 @@
-"""The sessions that a repository keeps in git, as entire does, and their transcripts as a directory
-to ingest.
+"""The sessions that a repository keeps in git, as entire does, as a directory to ingest.
 
 The branch `entire/checkpoints/v1` has a directory for each checkpoint, `<2 digits>/<10 digits>/`,
 and in it one for each session, `<number>/`, with its `metadata.json` and its transcript until then,
 `full.jsonl`. Newer versions keep each checkpoint in a ref, `refs/entire/checkpoints/<shard>/<id>`,
-whose tree is such a directory; a repository may have both. Of a session the longest transcript
+whose tree is such a directory; a repository may have both. The longest transcript of a session
 counts. A repository's content is not the person's: it goes into the store as history of the project
 and nowhere else. git runs without the repository's programs, and fetches nothing."""
 
@@ -35,8 +34,7 @@ _DAY = re.compile(r"^\d{4}-\d\d-\d\d-")  # before a session's id, in older check
 
 
 class Transcript(NamedTuple):
-    """A session's transcript as it was at a checkpoint: the git object that it is, its size, and
-    when that was."""
+    """A session's transcript at a checkpoint: its git object, its size, and the time."""
 
     session: str
     blob: str
@@ -46,8 +44,9 @@ class Transcript(NamedTuple):
 
 
 class Checkpoints:
-    """The sessions of a repository: the transcripts of each checkpoint, and the longest of each
-    session. Raises GitUnavailableError if it has none."""
+    """The sessions of a repository: each checkpoint's transcripts, and each session's longest one.
+
+    Raises GitUnavailableError if it has none."""
 
     def __init__(self, repository: str) -> None:
         if refused := refusal_at(os.path.realpath(repository)):
@@ -87,8 +86,7 @@ class Checkpoints:
                 self._add(checkpoint, content, facts[1:])
 
     def _read_refs(self, refs: list[str]) -> None:
-        """Read the checkpoints in refs, session by session: one question for all that have one of
-        this number."""
+        """Read the checkpoints in refs, with one question for all sessions of the same number."""
         number = 0
         while refs:
             names = [
@@ -131,7 +129,7 @@ class Checkpoints:
         return ask_git(self.git_dir, *arguments, given=given, seconds=SECONDS)
 
     def _contents(self, blobs: Iterable[str]) -> Iterator[bytes]:
-        """Yield the contents of small objects; b'' for one that is not there."""
+        """Yield the contents of small objects; b'' for a missing one."""
         told = self.ask("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs))
         left = told.encode("utf-8", "surrogateescape")
         while left:
@@ -142,8 +140,9 @@ class Checkpoints:
 
 
 def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
-    """Return the transcript by the type, name and size of its object; None if it is not there, or
-    if the metadata does not say whose it is."""
+    """Return the transcript by the type, name and size of its object.
+
+    Return None if it is missing, or if the metadata does not name its session."""
     try:
         fields: dict[str, Any] = json.loads(metadata)
         session, created_at, agent = (
@@ -158,8 +157,10 @@ def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
 
 
 class CheckpointDirectory(SourceDirectory):
-    """The sessions of a repository as transcripts to ingest, all as said in its directory. Sessions
-    that `states` have from elsewhere are left out: what a runtime has of its own is no less."""
+    """The sessions of a repository as transcripts to ingest, all in its directory.
+
+    Sessions that `states` have from elsewhere are left out, because the runtime's own transcript
+    has at least as much."""
 
     def __init__(self, repository: str, states: Mapping[str, FileState], home: str = "") -> None:
         """Raises GitUnavailableError."""
@@ -199,8 +200,7 @@ class _CheckpointFile(SourceFile):
         state: FileState | None,
     ) -> None:
         modified = round((epoch_seconds(one.created_at) or 0) * 1000)
-        # The size in the store is that of the lines that were read, which are not always those in
-        # git.
+        # The store's size counts the lines that were read, which may differ from those in git.
         known = state if state is not None and state.last_modified == modified else None
         stamp = (known.inode, known.file_size, modified) if known else (0, one.size, modified)
         super().__init__(directory, key, key, stamp)

@@ -40,14 +40,18 @@ from .sources import SourceFile
 from .values import FileState, NewEntry, NewTool, ToolOutcome
 
 ARGUMENT_CHARACTERS = 4096
-SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one within them goes whole
+# So many more are searched for secrets, so a secret beginning before the limit is removed
+# completely
+SECRET_CHARACTERS = 512
 
 
 class Extract(NamedTuple):
-    """The content of some bytes of a file. `reached` is the offset at which to continue, unless it
-    `is_last`. `outcomes` are those of tool uses in an earlier extract, by the key of the call, as
-    are `commits`, the hashes of what these committed. `inode` and `size` (bytes) are the
-    file's when it was read; `title` comes with its rank, `unreadable` counts records."""
+    """The content of some bytes of a file.
+
+    `reached` is the offset at which to continue, unless it `is_last`. `outcomes` belong to tool
+    uses in an earlier extract, by the key of the call; so do `commits`, the hashes of their
+    commits. `inode` and `size` (bytes) are the file's when it was read; `title` comes with its
+    rank; `unreadable` counts records."""
 
     inode: int
     size: int
@@ -90,9 +94,11 @@ class Extractor:
         project: str = "",
         forgotten: ForgottenSessions | None = None,
     ) -> None:
-        """With a `line_key` the lines that edits write are hashed. All was said in `project`, if
-        that is not ''. Messages that are `forgotten` are left out, and so are titles that may quote
-        them."""
+        """Start an extractor.
+
+        With a `line_key`, lines that edits write are hashed. If `project` is not '', everything
+        counts as said there. Messages that are `forgotten` are left out, and so are titles that may
+        quote them."""
         self._project = project
         self._forgotten = forgotten or None
         self._home = home
@@ -107,14 +113,13 @@ class Extractor:
         self._repeats_forgotten: bool | None = None
 
     def read(self, start: int, end: int, limit: int) -> Extract:
-        """Read the records that begin in the `limit` bytes from `start` and are complete before
-        `end`."""
+        """Read the records that begin in the `limit` bytes from `start` and end before `end`."""
         reader = self._reader()
         stop = start + limit
         lines = lines_forward(self._descriptor, start, end, stop)
         found: list[Entry] = []
         written: dict[tuple[int, str], tuple[int, ...]] = {}
-        called: dict[str, int] = {}  # the latest entry with a call of an id that has no result yet
+        called: dict[str, int] = {}  # the latest entry whose call with this id has no result yet
         ended: dict[tuple[int, str], ToolOutcome] = {}
         outcomes: list[tuple[int, ToolOutcome]] = []
         commits: list[tuple[int, int]] = []
@@ -154,8 +159,8 @@ class Extractor:
         return line_hashes(made, self._line_key) if made else []
 
     def _shown_title(self, title: tuple[int, str]) -> tuple[int, str]:
-        """Return a title, or none if the transcript repeats forgotten messages and the title may
-        quote them."""
+        """Return a title, or none if it may quote forgotten messages that the transcript
+        repeats."""
         if self._forgotten is None:
             return title
         if self._repeats_forgotten is None:
@@ -167,8 +172,9 @@ class Extractor:
         return title if is_its_own or not self._repeats_forgotten else NO_TITLE
 
     def has_changed_before(self, reached: int, end: int) -> bool:
-        """Check if other records of the first `reached` bytes count now than did when these were
-        all: the session went back to an earlier message, or took some back."""
+        """Check if other records of the first `reached` bytes count now than when they were all.
+
+        Then the session went back to an earlier message, or took some back."""
         return {offset for offset in self._left_out(end) if offset < reached} != self._left_out(
             reached
         )
@@ -230,8 +236,9 @@ class Extractor:
 
 
 def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:
-    """Return the normalised lines that a call in a record writes into files, each once; short ones
-    with the name of the file."""
+    """Return the normalised lines that a call in a record writes into files, each once.
+
+    Short lines have the name of the file."""
     short: list[str] = []
     if tool.kind == "edit":
         edits = runtime.records.edits(record, tool.call_id)
@@ -298,7 +305,7 @@ def advanced(
     """Return the state once an extract is stored."""
     cursor = ReadCursor.behind(descriptor, status, extract.reached, time.time_ns())
     times = [entry.timestamp for entry in extract.entries if entry.timestamp is not None]
-    # of two titles of one rank the later one
+    # the later of two titles with the same rank
     is_better = extract.title[0] >= max(state.title_rank, 0)
     rank, title = extract.title if is_better else (state.title_rank, state.title)
     return state._replace(
@@ -330,7 +337,7 @@ _NOISE = re.compile(
     r"at .*[(:]\d+|File \"|Traceback \(most recent|\(no output\)|hint:|For help, see|A complete "
     r"log of this run|"
     r"% Total|% +Received|[-=~^*_#\s|\u2500-\u257f]+$|"
-    # what a runner prints around the error: the command, the package, how many failed
+    # a runner's text around the error: the command, the package, how many failed
     r"(?:\[\S+\] )?\$ \S|# \S+$|\[\S+\] ERROR task failed|found \d+ errors?\b|"
     r"fail(?:\t.*| +\S+(?: \[(?:build|setup) failed\])?)?$",
     re.IGNORECASE,
@@ -369,12 +376,13 @@ _NOTHING_WRONG = re.compile(
 
 
 def error_line(text: str) -> str:
-    """Return the line of `text` that says what went wrong, for people, after the exit code if
-    `text` begins with that. If no line does, return the first that is not noise; '' if there is
-    none. At most ERROR_CHARACTERS."""
+    """Return the line of `text` that names the error, for people.
+
+    An exit code at the beginning of `text` comes before it. If no line names the error, return the
+    first that is not noise; '' if there is none. The result has at most ERROR_CHARACTERS."""
     text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     if len(text) > _MOST_CHARACTERS:
-        # no line is cut in two, nor a secret in it
+        # no line, and no secret in it, is cut in two
         last = text[-_MOST_CHARACTERS // 2 :].partition("\n")[2]
         text = f"{beginning(text, LOOKED_AT_CHARACTERS)}\n{last}"
     text = for_people(text)
@@ -392,7 +400,7 @@ def _chosen(lines: list[str]) -> str:
         return next((line for line in lines if _EXIT.match(line)), lines[0] if lines else "")
     exit_code = f"{lines[0]}: " if _EXIT.match(lines[0]) else ""
     raised = None
-    # the last exception is what it ends with
+    # the program ends with the last exception
     if any(line.startswith("Traceback (most recent") for line in lines):
         raised = next(
             (line for line in reversed(lines) if _PYTHON.match(line) and _is_candidate(line)), None
@@ -405,8 +413,7 @@ def _is_candidate(line: str) -> bool:
 
 
 def _best(lines: list[str]) -> str:
-    """Return the first of `lines`, if it has any weight, else the one that has most, the first of
-    several alike."""
+    """Return the first of `lines` if it has any weight, else the heaviest, the first of equals."""
     best, most = lines[0], _weight(lines[0], 0)
     if most:
         return best
@@ -420,8 +427,9 @@ def _best(lines: list[str]) -> str:
 
 
 def _weight(line: str, least: int) -> int:
-    """Return how surely a line names the error, up to _STRONGEST; 0 may be returned for any value
-    up to `least`."""
+    """Return how surely a line names the error, up to _STRONGEST.
+
+    It may return 0 for any value up to `least`."""
     small = line.lower()
     if _STRONG_BEGINNING.match(small) or _STRONG.search(small):
         weight = _WRAPPING if _WRAPPER.match(small) else _STRONGEST

@@ -1,5 +1,4 @@
-"""Ingests transcripts into the store: what is new in each file, in batches, each in one
-transaction.
+"""Ingests the new content of transcripts into the store, in batches of one transaction each.
 
 An appended file is read from its last offset. A replaced file is a new generation, read from the
 beginning; its known entries are not stored again."""
@@ -39,8 +38,9 @@ class UnreadableFileError(SessionMemoryError):
 
 @dataclass
 class IngestReport:
-    """The result of an ingestion. `foreign` files are no transcripts; `problems` are (path,
-    reason)."""
+    """The result of an ingestion.
+
+    `foreign` files are not transcripts; `problems` are (path, reason)."""
 
     files: int = 0
     changed: int = 0
@@ -57,9 +57,11 @@ class IngestReport:
 
 
 class Ingestion:
-    """One run over files of a group. `progress` is called with each file and the bytes done since;
-    a transaction has about `batch_bytes`. `workers` processes read if there is much to read; except
-    on Linux, and in a process with several threads, they import the caller's main module."""
+    """One run over files of a group.
+
+    `progress` is called with each file and the bytes done since. A transaction has about
+    `batch_bytes`. `workers` processes read if there is much to read; except on Linux, and in a
+    process with several threads, they import the caller's main module."""
 
     def __init__(
         self,
@@ -88,9 +90,10 @@ class Ingestion:
         self._forgotten = forgotten_of(store.path, home)
 
     def scan(self, directory: SourceDirectory) -> None:
-        """Ingest what is new in a directory, and note which of its files are gone. Raises
-        DatabaseError. A root or folder that cannot be read is a problem in the report; its files do
-        not count as gone."""
+        """Ingest the new content of a directory, and note which of its files are gone.
+
+        A root or folder that cannot be read is a problem in the report; its files do not count as
+        gone. Raises DatabaseError."""
         unreadable: Unreadable = []
         try:
             files = directory.files(unreadable)
@@ -121,7 +124,7 @@ class Ingestion:
         self._write_notes()
 
     def take(self, files: Iterable[SourceFile]) -> None:
-        """Ingest what is new in these files. Raises DatabaseError."""
+        """Ingest the new content of these files. Raises DatabaseError."""
         self._line_key = self._line_key or key_for(self._store)
         changed = []
         for file in files:
@@ -159,7 +162,7 @@ class Ingestion:
         ]
 
     def _is_left_alone(self, file: SourceFile) -> bool:
-        """Check if a file failed to ingest, is unchanged, and is not due for a retry; report it
+        """Check if a file failed before, is unchanged, and is not due for a retry; report it
         again."""
         noted = self._unread.get(file.key)
         if noted is None or noted.root != file.directory.root or noted[3:6] != file.stamp:
@@ -228,8 +231,7 @@ class Ingestion:
         runtime: Runtime,
         ahead: ReadAhead,
     ) -> None:
-        """Read what is new up to the file's present size; what is appended meanwhile waits for the
-        next run."""
+        """Read the new content up to the file's current size; later additions wait."""
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
@@ -265,7 +267,7 @@ class Ingestion:
             self.report.entries += len(extract.entries)
             self.report.unreadable += extract.unreadable
             self._progress(file.path, size)
-            # Small batches split a search index into many parts; but while the reading processes
+            # Small batches split a search index into many parts. But while the reading processes
             # are behind, there is nothing else to do.
             enough = self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
             if self._waiting_bytes >= enough or not extract.is_last:
@@ -291,8 +293,9 @@ class Ingestion:
         return is_beginning(state, descriptor, status)
 
     def _flush(self) -> None:
-        """Store what waits, in one transaction. Look again at a file that another process has read
-        further."""
+        """Store the waiting batches in one transaction.
+
+        Check a file again if another process has read it further."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not waiting:
             return
@@ -303,7 +306,7 @@ class Ingestion:
         except Exception as error:
             if len(waiting) == 1:
                 self._note_unread(waiting[0][0], UnreadableFileError(_described(error)))
-            for one in waiting if len(waiting) > 1 else ():  # one of them is to blame
+            for one in waiting if len(waiting) > 1 else ():  # one of them caused the error
                 self._waiting = [one]
                 self._flush()
             return
@@ -317,8 +320,8 @@ class Ingestion:
 
 @contextmanager
 def _faults_of_the_file() -> Iterator[None]:
-    """Turn any error that the file's content causes into an UnreadableFileError, so that no other
-    file fails."""
+    """Turn an error that a file's content causes into UnreadableFileError, so no other file
+    fails."""
     try:
         yield
     except (OSError, SessionMemoryError):

@@ -37,8 +37,9 @@ def take_in(
     batch_bytes: int = BATCH_BYTES,
     workers: int = 0,
 ) -> IngestReport:
-    """Ingest and report all that is new. After an error, what was stored stays. Raises
-    DatabaseError."""
+    """Ingest and report all new content.
+
+    After an error, stored content stays. Raises DatabaseError."""
     report = IngestReport()
     for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
@@ -52,7 +53,7 @@ def take_in(
                     location.home.repositories_file, ingestion.directories, location.home.user_dir
                 )
         report.add(ingestion.report)
-    # not even what a runtime has deleted, and what archives have of it
+    # not even sessions that a runtime has deleted, and their archives
     if location.home.settings().keep == "none":
         for home in dict.fromkeys(directory.home for directory in location.watched):
             states = store.file_states(home).items()
@@ -92,8 +93,9 @@ class Pending(NamedTuple):
 
 
 def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
-    """Return what is new in these directories, without files that failed as they are. Raises
-    DatabaseError."""
+    """Return the new content in these directories, except files that failed in this state.
+
+    Raises DatabaseError."""
     new: list[int] = []
     total = 0
     states_of, unread_of = cache(store.file_states), cache(store.unread_files)
@@ -119,10 +121,11 @@ PREFIX = "conversations/"
 
 
 def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
-    """Store the archives of sessions without a transcript, or of which damage took a part, and
-    forget those whose transcript has been found. A session archived under a name that a person gave
-    it keeps that name as its title. Raises DatabaseError; unreadable archives are problems in the
-    report."""
+    """Store the archives of sessions whose transcript is missing or damaged.
+
+    Forget the archives of sessions whose transcript has been found. A session archived under a name
+    that a person gave it keeps that name as its title. Raises DatabaseError; unreadable archives
+    are problems in the report."""
     intake = _ArchiveIntake(store, archives)
     intake.forget_replaced()
     try:
@@ -158,11 +161,12 @@ class _ArchiveIntake:
         self._before = {
             state.session_id: state for state in self._stored if state.session_id not in self._known
         }
-        # of several archives of a session the one that goes on longest counts
+        # of several archives of a session the one that ends last counts
         self._titles: dict[str, tuple[float, str]] = {}
 
     def forget_replaced(self) -> None:
-        """Forget archives, and what a repository keeps, of sessions whose transcript is there."""
+        """Forget archives, and repositories' transcripts, of sessions whose own transcript
+        exists."""
         own = {
             state.session_id for state in self._transcripts if not state.root.endswith(FOREIGN_ROOT)
         }
@@ -176,7 +180,7 @@ class _ArchiveIntake:
             self._store.forget(self._archives.home, *keys)
 
     def take(self, path: str, facts: dict[str, Any]) -> None:
-        """Store one archive, unless its session is known already. Raises DatabaseError."""
+        """Store one archive, unless its session is already known. Raises DatabaseError."""
         session = facts["session"]
         if facts.get("group", "") not in ("", self._archives.home):
             return
@@ -200,7 +204,8 @@ class _ArchiveIntake:
 
     def _key_of(self, path: str, session: str, before: FileState | None) -> str:
         key = before.file_path if before else PREFIX + path_text(os.path.basename(path))
-        if not before and key in self._keys:  # two folders may have one of the same name
+        # Two folders may each have an archive of the same name
+        if not before and key in self._keys:
             key = f"{PREFIX}{session}.md"
         self._keys.add(key)
         return key
@@ -216,8 +221,10 @@ class _ArchiveIntake:
 
 
 class _FoundArchive(NamedTuple):
-    """An archive in its folder: its path, its key in the store, the facts in its last line, and
-    its earlier state if the store has it."""
+    """An archive in its folder.
+
+    It has its path, its key in the store, the facts in its last line, and its earlier state if the
+    store has it."""
 
     path: str
     key: str
@@ -226,8 +233,9 @@ class _FoundArchive(NamedTuple):
 
 
 def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the path and the facts of every archive, including private ones: rules hide these when
-    they are read."""
+    """Yield the path and the facts of every archive, including private ones.
+
+    Rules hide these when they are read."""
     yield from sorted(list_archives(directory), key=lambda one: one[0])
     with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
         yield from sorted(list_archives(folder), key=lambda one: one[0])
@@ -287,8 +295,8 @@ def _keys_of_ends(home: str, facts: dict[str, Any]) -> list[int]:
 def _entries(
     text: str, facts: dict[str, Any], state: FileState, known: KnownMessages | None
 ) -> list[NewEntry]:
-    """Return the messages of an archive; those that the store has from a transcript as copies of
-    these."""
+    """Return the messages of an archive; those that the store has from a transcript become
+    copies."""
     said = [one for one in messages_in(text) if one.speaker]
     entries = []
     for number, (speaker, text, at) in enumerate(said):
@@ -314,8 +322,9 @@ def _entries(
 def _copies(
     items: list[KnownItem], number: int, role: str, cwd: str, *, is_tool: bool
 ) -> list[NewEntry]:
-    """Return entries that are copies of these items; none of an item whose key is lost, which would
-    be there twice."""
+    """Return entries that are copies of these items.
+
+    An item whose key is lost is left out, because it would be stored twice."""
     copies = []
     for key, text, at in items:
         if key is not None and is_tool:

@@ -1,6 +1,6 @@
-"""The directories in which transcripts are found, and their files, each with its key in the store.
+"""The directories in which transcripts are found, and their files with their keys in the store.
 
-Plain classes and few imports: if nothing is new, this is all of the ingest that a command loads."""
+Plain classes and few imports: if nothing is new, a command loads no other part of the ingest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ....common.system.files import Closing, Stamp, open_regular, path_text, sta
 from ....sessions.confined_files import directory_below, open_inside
 from ....sessions.runtimes import Runtime
 
-Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
+Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and the reason
 
 SUFFIX, COMPRESSED = ".jsonl", ".zst"
 # the reason why a file is skipped
@@ -22,18 +22,18 @@ DEEPEST = 2  # <project>/<session>.jsonl, as most runtimes have it
 
 
 class SourceDirectory:
-    """A directory whose transcripts belong in the store, as those of the group `home` ('' without
-    groups). `path` is where it is; `root` is the same as text, its key in the store.
+    """A directory whose transcripts belong in the store of the group `home` ('' without groups).
 
-    `within` limits it to these folders and keys of single files. A directory that `is_named`, in
-    the configuration or on a command line, must exist; a runtime's own appears with its first
-    session. A file in an `is_backup` never replaces its original. Transcripts are at most `deepest`
-    levels below. Below `confined_to` (a directory above the root), no symlink is followed: an agent
-    may have put it there. `refresh` updates the mirrors there, and in `copies` those of transcripts
-    that are compressed here. Other compressed transcripts are read directly if that `is_asked_for`
-    once, as for a backup. `origin` is the runtime and its directory, if the transcripts are all of
-    those. `place_of` returns the original place of a moved transcript by its name; '' if unknown.
-    With a `project`, all was said there, whatever directory of another machine a transcript
+    `path` is its path; `root` is the same as text, its key in the store. `within` limits it to
+    these folders and keys of single files. A directory that `is_named`, in the configuration or on
+    a command line, must exist; a runtime's own appears with its first session. A file in an
+    `is_backup` never replaces its original. Transcripts are at most `deepest` levels below. Below
+    `confined_to` (a directory above the root), no symlink is followed, because an agent may have
+    put it there. `refresh` updates the mirrors there, and in `copies` those of transcripts that are
+    compressed here. Other compressed transcripts are read directly if that `is_asked_for` once, as
+    for a backup. `origin` is the runtime and its directory, if all transcripts are its own.
+    `place_of` returns the original place of a moved transcript by its name; '' if unknown. With a
+    `project`, everything counts as said there, whatever directory of another machine a transcript
     names."""
 
     def __init__(
@@ -69,8 +69,7 @@ class SourceDirectory:
         self._place_of = place_of
 
     def holds(self, key: str) -> bool:
-        """Check if a file with this key belongs to the directory, even if the file does not
-        exist."""
+        """Check if a file with this key belongs to the directory, even if it does not exist."""
         if not key.endswith(SUFFIX) or key.count("/") >= self.deepest:
             return False
         return self.within is None or key in self.within or key.startswith(self._folders)
@@ -84,9 +83,10 @@ class SourceDirectory:
     def transcripts(
         self, unreadable: Unreadable | None = None
     ) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the path (relative to the directory) and the status of each transcript. Raises
-        OSError if the root cannot be read, OutsideGroupError if a symlink leads out of
-        `confined_to`. `unreadable` gets each unreadable folder and each compressed transcript."""
+        """Yield the path (relative to the directory) and the status of each transcript.
+
+        `unreadable` gets each unreadable folder and each compressed transcript. Raises OSError if
+        the root cannot be read, OutsideGroupError if a symlink leads out of `confined_to`."""
         if self.confined_to:
             with directory_below(self.confined_to, self.path):
                 pass
@@ -132,8 +132,9 @@ class SourceDirectory:
         return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))
 
     def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
-        """Return its transcripts, the oldest first, so that an original comes before its fork. As
-        above."""
+        """Return its transcripts, the oldest first, so an original comes before its fork.
+
+        Raises as `transcripts` does."""
         found = [
             SourceFile(self, self._key(inner), f"{self.path}/{inner}", stamp_of(status))
             for inner, status in self.transcripts(unreadable)
@@ -155,16 +156,17 @@ class SourceDirectory:
 
 
 class SourceFile:
-    """A transcript at `path`: `key` is its path relative to the directory's, as text, that of a
-    compressed one without its last ending, that of one which was moved the one that it had; `stamp`
-    is as in system.files."""
+    """A transcript at `path`.
+
+    `key` is its path relative to the directory's, as text. A compressed one's key lacks the last
+    ending; a moved one's is its original key. `stamp` is as in system.files."""
 
     def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
         self.directory = directory
         self.key = key
         self.path = path
         self.stamp = stamp
-        self.inode, self.size, self.modified = stamp  # in bytes; in milliseconds since the epoch
+        self.inode, self.size, self.modified = stamp  # in bytes; in milliseconds since 1970
 
     @property
     def plain_path(self) -> str:
@@ -180,8 +182,10 @@ class SourceFile:
         return path_text(self.path) == f"{self.directory.root}/{self.key}"
 
     def open(self) -> int:
-        """Return a descriptor for reading the file, decompressed. Raises OSError,
-        OutsideGroupError, and DamagedFileError or NoLibraryError if it cannot be decompressed."""
+        """Return a descriptor for reading the file, decompressed.
+
+        Raises OSError, OutsideGroupError, and DamagedFileError or NoLibraryError if it cannot be
+        decompressed."""
         confined_to = self.directory.confined_to
         descriptor = open_inside(confined_to, self.path) if confined_to else open_regular(self.path)
         if not self.is_compressed:
@@ -193,7 +197,8 @@ class SourceFile:
 
 
 def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
-    """Return the directories of transcripts, for people: those of copies only if there are any."""
+    """Return the directories of transcripts, for people; directories of copies only if they
+    exist."""
     every = list(directories)
     copies = {one.copies for one in every}
     return [one.root for one in every if one.path not in copies or os.path.isdir(one.path)]

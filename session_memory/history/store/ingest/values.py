@@ -1,4 +1,4 @@
-"""The values that go into the store. Times are in milliseconds since the epoch."""
+"""The values that go into the store. Times are in milliseconds since 1970."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,12 @@ from ..values import RuleSubject
 
 
 class FileState(NamedTuple):
-    """The state of a transcript: how far it was read, and what identifies the file. `file_path` is
-    the file's key, relative to `root`; `home` the group it belongs to ('' without groups). `status`
-    is idle, ingesting (more of it will follow) or gone (the runtime deleted it; its entries stay).
-    Reading continues at `offset`, in the `generation` of the file that `inode`, `head` and `tail`
-    identify."""
+    """The state of a transcript: how far it was read, and the file's identity.
+
+    `file_path` is the file's key, relative to `root`; `home` is its group ('' without groups).
+    `status` is idle, ingesting (more of it will follow) or gone (the runtime deleted it; its
+    entries stay). Reading continues at `offset`, in the `generation` of the file that `inode`,
+    `head` and `tail` identify."""
 
     home: str
     file_path: str
@@ -43,9 +44,11 @@ class FileState(NamedTuple):
 
 
 class UnreadFile(NamedTuple):
-    """A file that could not be ingested, or not whole, in this state (`inode`, `file_size`,
-    `last_modified`), and its `problem`: FOREIGN of ingest/sources if it is not a transcript. One
-    that `is_lasting` (0 or 1) is not retried until the file changes."""
+    """A file that could not be ingested completely in this state, and its `problem`.
+
+    The state is `inode`, `file_size` and `last_modified`. The problem is FOREIGN of ingest/sources
+    if it is not a transcript. One that `is_lasting` (0 or 1) is not retried until the file
+    changes."""
 
     home: str
     file_path: str
@@ -59,8 +62,10 @@ class UnreadFile(NamedTuple):
 
 
 class ToolOutcome(NamedTuple):
-    """The outcome of a tool call: ok or error, the most telling line of the error ('' if it went
-    well), the size of the result's text in characters and in lines."""
+    """The outcome of a tool call.
+
+    It has ok or error, the error's most informative line ('' if there was none), and the size of
+    the result's text in characters and in lines."""
 
     outcome: str
     error: str
@@ -69,9 +74,11 @@ class ToolOutcome(NamedTuple):
 
 
 class NewTool(NamedTuple):
-    """A tool use to be stored. `key` identifies it in all files; `call` is the hash of the call's
-    id, which finds its result in the same file; `ended` is None until the result arrives; `lines`
-    are the hashes of those it wrote."""
+    """A tool use to be stored.
+
+    `key` identifies it in all files. `call` is the hash of the call's id, which finds its result in
+    the same file. `ended` is None until the result arrives. `lines` are the hashes of the lines
+    that it wrote."""
 
     key: int
     call: int
@@ -83,9 +90,11 @@ class NewTool(NamedTuple):
 
 
 class NewEntry(NamedTuple):
-    """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is
-    the same for all entries of one API message, 0 for none; `text` may be '' if there are tools.
-    `origin` is the id of the session that the record names, '' if that is the file's."""
+    """An entry to be stored.
+
+    `key` identifies it in all files that have a copy of it. `message` is the same for all entries
+    of one API message, 0 if there is none. `text` may be '' if there are tools. `origin` is the id
+    of the session that the record names, '' if that is the file's."""
 
     key: int
     message: int
@@ -99,9 +108,10 @@ class NewEntry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Entries read from one file, to be stored if its state is still `before` (None: the file is
-    new). `outcomes` are (call, outcome) of tool uses that were stored before, `commits` (call,
-    hash) of the commits that these made."""
+    """Entries read from one file.
+
+    They are stored if its state is still `before` (None: the file is new). `outcomes` are (call,
+    outcome) of tool uses stored earlier, `commits` (call, hash) of these tool uses' commits."""
 
     before: FileState | None
     after: FileState

@@ -33,8 +33,9 @@ _COPIED = """
 
 
 class KnownItem(NamedTuple):
-    """An item of a message: its key (None if that is lost), its text, its time in milliseconds
-    (None: unknown)."""
+    """An item of a message.
+
+    It has its key (None if lost), its text, and its time in milliseconds (None if unknown)."""
 
     key: int | None
     text: str
@@ -50,8 +51,9 @@ class KnownMessages:
             self._messages.setdefault((role, _second(items[0].at)), []).append(items)
 
     def take(self, role: str, text: str, at: int | None) -> list[KnownItem] | None:
-        """Return the items of the message that was archived so, at `at` milliseconds; None if there
-        is none."""
+        """Return the items of the message that was archived with this text at `at` milliseconds.
+
+        Return None if there is none."""
         there = self._messages.get((role, _second(at)), [])
         archived = _compared([_CUT.sub("", text)])
         for items in there:
@@ -64,8 +66,9 @@ class KnownMessages:
 def known_messages(
     store: SqliteStore, home: str, session_id: str, keys: Sequence[int]
 ) -> KnownMessages | None:
-    """Return the messages of the transcripts of a session, and of those that have an item with one
-    of these keys; None if there are none. Raises DatabaseError."""
+    """Return the messages of a session's transcripts, and of transcripts that share an item.
+
+    The shared item has one of these keys. Return None if there are none. Raises DatabaseError."""
     sql = f"""
         SELECT id FROM memory_file_states WHERE home = ?1 AND session_id = ?2 AND source != 'archive'
         UNION SELECT k.id >> {ITEM_BITS} FROM memory_item_keys AS k WHERE k.key IN carray(?3)
@@ -96,7 +99,7 @@ def _messages(store: SqliteStore, files: Iterable[int]) -> Iterator[tuple[str, l
         for file_id in files
         for row in fetch(store.connection, _OWN + _COPIED, items_of_file(file_id))
     ]
-    items = {row[1]: row for row in rows}.values()  # what several of the files have counts once
+    items = {row[1]: row for row in rows}.values()  # an item in several of the files counts once
     sql = "SELECT id, key FROM memory_item_keys WHERE id IN carray(?)"
     keys = dict(fetch(store.connection, sql, (ids_of(row[1] for row in items),)))
     last: tuple[int, str, int] | None = None

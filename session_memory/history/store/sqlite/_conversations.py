@@ -1,7 +1,7 @@
-"""Cuts the items of a file into conversations, and stores them: a silence longer than the gap ends
-a conversation.
+"""Cuts the items of a file into conversations, and stores them.
 
-Only the last conversation of a file can grow, so new items are added to that one alone."""
+A silence longer than the gap ends a conversation. Only the last conversation of a file can grow, so
+new items are added only to that one."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ _LAST = (
 
 
 class TimedItem(NamedTuple):
-    """An entry or tool use, as cutting needs it. `message` is 0 if every record is a message of its
-    own."""
+    """An entry or tool use, for cutting. `message` is 0 if every record is a separate message."""
 
     id: int
     message: int
@@ -69,7 +68,7 @@ class ConversationSpan(NamedTuple):
     text_bytes: int = 0
 
     def with_next(self, item: TimedItem) -> ConversationSpan:
-        """Return it with the next item. The records of one API message count once."""
+        """Return the span with the next item. The records of one API message count once."""
         first_at, last_at, at = self.first_at, self.last_at, item.timestamp
         if at is not None:
             first_at, last_at = (
@@ -86,8 +85,9 @@ class ConversationSpan(NamedTuple):
 def fold(
     last: ConversationSpan | None, items: Iterable[TimedItem], gap: int
 ) -> list[ConversationSpan]:
-    """Return the conversations that `items` belong to, in order, beginning with `last` if it
-    continues. `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a
+    """Return the conversations of `items`, in order, beginning with `last` if it continues.
+
+    `gap` is in milliseconds. Only a step forward in time cuts, because clocks go back, and a
     missing time is not a silence."""
     touched = [last] if last else []
     for item in items:
@@ -99,8 +99,9 @@ def fold(
 
 
 def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap: int) -> None:
-    """Add items to the file's last conversation, or cut new ones, within a transaction. One that
-    grows is active."""
+    """Add items to the file's last conversation, or cut new ones, within a transaction.
+
+    A conversation that grows is active."""
     known = (
         [ConversationSpan._make(row) for row in fetch(connection, _LAST, (file_id,))]
         if items
@@ -114,9 +115,10 @@ def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap:
 
 
 def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
-    """Rebuild all conversations if they were cut with another gap. Return whether they were. An
-    unchanged conversation keeps its id and status; one that only ends elsewhere keeps its id. Items
-    that a fork copied count at the time of the original. Raises DatabaseError."""
+    """Rebuild all conversations if they were cut with another gap; return whether they were.
+
+    An unchanged conversation keeps its id and status; one with only a different end keeps its id.
+    Items that a fork copied count at the time of the original. Raises DatabaseError."""
     with explained(store.path):
         if stored_gap_minutes(store.connection) == gap_minutes:
             return False
@@ -137,7 +139,8 @@ def any_between(ordered: Sequence[int], first: int, last: int) -> bool:
 
 
 def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]) -> None:
-    """Cut a file anew where the items with the sorted ids `removed` were, within a transaction.
+    """Recut a file where the items with the sorted ids `removed` were, within a transaction.
+
     Other conversations keep their ids and status."""
     known = "SELECT id, first_item, last_item FROM memory_conversations WHERE file_id = ?"
     kept = set()
@@ -154,9 +157,9 @@ def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]
 
 
 def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
-    """Cut the items of a file anew, within a transaction. `gap` is in milliseconds."""
+    """Recut the items of a file, within a transaction. `gap` is in milliseconds."""
     first, last = items_of_file(file_id)
-    # The message's id was not stored; its number (from 0) tells the messages of a file apart as
+    # The message's id was not stored; its number (from 0) distinguishes a file's messages just as
     # well.
     items = [
         TimedItem(id, message + 1, timestamp, size)
@@ -169,7 +172,7 @@ def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
     if not items:
         return
     spans = fold(None, items, gap)
-    # the id itself: items that are appended are compared with it
+    # the id itself, because appended items are compared with it
     last_message = known[max(known)][2] if known else 0
     spans[-1] = spans[-1]._replace(last_message=last_message)
     gone = known.keys() - {span.first_item for span in spans}

@@ -1,5 +1,6 @@
-"""The marks of the messages in conversations that are being forgotten, and the copies that other
-files, such as forks, have of these messages."""
+"""The marks of messages in conversations that are being forgotten, and their copies elsewhere.
+
+Other files, such as forks, have copies of these messages."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,8 +41,9 @@ _DROP_TITLE = f"""
 
 
 class Copies(NamedTuple):
-    """The items of conversations, wherever the store has them: the `shared` rows of files that have
-    copies of them, and the `originals` in such files."""
+    """The items of conversations, wherever the store has them.
+
+    They are the `shared` rows of files with copies, and the `originals` in such files."""
 
     shared: list[int]
     originals: list[int]
@@ -52,13 +54,14 @@ class Copies(NamedTuple):
 
 
 def marks_of_conversations(connection: Connection, ids: Sequence[int]) -> Iterator[str]:
-    """Yield the marks of all messages of conversations, and of the titles of sessions of which no
-    other conversation is left (see transcripts.marks)."""
+    """Yield the marks of all messages of conversations (see transcripts.marks).
+
+    Also yield the marks of the titles of sessions without any other conversation."""
     items = _items(connection, _spans(connection, ids))
     sql = "SELECT key FROM memory_item_keys WHERE id IN carray(?)"
     for (key,) in fetch(connection, sql, (ids_of(items),)):
         yield key_mark(key)
-        yield key_mark(tool_key(key, -1))  # of the entry whose first tool use this may be
+        yield key_mark(tool_key(key, -1))  # of the entry if this is its first tool use
     sql = (
         "SELECT role, timestamp, content FROM memory_transcript_entries WHERE timestamp IS NOT "
         "NULL AND id IN carray(?)"
@@ -85,8 +88,9 @@ def copies_of(connection: Connection, ids: Sequence[int]) -> Copies:
 
 
 def conversations_with(connection: Connection, copies: Copies) -> dict[int, int]:
-    """Return the ids of the conversations that have copies, each with the time of the latest copy,
-    in milliseconds."""
+    """Return the ids of the conversations with copies, each with its latest copy's time.
+
+    The time is in milliseconds."""
     copied_at: dict[int, int] = {}
     for item, when in fetch(connection, _TIMES, (ids_of(copies.shared), ids_of(copies.originals))):
         sql = (
@@ -99,8 +103,9 @@ def conversations_with(connection: Connection, copies: Copies) -> dict[int, int]
 
 
 def remove_copies(connection: Connection, ids: Sequence[int], copies: Copies, gap: int) -> None:
-    """Remove the copies that other files have of the conversations `ids`, and titles that may quote
-    them, and cut these files into conversations again. `gap` is in milliseconds."""
+    """Remove the copies of the conversations `ids` in other files, and titles that may quote them.
+
+    These files are cut into conversations again. `gap` is in milliseconds."""
     connection.execute(
         "DELETE FROM memory_shared_items WHERE id IN carray(?)", (ids_of(copies.shared),)
     )

@@ -1,8 +1,8 @@
-"""Copies every readable row of a damaged store into a new one, and a damaged page costs only its
-own rows.
+"""Copies every readable row of a damaged store into a new one.
 
-Lost rows are read again: from the transcript if that is still there, else from the archive, which
-take_archives adds to a session of `memory_incomplete_files`."""
+A damaged page loses only its own rows. Lost rows are read again: from the transcript if it still
+exists, else from the archive, which take_archives adds to a session of
+`memory_incomplete_files`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _TABLES = (
 )
 _INDEXED = 9  # values in a row of the index of sessions, with the id of the file
 _FIRST_ITEM = 1 << ITEM_BITS  # the lowest id of an item
-# How a row shows that it is of a table whose tree does not lead to it any more.
+# How a row shows that it belongs to a table whose tree no longer leads to it.
 _IS_OF: dict[str, Callable[[Row], bool]] = {
     _STATES: lambda row: row[6] in ("idle", "ingesting", "gone"),
     _ENTRIES: lambda row: row[0] >= _FIRST_ITEM and row[4] in ENTRY_ROLES,
@@ -69,8 +69,7 @@ _INDEX = f"""
 
 
 class Salvaged(NamedTuple):
-    """The number of messages and tool uses that were salvaged, and of the items that no readable
-    page has."""
+    """The number of salvaged messages and tool uses, and of items that no readable page has."""
 
     entries: int
     tool_uses: int
@@ -78,15 +77,17 @@ class Salvaged(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """A table: its columns, each with its type, whether it may be NULL, and its default as SQL; the
-    one that is the row's id (-1: none)."""
+    """A table.
+
+    It has its columns, each with its type, whether it may be NULL, and its default as SQL; and the
+    column that is the row's id (-1: none)."""
 
     name: str
     columns: list[tuple[str, str, bool, str]]
     id_column: int
 
     def row(self, row_id: int, values: Row) -> Row | None:
-        """Return a stored row with its id; None if it cannot be one of this table."""
+        """Return a stored row with its id; None if it cannot belong to this table."""
         values = [*values, *[None] * (len(self.columns) - len(values))]
         if len(values) != len(self.columns):
             return None
@@ -101,8 +102,9 @@ def _fits(value: Any, column: tuple[str, str, bool, str]) -> bool:
 
 
 def salvage(path: str, place: str) -> Salvaged:
-    """Make a store at `place` of the readable rows of the one at `path`. Raises DatabaseError,
-    OSError."""
+    """Make a store at `place` from the readable rows of the one at `path`.
+
+    Raises DatabaseError, OSError."""
     source = _DamagedStore(path)
     with closing(source), closing(StoreFile(place)) as made:
         with made.transaction() as connection:
@@ -199,7 +201,7 @@ class _DamagedStore:
                     yield row
                 else:
                     self.damaged.add(table.name)
-        except apsw.SQLError:  # there is no such table, or an earlier version made it
+        except apsw.SQLError:  # the table does not exist, or an earlier version made it
             self.damaged.add(table.name)
             self.absent.add(table.name)
         except (apsw.Error, UnicodeDecodeError):
@@ -231,7 +233,7 @@ class _DamagedStore:
         )
 
     def _read_pages(self) -> DatabasePages:
-        """Find the trees of all tables, and the rows on pages that none of them leads to."""
+        """Find the trees of all tables, and the rows on pages outside all trees."""
         if self._pages is not None:
             return self._pages
         self._pages = pages = DatabasePages(self._path)
@@ -302,8 +304,9 @@ def _table_of(connection: Connection, name: str) -> _Table:
 
 
 def _restore_states(source: _DamagedStore, connection: Connection) -> None:
-    """Make new states of files whose state is lost from the index of sessions. A transcript that is
-    still there is read again from its beginning."""
+    """Make new states of files whose state is lost, from the index of sessions.
+
+    A transcript that still exists is read again from its beginning."""
     if _STATES not in source.damaged:
         return
     known = {file_id for (file_id,) in fetch(connection, f"SELECT id FROM {_STATES}")}
@@ -344,8 +347,7 @@ def _restore_states(source: _DamagedStore, connection: Connection) -> None:
 
 
 def _drop_homeless(connection: Connection) -> None:
-    """Drop items and conversations whose file is not known any more, and copies whose original is
-    lost."""
+    """Drop items and conversations of unknown files, and copies whose original is lost."""
     for table in (_ENTRIES, _TOOLS, _KEYS, _SHARED, "memory_foreign_items"):
         connection.execute(
             f"DELETE FROM {table} WHERE id >> {ITEM_BITS} NOT IN (SELECT id FROM {_STATES})"
@@ -384,8 +386,9 @@ def _lost_items(source: _DamagedStore, connection: Connection) -> dict[int, int]
 def _files_to_read_again(
     source: _DamagedStore, connection: Connection, lost: dict[int, int]
 ) -> list[int]:
-    """Return the files to be removed, since their transcripts are as they were read; of others that
-    lost something, the transcript is read again beside the salvaged rows."""
+    """Return the files to be removed because their transcripts are unchanged since they were read.
+
+    The transcripts of other files with losses are read again beside the salvaged rows."""
     columns = "id, root, file_path, inode, generation, last_processed_offset"
     states = fetch(connection, f"SELECT {columns} FROM {_STATES} WHERE source != 'archive'")
     unchanged = {state[0] for state in states if _is_as_it_was_read(*state[1:])}
@@ -404,8 +407,9 @@ def _files_to_read_again(
 
 
 def _without_keys(source: _DamagedStore, connection: Connection, unchanged: set[int]) -> set[int]:
-    """Return the `unchanged` files with items that lost their keys, with those that have copies of
-    these: read again together, none is there twice."""
+    """Return the `unchanged` files with items that lost their keys, and the files that copy these.
+
+    Read again together, no item is stored twice."""
     if _KEYS not in source.damaged:
         return set()
     keyless = f"SELECT id FROM ({_ITEMS}) WHERE id NOT IN (SELECT id FROM {_KEYS})"

@@ -26,8 +26,9 @@ REQUIRED = ("create_store", "move_queue")
 
 
 def create_store(connection: Connection) -> None:
-    """Create all tables and views. No conversation gets an id that the queue knows from a former
-    store."""
+    """Create all tables and views.
+
+    No conversation gets an id that the queue knows from a former store."""
     connection.execute(_schema())
     connection.execute("INSERT INTO memory_store SELECT random()")
     redaction.keep(
@@ -53,8 +54,9 @@ def adding(name: str, *tables: str) -> Callable[[Connection], None]:
 
 
 def add_unread_lines(connection: Connection) -> None:
-    """Add the table of lines to be read to stores that were made without it: the lines of all
-    files, but for those that 0.3.0 has hashed, and of all sub-agents."""
+    """Add the table of lines to be read to stores that were made without it.
+
+    It gets the lines of all files, except those that 0.3.0 has hashed, and of all sub-agents."""
     tables = fetch(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'")
     if ("memory_unread_lines",) in tables:
         return
@@ -69,8 +71,9 @@ def add_unread_lines(connection: Connection) -> None:
 
 
 def add_sub_agent_calls(connection: Connection) -> None:
-    """Add the table of sub-agents' calls to stores that were made without it, and read all lines
-    again: which commits a call made was not kept before."""
+    """Add the table of sub-agents' calls to stores that were made without it.
+
+    All lines are read again, because a call's commits were not stored before."""
     _add_table(connection, "memory_sub_agent_calls")
     connection.execute(
         "INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM memory_file_states"
@@ -78,23 +81,22 @@ def add_sub_agent_calls(connection: Connection) -> None:
 
 
 def widen_session_index(connection: Connection) -> None:
-    """Give the index of sessions the columns by which a session is salvaged from a damaged
-    store."""
+    """Give the index of sessions the columns that salvage a session from a damaged store."""
     connection.execute("DROP INDEX IF EXISTS memory_file_states_session")
     connection.execute(_index("memory_file_states_session"))
 
 
 def add_unread_words(connection: Connection) -> None:
-    """Add the table of files to be read once more to stores that were made without it, with all
-    transcripts."""
+    """Add the table of files to be read once more, with all transcripts, to stores without it."""
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_words'"):
         connection.execute(_table("memory_unread_words"))
         connection.execute(f"INSERT INTO memory_unread_words {TRANSCRIPTS}")
 
 
 def index_words_whole(connection: Connection) -> None:
-    """Index texts with vowel signs and other marks anew: earlier versions had words cut there. Of
-    all other texts the index stays as it is."""
+    """Rebuild the index of texts with vowel signs and other marks.
+
+    Earlier versions cut words there. The index of all other texts stays."""
     from ....common.text.marks import folded
     from ...search.index import spaced
 
@@ -102,8 +104,9 @@ def index_words_whole(connection: Connection) -> None:
 
 
 def index_one_form_of_letters(connection: Connection) -> None:
-    """Index texts with ligatures, ß, letters of half or full width and the like anew, in the form
-    that search compares. Of all other texts the index stays as it is."""
+    """Rebuild the index of texts with ligatures, ß, half-width or full-width letters and the like.
+
+    They get the form that search compares. The index of all other texts stays."""
     from ....common.text.marks import folded
     from ...search.index import indexable, spaced
 
@@ -113,8 +116,7 @@ def index_one_form_of_letters(connection: Connection) -> None:
 def _index_anew(
     connection: Connection, before: Callable[[str], str], after: Callable[[str], str]
 ) -> None:
-    """Index anew the texts beyond ASCII that the index got in the form `before`, if `after` has
-    another."""
+    """Rebuild the index of texts beyond ASCII whose form `before` differs from `after`."""
     for table, column in (
         ("memory_transcript_entries", "content"),
         ("memory_tool_uses", "argument"),
