@@ -1,14 +1,11 @@
-"""`python -m bench.acknowledgement`: every message of other sessions reaches the agent once,
-whatever its prompts do.
+"""`python -m bench.acknowledgement`: each message of other sessions reaches the agent once.
 
-Other sessions say thousands of messages, while one has prompts: real processes of the hook, killed
-at random moments or given up on; prompts that are cancelled, at once or behind their record; a
-runtime that is killed and resumes; prompts in the middle of a turn, compactions, forks, a second
-copy of the hook. What was told is counted by what the transcripts hold in the end, on the branch
-that the agent knows. A record that comes to the disk only after the next prompt, one in 10,000, is
-the one thing for which something may be told twice.
-`--runtime NAME`: only with this one.
-"""
+This holds whatever its prompts do. Other sessions say thousands of messages, while one has prompts:
+real processes of the hook, killed at random moments or given up on; prompts that are cancelled, at
+once or after their record; a runtime that is killed and resumes; prompts in the middle of a turn,
+compactions, forks, a second copy of the hook. Reports are counted by the final transcripts, on the
+branch that the agent knows. Only a record that reaches the disk after the next prompt, one in
+10,000, may cause a second report. `--runtime NAME`: only with this one."""
 
 from __future__ import annotations
 
@@ -95,8 +92,7 @@ def play(runtime: str, messages: int, seed: int) -> Result:
 
 
 class Ledger:
-    """A user's sessions: `listeners`, of which the last one has the prompts, and speakers, which
-    only say something."""
+    """A user's sessions: `listeners`, the last of which has the prompts, and speakers."""
 
     def __init__(
         self, root: Path, kind: type[ClaudeSession] | type[PiSession], chance: random.Random
@@ -270,7 +266,7 @@ class Ledger:
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """The exchanges that an update tells of, each as the speaker's number and its own."""
+    """Return the exchanges that an update reports, each as the speaker's number and its own."""
     found = []
     for name, count, last in _LINE.findall(text):
         found += [

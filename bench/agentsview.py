@@ -16,7 +16,7 @@ SETTLED_SECONDS = 4.0
 
 
 class Server(NamedTuple):
-    """A server that is asked: where it listens, and what is sent with each request."""
+    """A server under test: its address, and the headers of each request."""
 
     port: int
     headers: dict[str, str]

@@ -85,8 +85,9 @@ def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
 
 
 def against_peers(root: Path, transcript: Path) -> list[Row]:
-    """The time of each peer's process against that of `session-memory archive --all`. Raises
-    CalledProcessError."""
+    """Measure each peer's process against `session-memory archive --all`.
+
+    Raises CalledProcessError."""
     ours = [sys.executable, "-c", OURS, str(root / ".claude")]
     own = _process_seconds(ours, root, REPOSITORY)
     rows = [Row("session-memory archive --all", own, own, "itself")]

@@ -24,7 +24,7 @@ Change = Callable[[Scene, Stopwatch], Tails]
 
 
 class Stage(NamedTuple):
-    """What a case is set up with; `root` is a directory of its own, `app` the installed program."""
+    """The setup of a case; `root` is its own directory, `app` the installed program."""
 
     root: Path
     app: Path
@@ -136,8 +136,9 @@ def told_in_turn(stage: Stage) -> Setup:
 
 
 def acknowledgement(stage: Stage) -> Setup:
-    """What was told last is to be looked for in the own transcript, and nothing is new; against a
-    prompt with nothing to be looked for."""
+    """Search for the last report in the own transcript, with nothing new.
+
+    The reference is a prompt with nothing to search for."""
     scenes = [
         Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES[:3])
         for name in ("told", "quiet")
@@ -194,7 +195,7 @@ def session_start(*, is_due: bool) -> Callable[[Stage], Setup]:
 
 
 def status_line(stage: Stage) -> Setup:
-    """The last prompt was told of 50 other sessions that are at work."""
+    """Show a status line after a prompt that reported 50 other active sessions."""
     scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
     news = News(scene, stage.stopwatch)
     scene.want_status_line()
@@ -221,8 +222,7 @@ def _silence(stdout: bytes) -> None:
 
 
 def _says(*parts: bytes) -> Check:
-    """Return a check that what was printed has these parts, each in one of the forms between
-    bars."""
+    """Return a check that the output has these parts, each in one of the forms between bars."""
 
     def check(stdout: bytes) -> None:
         missing = [part for part in parts if not any(form in stdout for form in part.split(b"|"))]

@@ -1,9 +1,7 @@
-"""A clone that several sessions work in: real git and real files, and the transcripts that Claude
-Code would write.
+"""A clone that several sessions work in: real git and files, and Claude Code's transcripts.
 
-Time is that of the scene: it is `now`, and goes on by itself with each tool call. Files get the
-time at which they are changed, so that what is told follows from what happened in the scene and not
-from how fast it was played."""
+Time is the scene's: it is `now`, and advances with each tool call. Files get the time at which they
+are changed, so reports follow from the events of the scene and not from the speed of playing it."""
 
 from __future__ import annotations
 
@@ -69,7 +67,9 @@ class Clone:
         return actor
 
     def shell(self, command: str, directory: Path | None = None) -> int:
-        """Runs a command line as anybody; its exit code. What it writes is written now."""
+        """Run a command line as anybody, and return its exit code.
+
+        Its output files get the current time."""
         before = self._stamps()
         date = f"@{int(self.now)} +0000"
         environment = {**GIT, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
@@ -109,7 +109,7 @@ class Clone:
         }
 
     def _settle(self, before: dict[Path, tuple[int, int]]) -> None:
-        """Gives what was written the time of the scene, in git's index too."""
+        """Give written files the time of the scene, in git's index too."""
         real = time.time() - 3600
         for path, found in self._stamps().items():
             if before.get(path) != found and found[1] > real * 1e9:
@@ -126,8 +126,9 @@ class Actor:
     """A session in the clone. Each tool call takes a second and really does what it says."""
 
     def __init__(self, clone: Clone, name: str, worktree: Path, root: Path | None = None) -> None:
-        """`worktree` is the directory that it works in, `root` that of its worktree, where it is
-        another one."""
+        """`worktree` is its working directory;
+
+        `root` is its worktree's root, if that is different."""
         self.clone = clone
         self.name = name
         self.worktree = worktree
@@ -225,7 +226,7 @@ class Actor:
         return text
 
     def before_edit(self, name: str, *, agent: str = "", call_id: str = "") -> str:
-        """What the hook tells with an edit of a file that is about to be made, without its
+        """Return the hook's text for a file that is about to be edited, without its
         introduction."""
         calls = [(str(self.root / name), call_id)]
         search = CallSearch(self._own, calls, agent, self._others, Settings({}), self.clone.now)

@@ -1,12 +1,10 @@
-"""`python -m bench.collisions`: generated histories of sessions that share a clone, each with real
-git, and what the sessions are told of their collisions with each prompt and with each edit, against
-what really happened.
+"""`python -m bench.collisions`: histories of sessions in one clone, and their collision reports.
 
-It prints, by kind, which share of the collisions was told with the next prompt (and to the later of
-two who edit a file, with the result of its edit), and which share of what was told is false.
-`--hard` plays histories with what is rare, `--show` prints those in which something is missed or
-false, `--check` exits with 1 if a share is not as it should be.
-"""
+The histories are generated, each with real git. The reports with each prompt and each edit are
+compared with the real events. It prints, by kind, the share of the collisions that was reported
+with the next prompt (and to the later of two who edit a file, with the result of its edit), and the
+share of false reports. `--hard` plays histories with rare events, `--show` prints those with
+missing or false reports, `--check` exits with 1 if a share is not as it should be."""
 
 from __future__ import annotations
 
@@ -64,8 +62,9 @@ def table(counts: Counts) -> str:
 
 
 def is_good(counts: Counts) -> bool:
-    """Whether enough is told, and little of it false: of the edits, of what git took, and of
-    HEAD."""
+    """Return whether enough is reported, and little of it false.
+
+    This counts edits, work that git took, and HEAD."""
     for kinds in (KINDS[:2], KINDS[2:3], KINDS[3:4], KINDS[4:]):
         due, hits, told, false = (sum(column[kind] for kind in kinds) for column in counts)
         if hits < LEAST_TOLD * due or false > MOST_FALSE * told:

@@ -32,7 +32,7 @@ from .histories import Histories
 from .kills import forked, is_killed
 from .scratch import scratch_directory
 
-BATCH_BYTES = 4096  # small, so that a file takes several transactions
+BATCH_BYTES = 4096  # small, so a file takes several transactions
 CHECK_EVERY = 1000
 KINDS = (apsw.IOError, apsw.FullError, apsw.CantOpenError)
 
@@ -146,7 +146,7 @@ def ingest(root: Path, database: str) -> None:
 
 
 class FailingFiles(apsw.VFS):
-    """SQLite's files, of whose operations one is made to fail."""
+    """SQLite's files, one of whose operations is made to fail."""
 
     def __init__(self) -> None:
         self.real = apsw.vfs_names()[0]

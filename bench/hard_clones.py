@@ -24,7 +24,7 @@ HIDDEN = "edited where it does not show"
 
 
 class HardHistory(History):
-    """A history with what is rare."""
+    """A history with rare events."""
 
     files = FILES
 

@@ -1,4 +1,4 @@
-"""Transcripts that go through whatever files go through, and what was said in them."""
+"""Transcripts that go through everything that happens to files, and the messages in them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ START = 1_780_000_000.0
 
 
 class Histories:
-    """A few sessions in a project below `root`; each `step` changes one of them. `said` holds what
-    each session's transcript has ever held. Before something goes from a file, `settle` is called,
-    so that somebody can have read it; without it files only grow."""
+    """A few sessions in a project below `root`; each `step` changes one of them.
+
+    `said` has everything that each session's transcript has ever contained. Before something is
+    removed from a file, `settle` is called, so somebody can have read it; without it files only
+    grow."""
 
     def __init__(
         self, root: Path, chance: random.Random, settle: Callable[[], object] | None = None
@@ -97,7 +99,7 @@ class Histories:
         path.write_bytes(b"".join(self._records[session]))
 
     def _replace(self, session: str, path: Path) -> None:
-        """Written anew beside it, without some of what was in it, and with something new."""
+        """Rewrite the file beside it, without a part of its content, and with something new."""
         kept = [line for line in self._records[session] if self._chance.random() < 0.8]
         self._records[session] = [*kept, self._new(session)]
         other = path.with_suffix(".tmp")

@@ -109,9 +109,10 @@ def decode_all(projects: str) -> None:
 
 
 def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
-    """The time for a byte of a runtime's transcripts against that for one of Claude Code's, and for
-    a byte of the text in it that the store holds: both a fifth of what is imported at first, in
-    turn, each by one process alone."""
+    """Measure the time for a byte of a runtime's transcripts against one of Claude Code's.
+
+    Also measure it for a byte of the stored text. For both, a fifth is imported first, in turn,
+    each by a single process."""
     size, ours, theirs = megabytes * MEGABYTE // 5, root / format / "own", root / format / "theirs"
     texts = Texts(7)
     for number in range(SESSIONS):

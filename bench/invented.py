@@ -1,6 +1,7 @@
-"""A home with a year of invented sessions, for pictures of the page and for looking at it: agents
-in Claude Code, Codex and Pi at work for a bakery. The same for the same time; what is said in them
-is in invented.yaml."""
+"""A home with a year of invented sessions, for pictures of the page and for looking at it.
+
+They are agents in Claude Code, Codex and Pi at work for a bakery. The result is the same for the
+same time; their messages are in invented.yaml."""
 
 from __future__ import annotations
 
@@ -45,9 +46,10 @@ MEMORIES: dict[str, str] = _KNOWN["memories"]  # pages, by their names
 
 
 def write_home(home: Path, now: float, days: int = DAYS) -> None:
-    """Writes the transcripts of so many days and today's: two of these sessions have one file in
-    hand, one of them was told of it, and the other is at work. `now` is in seconds since the
-    epoch."""
+    """Write the transcripts of `days` days and today's.
+
+    Two of these sessions have one file in hand: one got a report about it, and the other is at
+    work. `now` is in seconds since 1970."""
     random = Random(SEED)
     for project in dict.fromkeys(work.project for work in WORK):
         _repository(home / "code" / project, "main" if project != "bakery-shop" else "checkout")

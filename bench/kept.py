@@ -28,7 +28,7 @@ STEPS = 10  # in which a transcript grows
 
 
 def keep(pack: Pack, path: Path, name: str, form: str) -> None:
-    """Keep what is new of one file, as upkeep does."""
+    """Keep the new content of one file, as upkeep does."""
     file = SessionFile(f"projects/{name}.jsonl", str(path))
     is_whole = False
     while not is_whole:

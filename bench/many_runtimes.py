@@ -1,4 +1,4 @@
-"""Scenes whose sessions are those of all runtimes that the hook tells of."""
+"""Scenes with sessions of all runtimes that the hook reports."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ for name in sys.argv[2:]:
 
 
 class ManyRuntimes(Scene):
-    """A scene whose sessions are those of several runtimes in turn, in one project: Claude Code's
-    own, and others'."""
+    """A scene whose sessions are of several runtimes in turn, in one project.
+
+    They are Claude Code's own, and others'."""
 
     def _add(self, source: Source, number: int, size: int) -> Path | None:
         if not number:
@@ -50,7 +51,7 @@ class ManyRuntimes(Scene):
         return None
 
     def before_settling(self) -> list[Command]:
-        """Brings the mirrors up to date: a prompt makes none of what is long."""
+        """Bring the mirrors up to date, because a prompt makes none of long sessions."""
         return [self.program("-I", "-S", "-c", BRING_MIRRORS, str(self._app), *MIRRORED)]
 
     def _open_code(self) -> LargeDatabase:
@@ -72,8 +73,7 @@ class ManyInDatabase(ManyRuntimes):
         super().__init__(root, app, source, sizes)
 
     def before_settling(self) -> list[Command]:
-        """Nothing: what is told of is short, and a mirror of each session of long ago takes upkeep
-        a while."""
+        """Do nothing: the reported sessions are short, and mirrors of old ones take a while."""
         return []
 
     def _open_code(self) -> LargeDatabase:

@@ -1,11 +1,10 @@
-"""`python -m bench.memories`: what keeping a conversation's memories costs as memories become more.
+"""`python -m bench.memories`: the cost of storing a conversation's memories as memories grow.
 
-A person's home with so many memories of a quarter as many sessions: a third of them episodes, the
-rest facts, decisions and so on about 40 projects. Single: the memories of one conversation, the
+A person's home has a number of memories from a quarter as many sessions: a third of them episodes,
+the rest facts, decisions and so on about 40 projects. Single: the memories of one conversation, the
 index of prompts included. Batch: those of a run over many conversations, each, and the one refresh
-at its end. Processor time, so that other work on the machine counts little. Limits: at most 1 s and
-25 ms at 2,000.
-"""
+at its end. Processor time is measured, so other work on the machine counts little. Limits: at most
+1 s and 25 ms at 2,000."""
 
 from __future__ import annotations
 

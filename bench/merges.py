@@ -110,7 +110,7 @@ class History:
 
 
 def main(*repositories: str, most: int = MOST, check: bool = False) -> int:
-    """Return the exit code: 1 if `check` and less than PRECISION of what was reported is right."""
+    """Return the exit code: 1 if `check` and less than PRECISION of the reports are right."""
     whole = Counts()
     for path in repositories:
         counts = judged(path, most)
@@ -190,7 +190,8 @@ def verdict(
 
 
 def moments_of(sides: tuple[list[Commit], list[Commit]]) -> Iterator[tuple[float, tuple[str, str]]]:
-    """Yield when both sides have commits, with their tips; the last one is what was merged."""
+    """Yield the times when both sides have commits, with their tips; the last are the merged
+    ones."""
     positions, tips = [0, 0], ["", ""]
     while any(at < len(side) for at, side in zip(positions, sides)):
         behind = [

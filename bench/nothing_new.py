@@ -35,8 +35,8 @@ def main(files: int = 1000, runs: int = 40, check: bool = False) -> int:
 
 
 def _write_transcripts(home: Path, files: int) -> None:
-    """Files that were last written an hour ago: what was written just now would be looked at once
-    more."""
+    """Write files that were last changed an hour ago, because recent ones would be checked
+    again."""
     source = generated(seed=7)
     then = time.time() - 3600
     for number in range(files):

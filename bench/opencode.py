@@ -86,7 +86,7 @@ class LargeDatabase(OpenCodeDatabase):
             self._delete_cut(connection)
 
     def put(self) -> None:
-        """Add what was cut, whether it is there again or not, as rows behind all others."""
+        """Add the removed rows, whether they are there again or not, after all others."""
         with self._transaction() as connection:
             self._delete_cut(connection)
             for table, rows in self._cut.items():

@@ -160,7 +160,7 @@ def in_browser(page: Page, base: str, long_session: str, runs: int) -> None:
 
 def live_lag(server: Server, root: str, home: Path) -> float:
     """Milliseconds from a line in a transcript to the event that says that something is new."""
-    time.sleep(SETTLED_SECONDS)  # what was written before is told by then
+    time.sleep(SETTLED_SECONDS)  # everything written before is reported by then
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WAIT_SECONDS)
     connection.request("GET", f"{root}/changes", headers=server.headers)
     events = connection.getresponse()
@@ -209,7 +209,7 @@ def typed_times(page: Page, base: str) -> Iterator[float]:
 
 
 def scrolled(page: Page, address: str) -> float:
-    """Milliseconds until a session stands there, and its last entries after a jump to the end."""
+    """Return the milliseconds until a session is shown, and its end after a jump to the end."""
     began = time.perf_counter()
     page.goto(f"{address}?at=1", wait_until="domcontentloaded")
     page.wait_for_selector("#dialogue article")

@@ -130,7 +130,7 @@ def served(home: Path, *words: str) -> Iterator[str]:
 
 
 def take(browser: Browser, link: str, path: str, theme: str, file: Path) -> None:
-    """Takes a picture of what lies at `path`, as soon as nothing is waited for."""
+    """Take a picture of the page at `path`, once nothing is loading."""
     context = browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT},
         color_scheme="dark" if theme == "dark" else "light",

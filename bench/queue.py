@@ -1,9 +1,8 @@
-"""`python -m bench.queue`: kills processes that work off conversations, at random moments, and
-checks what remains.
+"""`python -m bench.queue`: kills processes that process conversations, and checks the result.
 
-Each process is a fork of this one, killed with SIGKILL within a few milliseconds of its work. At
-the end every conversation has to be archived, kept exactly once with what was recorded first, and
-never processed again after that."""
+They are killed at random moments. Each process is a fork of this one, killed with SIGKILL within a
+few milliseconds of its work. At the end every conversation must be archived, stored exactly once
+with its first recorded result, and never processed again after that."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ PATIENCE_SECONDS = 120
 
 
 class Outcome(NamedTuple):
-    """What is left after the kills: how many there were, conversations, calls to the strategy, and
-    what is wrong."""
+    """The result of the kills: how many, conversations, calls to the strategy, and errors."""
 
     kills: int
     conversations: int

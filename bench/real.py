@@ -1,4 +1,4 @@
-"""Real transcripts, where they lie beside the project: no word of them stands in it."""
+"""Real transcripts, if they are beside the project; no word of them is in it."""
 
 from __future__ import annotations
 

@@ -13,8 +13,10 @@ HEADINGS = ("case", "measured", "limit", "", "median", "against")
 
 
 class Row(NamedTuple):
-    """One measured ratio; `limit` is None for what is only there for scale. Times in seconds,
-    memory as `unit` says."""
+    """One measured ratio.
+
+    `limit` is None for a row that is only for scale. Times are in seconds, memory as `unit`
+    says."""
 
     title: str
     measured: float

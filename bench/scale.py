@@ -1,14 +1,12 @@
-"""`python -m bench.scale`: what the store costs as transcripts become more: 0.1, 1 and 4 GB, and
-20,000 files.
+"""`python -m bench.scale`: the store's cost as transcripts grow: 0.1, 1 and 4 GB, and 20,000 files.
 
-Of each amount a store is made in a process of its own. Import, and the many files: processor time,
-so that other work on the machine counts little. Refresh: what a command does before it answers, in
-process, with nothing new and with one megabyte appended to the largest file. Search: for two terms,
-drawn as they occur in the texts. All of it grows no faster than the work: a megabyte costs at most
-1.5 times as much in the largest store as in the smallest, and a refresh with nothing new in 20,000
-files at most 8 times a bare start of Python.
-`--files 0` leaves these out; `--directory DIR` is where there is room for transcripts and store.
-"""
+For each amount a store is made in a separate process. Import, and the many files: processor time,
+so other work on the machine counts little. Refresh: a command's work before it answers, in process,
+with nothing new and with one megabyte appended to the largest file. Search: for two terms, drawn by
+their frequency in the texts. Nothing grows faster than the work: a megabyte costs at most 1.5 times
+as much in the largest store as in the smallest, and a refresh with nothing new in 20,000 files at
+most 8 times a bare start of Python. `--files 0` leaves these out; `--directory DIR` has room for
+transcripts and store."""
 
 from __future__ import annotations
 
@@ -117,7 +115,7 @@ def copied_transcripts(source: Source, root: Path) -> Iterator[bytes]:
 
 
 def fill(home: Path, megabytes: int, transcripts: Iterator[bytes]) -> None:
-    """Adds transcripts to those of a home until they have so many megabytes."""
+    """Add transcripts to a home until it has this many megabytes."""
     projects = home / ".claude" / "projects"
     known = [path.stat().st_size for path in projects.rglob("*.jsonl")]
     total, number = sum(known), len(known)
@@ -129,8 +127,7 @@ def fill(home: Path, megabytes: int, transcripts: Iterator[bytes]) -> None:
 
 
 def _write(home: Path, number: int, content: bytes) -> None:
-    """Writes a transcript that was last changed an hour ago: what was written just now would be
-    looked at once more."""
+    """Write a transcript last changed an hour ago, because a recent one would be checked again."""
     folder = home / ".claude" / "projects" / f"-home-dev-{number % 20}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{number:08x}-0000-4000-a000-000000000000.jsonl"
@@ -140,8 +137,9 @@ def _write(home: Path, number: int, content: bytes) -> None:
 
 
 def measured(home: Path, megabyte: Path) -> Cost:
-    """What a new store of the transcripts in `home` costs, in processes of its own; `megabyte` is
-    what is appended."""
+    """Measure a new store of the transcripts in `home`, in separate processes;
+
+    `megabyte` is appended."""
     shutil.rmtree(home / ".session-memory", ignore_errors=True)
     return Cost(*_alone("import_everything", home), *_alone("ask", home, megabyte))
 
@@ -265,13 +263,13 @@ def cells(cost: Cost) -> list[str]:
 
 
 def processor_seconds() -> float:
-    """What this process and those that it has waited for have taken."""
+    """Return the processor time of this process and of its finished children, in seconds."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def fail(text: str) -> None:
-    """What is said instead of a note: a refresh that was not complete is no measurement."""
+    """Fail instead of printing a note: an incomplete refresh is not a measurement."""
     raise AssertionError(text)
 
 

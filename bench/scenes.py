@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 OWN_SESSION = "11111111-1111-4111-8111-111111111111"
 AGE_SECONDS = 3600  # how long ago the sessions were last active
 FRESH_AGE_SECONDS = 60  # and how long ago, where they did something since
-SETTLED_SECONDS = 2.5  # what was written is trusted to stay as it is once it is two seconds old
+SETTLED_SECONDS = 2.5  # written files are trusted to stay unchanged once they are two seconds old
 UPKEEP_SECONDS = 60.0  # that a first run may take
 KILOBYTE = 1024
 MEGABYTE = 1024 * KILOBYTE
@@ -47,13 +47,11 @@ def install(program_dir: Path) -> Path:
 
 
 class Scene:
-    """A user's home directory with one project, or one agent home, and its sessions; the program in
-    `app` is run.
+    """A user's home directory with one project, or one agent home, and its sessions.
 
-    `sessions` are the transcripts of the others, `environment` and `event` what the runtime gives
-    to the hook. There is a transcript of the own session too. `database` is that of OpenCode, if it
-    has sessions.
-    """
+    The program in `app` is run. `sessions` are the others' transcripts; `environment` and `event`
+    are the runtime's input to the hook. There is a transcript of the session itself too. `database`
+    is OpenCode's, if it has sessions."""
 
     database: LargeDatabase | None = None
 
@@ -166,7 +164,7 @@ class Scene:
         raise CommandError(f"{self.root}: the hook has something new to tell on every prompt")
 
     def before_settling(self) -> list[Command]:
-        """What upkeep does before the hook is run: nothing, where no session has a mirror."""
+        """Do upkeep's work before the hook runs: nothing, if no session has a mirror."""
         return []
 
     def show_told(self, printed: bytes) -> None:
@@ -185,8 +183,8 @@ class Scene:
                 transcript.write(json.dumps(one, separators=(",", ":")).encode() + b"\n")
 
     def check_log(self) -> None:
-        """Raises CommandError where the hook failed open: what that takes is not what is to be
-        measured."""
+        """Raise CommandError if the hook failed open, because its time must not be measured
+        then."""
         log = self.state_dir / "hook.log"
         if log.exists():
             raise CommandError(f"the hook complains: {log.read_text().splitlines()[0]}")
@@ -255,8 +253,7 @@ class Tail(NamedTuple):
     content: bytes
 
     def put(self) -> None:
-        """Write them there, instead of all that lies behind the offset, as if that was a minute
-        ago."""
+        """Write the records there, replacing everything after the offset, as if a minute ago."""
         with open(self.path, "r+b") as file:
             file.truncate(self.offset)
             file.seek(self.offset)
@@ -295,8 +292,7 @@ class Tails:
         self._state = State(scene)
 
     def bring(self) -> None:
-        """Set back what the hook keeps, and append to each transcript what it was not told of
-        yet."""
+        """Reset the hook's state, and append to each transcript the parts not reported yet."""
         self._state.set_back()
         if self._database is not None:
             self._database.put()

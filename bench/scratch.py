@@ -24,7 +24,7 @@ def scratch_directory(parent: Path | None = None) -> Iterator[Path]:
 
 
 def remove_tree(place: Path) -> None:
-    """Remove a directory with all that is in it, also what is written to it meanwhile."""
+    """Remove a directory with all its content, including files written meanwhile."""
     until = time.monotonic() + _WAIT_SECONDS
     while place.exists() and time.monotonic() < until:
         shutil.rmtree(place, ignore_errors=True)

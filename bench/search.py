@@ -1,16 +1,14 @@
 """`python -m bench.search`: how long a search takes.
 
 Inside a process: over a store of a million invented entries, written through the store's own
-`write`. Terms are drawn as they occur in the texts, so that common ones are asked for most, stop
-words left out; a *common term* is in at least one of 200 entries. Each query is run three times,
-and the median counts: other work on the machine is not the search.
+`write`. Terms are drawn by their frequency in the texts, so common ones are queried most, without
+stop words; a *common term* is in at least one of 200 entries. Each query is run three times, and
+the median counts, because other work on the machine is not the search.
 
-In a fresh process: `session-memory search` for two terms, drawn likewise, in what was taken in of a
+In a fresh process: `session-memory search` for two terms, drawn likewise, in the store of a
 gigabyte of invented transcripts, against a bare interpreter start, and against ripgrep (`grep -r`
-where there is none), which prints the lines of the files that have either; printing them is most of
-what it does, so another row tells what it takes just to count them. `--megabytes 0` leaves these
-out.
-"""
+if it is missing), which prints the lines of the files that have either; printing them is most of
+its work, so another row has the time just to count them. `--megabytes 0` leaves these out."""
 
 from __future__ import annotations
 
@@ -95,8 +93,7 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
 
 
 def changed_by_cut(store: SqliteStore, queries: list[str]) -> int:
-    """For how many queries the first ten are others where nothing is cut off, or stand in another
-    order."""
+    """Return for how many queries the first ten hits differ, in content or order, without a cut."""
     index, wanted = (
         SqliteSearchIndex(store.connection, KnownTables()),
         Filter(limit=10),
@@ -111,7 +108,7 @@ def changed_by_cut(store: SqliteStore, queries: list[str]) -> int:
 
 
 def words_and_common(texts: Texts, random: Random) -> tuple[list[str], list[str]]:
-    """What may be asked for, each word as often as it is in the texts; and of it what is common."""
+    """Return the possible words, each as often as it is in the texts, and the common ones."""
     sample = [re.findall(r"\w{2,}", _text(texts, random).lower()) for _ in range(2000)]
     words = [word for text in sample for word in text if word not in STOP_WORDS]
     having = Counter(word for text in sample for word in set(text))

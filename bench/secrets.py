@@ -1,8 +1,7 @@
-"""`python -m bench.secrets`: how fast redaction is, what it finds of made-up secrets and in
-transcripts.
+"""`python -m bench.secrets`: the speed of redaction, and its finds in samples and transcripts.
 
-Each sample is made `--seeds N` times; `--show` lists what is found in transcripts, but its middle.
-"""
+Each made-up sample is made `--seeds N` times; `--show` lists the finds in transcripts, without
+their middle."""
 
 from __future__ import annotations
 
@@ -94,8 +93,9 @@ def _speed(texts: list[str]) -> Iterator[str]:
 
 
 def _finds(texts: list[str], show: bool) -> Iterator[str]:
-    """How much was found. Whether a find is false only a reader can tell: it is the most that can
-    be."""
+    """Return the number of finds.
+
+    Only a reader can tell if one is false, so it is the upper limit."""
     size = sum(map(len, texts)) / 1e6
     found = Counter((s.kind, text[s.start : s.end]) for text in texts for s in find_secrets(text))
     kinds = Counter(kind for kind, _ in found)

@@ -16,7 +16,7 @@ from session_memory.awareness.activity.collisions.facts import ACTIVE_SECONDS
 from .clones import FILES, Actor, Clone, git, unique
 
 STEPS = 24
-ROOM = 2000  # characters: what is told is judged here, not how much of it fits
+ROOM = 2000  # characters: the reports are judged here, not how much of them fits
 KINDS = ("edited by a tool", "edited by a command", "taken by git", "HEAD", "with the later edit")
 COMMIT = 40  # characters
 NAMES = ("main", "discord", "email", "cron")
@@ -58,8 +58,7 @@ class Truth:
 
 
 class History:
-    """One history: steps of sessions and of a person, and the counts of what was due, was told, and
-    was false."""
+    """One history: steps of sessions and of a person; counts of due, made and false reports."""
 
     files: tuple[str, ...] = FILES
 
@@ -240,7 +239,7 @@ class History:
         self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told {lines}")
 
     def _edit_begins(self, truth: Truth, name: str) -> None:
-        """What is told with the result of an edit that a session is about to make."""
+        """Return the report with the result of an edit that a session is about to make."""
         text = truth.actor.before_edit(name)
         lines = [line for line in text.split("\n") if ": edited " in line]
         said = {pair for line in lines for pair in self.pairs(line)}
@@ -379,8 +378,8 @@ class History:
         return truth.content.get(name) in (self._in_head(truth, name), self._in_index(truth, name))
 
     def is_in_hand(self, truth: Truth, name: str, change: Change) -> bool:
-        """Whether a change is not committed, its session was active lately, and the other one has
-        not read it."""
+        """Return whether a change is uncommitted and recent, and the other session has not read
+        it."""
         is_committed = change.time <= self.committed.get((truth.actor.root, name), 0)
         is_read = change.time <= truth.read.get(name, 0)
         return (
@@ -394,7 +393,7 @@ class History:
         return self.changes.setdefault((truth.actor.root, name), [])
 
     def text(self, truth: Truth, name: str) -> str | None:
-        """What a file in the worktree of a session holds."""
+        """Return the text of a file in the worktree of a session."""
         path = truth.actor.root / name
         return path.read_text() if path.exists() else None
 

@@ -24,7 +24,8 @@ _TIMESTAMP = re.compile(rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)')
 
 
 def generated(seed: int) -> Source:
-    """A source of invented transcripts, the same ones for the same seed, but for their times."""
+    """Return a source of invented transcripts, the same ones for the same seed, except their
+    times."""
     texts = texts_of(seed)
     numbers = count()
 
@@ -55,12 +56,10 @@ def generated_for(seed: int, format: str, cwd: str) -> Source:
 
 
 def copied(directory: Path) -> Source:
-    """A source of copies of the transcripts below `directory`, one after the other, moved in time,
-    each with ids of its own: what is known already costs nothing.
+    """Return a source of copies of the transcripts below `directory`, one after the other.
 
-    A transcript that is shorter than what is asked for gets the following ones appended. Raises
-    FileNotFoundError where there are none.
-    """
+    They are moved in time, each with its own ids, because known ones cost nothing. If a transcript
+    is too short, the following ones are appended. Raises FileNotFoundError if there are none."""
     files = sorted(
         path for path in directory.rglob("*.jsonl") if not path.name.startswith("agent-")
     )
@@ -108,7 +107,7 @@ def _endless(files: list[Path]) -> Iterator[Path]:
 
 
 def _moved(transcript: bytes, end: float) -> bytes:
-    """The transcript with all its timestamps moved, so that the latest is at `end`."""
+    """Return the transcript with all its timestamps moved, so the latest is at `end`."""
     latest = max(_TIMESTAMP.findall(transcript), default=None)
     if latest is None:
         return transcript

@@ -58,10 +58,9 @@ class CommandError(Exception):
 
 
 class Stopwatch:
-    """Runs commands through one small process that starts them all. To be used in a `with` block.
+    """Runs commands through one small process that starts them all; for a `with` block.
 
-    What a run takes is the time from its start to its end or, if asked for, that of the processor
-    alone."""
+    A run's time is from its start to its end or, on request, only the processor's."""
 
     def __init__(self, *, of_processor: bool = False) -> None:
         self._of_processor = of_processor
@@ -96,11 +95,9 @@ class Stopwatch:
         before: Callable[[], None] = lambda: None,
         check: Callable[[bytes], None] = lambda stdout: None,
     ) -> tuple[Typical, Typical]:
-        """The medians of `command` and `reference`, run in turn, so that the machine's moods meet
-        both alike.
+        """Return the medians of `command` and `reference`, run in turn, so both meet the same load.
 
-        `before` is called before each pair, `check` with what each run of `command` printed.
-        """
+        `before` is called before each pair, `check` with the output of each run of `command`."""
         own: list[Run] = []
         bare: list[Run] = []
         for number in range(WARM_UP_RUNS + runs):
@@ -128,7 +125,7 @@ def peak_memory() -> int:
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     ]
     status = Path("/proc/self/status")
-    # there getrusage also tells of whoever started this process, as large as that was then
+    # there getrusage includes whoever started this process, with its size at that time
     if status.exists():
         own = next(
             int(line.split()[1])

@@ -1,12 +1,11 @@
-"""`python -m bench.team`: what a team's store costs, and whether it answers as a machine's own
-does.
+"""`python -m bench.team`: the cost of a team's store, and if it answers as a machine's own does.
 
 Invented entries are written into a store and pushed to a real server, which is started for this, or
-is the one that SESSION_MEMORY_TEST_POSTGRES names. Then the same queries are put to both, in turn:
-how long each takes, and whether the first ten hits are the same, and the first of them. `--grow N`:
-then the server makes N times as much of what was pushed, up to 200, and the queries are put to
-that. `--kills N`: instead, three machines push at once while each is killed again and again,
-connections are cut and the server crashes; in the end everything has to be there, once."""
+which SESSION_MEMORY_TEST_POSTGRES names. Then the same queries go to both, in turn: how long each
+takes, and whether the first ten hits, and the first of them, are the same. `--grow N`: then the
+server multiplies the pushed content by N, up to 200, and the queries go to that. `--kills N`:
+instead, three machines push at once while each is killed again and again, connections are cut and
+the server crashes; in the end everything must be there, once."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ _COPIED = {
     "items": "substr(varbit_send(('x' || encode(items, 'hex'))::varbit | "
     "('x' || repeat(%(mask)s, length(items) / 8))::varbit), 5)",
 }
-# in a batch of those that are killed, so that a kill finds them between two of them
+# in a killed batch, so a kill finds them between two items
 KILLED_ITEMS = 200
 KILLED_SECONDS = 0.3  # at most, after a process has connected
 
@@ -249,8 +248,9 @@ def _crash(connection: psycopg.Connection[tuple[object, ...]]) -> bool:
 
 
 def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
-    """Starts a push again and again and kills it while it pushes; returns how many were killed.
-    Where all is pushed, some of it is taken back."""
+    """Start a push again and again and kill it meanwhile; return how many were killed.
+
+    If everything is pushed, a part of it is withdrawn."""
     random, killed = Random(machine), 0
     while killed < kills:
         connected, told = os.pipe()

@@ -1,8 +1,7 @@
-"""A picture of two terminals: two agents in one project, the hook's addition to a prompt, and the
-agent's next step.
+"""A picture of two terminals: two agents in one project.
 
-The words and calls are those of invented transcripts; the addition comes from a run of the hook on
-them."""
+It shows the hook's addition to a prompt, and the agent's next step. The words and calls are from
+invented transcripts; the addition comes from a run of the hook on them."""
 
 from __future__ import annotations
 

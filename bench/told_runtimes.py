@@ -20,8 +20,10 @@ CWD = "/srv/agent"
 
 
 class Transcript:
-    """A session's transcript. `leaf` is the record that the next one goes on from; LACKS names what
-    does not happen in the runtime."""
+    """A session's transcript.
+
+    `leaf` is the parent of the next record. LACKS names events that do not happen in the
+    runtime."""
 
     SCRIPT = ""
     LACKS: tuple[str, ...] = ()

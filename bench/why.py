@@ -103,8 +103,8 @@ def measure(path: Path, root: Path, most: int, seed: int) -> None:
 
 
 def quotations(store: SqliteStore, reasons: Reasons, labelled: list[Labelled], seed: int) -> None:
-    """Print for how many of a sample of lines a request is quoted, and if each quotation stands in
-    the store."""
+    """Print for how many sample lines a request is quoted, and if each quotation is in the
+    store."""
     drawn = random.Random(seed)
     stated = invented = 0
     times: list[float] = []

@@ -6,8 +6,10 @@ import sys
 
 
 def run(name):  # type: (str) -> None
-    """Run a function of session_memory.awareness.events.main. A broken installation stands in the way of
-    nothing: nothing is printed then, and `session-memory doctor` says what is wrong."""
+    """Run a function of session_memory.awareness.events.main.
+
+    A broken installation must not stop anything: then nothing is printed, and `session-memory
+    doctor` says what is wrong."""
     root = sys.path.pop(0)[: -len("/hooks")]
     # all modules are of the version that the link `app` leads to now, whenever an upgrade turns it
     try:

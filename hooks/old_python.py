@@ -1,8 +1,6 @@
-"""What a hook does that is started with a Python that is too old: it ends in silence, and a line in
-the log says why.
+"""Ends a hook in silence if its Python is too old, with a line in the log.
 
-This file itself, like the beginnings of all hooks and scripts, runs on any Python from 2.7 on.
-"""
+This file itself, like the beginnings of all hooks and scripts, runs on any Python from 2.7 on."""
 
 import os
 import sys

@@ -8,7 +8,7 @@ if sys.version_info < (3, 10):
     old_python.end()
 try:
     from session_memory.app.install.plugin_start import pi_session_start
-# a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+# a broken installation must not stop anything; `session-memory doctor` says what is wrong
 except Exception:
     sys.exit(0)
 pi_session_start(__file__)

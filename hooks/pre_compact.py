@@ -10,6 +10,6 @@ try:
     from session_memory.awareness.events.main import pre_compact
 
     pre_compact()
-# a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+# a broken installation must not stop anything; `session-memory doctor` says what is wrong
 except Exception:
     sys.exit(0)

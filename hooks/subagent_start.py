@@ -5,6 +5,6 @@ try:
     from entry import run
 
     run("subagent_start")
-# a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+# a broken installation must not stop anything; `session-memory doctor` says what is wrong
 except Exception:
     sys.exit(0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows what another session did: see --help."""
+"""Shows another session's activity: see --help."""
 
 import sys
 

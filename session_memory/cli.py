@@ -27,7 +27,7 @@ ABOUT = (
     "Each of your sessions knows what the others did. Without a command: is all right, what "
     "happens, what next."
 )
-# Short and former names, each with the words that it stands for.
+# Short and former names, each with the words it replaces.
 ALIASES = {
     "status": ("doctor", "status"),
     "health-check": ("doctor", "store"),
@@ -83,7 +83,7 @@ def _run(words: list[str]) -> int:
     if name not in COMMANDS:
         if not name.startswith("-"):
             return _unknown(name)
-        parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
+        parser_of_all().parse_args(words)  # prints help or the error, and exits
         return 2
     parser = parser_of(name, words[0])
     parser.words = rest
@@ -186,7 +186,7 @@ def parser_of_all() -> argparse.ArgumentParser:
 
 
 def help_text() -> str:
-    """Return the help of the program: its commands by groups, those of every day first."""
+    """Return the help of the program: its commands by groups, everyday ones first."""
     import textwrap
 
     width = max(map(len, COMMANDS)) + 4

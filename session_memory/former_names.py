@@ -37,8 +37,9 @@ MOVED = {"tools.GroupBackend": "extras.host.group_backend"}
 
 
 class _Forwarder:
-    """Makes a module whose attributes are those of the module `target`. It has no directory, so
-    no module below it is loaded a second time."""
+    """Makes a module with the attributes of the module `target`.
+
+    It has no directory, so no module below it is loaded a second time."""
 
     def __init__(self, target: str) -> None:
         self._target = target

@@ -140,9 +140,10 @@ def _counted(verb: str, number: int, noun: str, report: Report) -> str:
 
 
 def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50) -> str:
-    """Return the last `lines` entries of a transcript as a log for people and agents, as far as the
-    rules of the settings permit; '' if they exclude the session, NO_LOG if there is no transcript.
-    Raises OSError if it cannot be read."""
+    """Return the last `lines` entries of a transcript as a log for people and agents.
+
+    It has the parts that the settings' rules permit: '' if they exclude the session, NO_LOG if
+    there is no transcript. Raises OSError if it cannot be read."""
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     if not os.path.lexists(path):
         return NO_LOG
@@ -156,10 +157,11 @@ def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50
 def archive_session(
     *, jsonl_path: AnyPath | None, conversations_dir: AnyPath, format: str, title: str = ""
 ) -> Path | None:
-    """Write or update the Markdown archive of a transcript in `conversations_dir`; return its path,
-    None if there is no transcript or no message in it. `title` is a person's title for the
-    conversation, '' for the transcript's own. The person's settings hold: if they exclude any of
-    it, the archive lies in `.private-conversations/` beside that directory. Raises OSError,
+    """Write or update the Markdown archive of a transcript in `conversations_dir`.
+
+    Return its path, None if there is no transcript or no message in it. `title` is a person's title
+    for the conversation, '' for the transcript's own. The person's settings apply: if they exclude
+    any of it, the archive is in `.private-conversations/` beside that directory. Raises OSError,
     LockedError."""
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     directory = os.path.abspath(conversations_dir)

@@ -16,10 +16,9 @@ ACTIVE_HOURS_PER_BREAK = 3
 
 
 class Clock:
-    """The time at which a share of a transcript was written: steadily, but for a few breaks of
-    hours.
+    """The time at which a share of a transcript was written: steadily, with a few breaks of hours.
 
-    All of it is written at `end` (seconds since the epoch); where it began follows from its size in
+    All of it is written at `end` (seconds since 1970); its beginning follows from its size in
     bytes."""
 
     def __init__(self, random: Random, size: float, end: float) -> None:

@@ -121,7 +121,7 @@ class Codex(Format):
 
 
 class Copilot(Format):
-    """Events, of which each names the one before it."""
+    """Events, each of which names the one before it."""
 
     def opening(self, author: Author) -> Iterator[Record]:
         context = {"cwd": author.cwd, "branch": "main"}

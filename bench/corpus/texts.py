@@ -127,7 +127,7 @@ def _vocabulary(random: Random) -> list[str]:
 
 
 def _han_words(random: Random) -> list[str]:
-    """Words of one to three Chinese characters, of which some are in many words."""
+    """Words of one to three Chinese characters, some of which are in many words."""
     characters = [chr(0x4E00 + number) for number in range(HAN_CHARACTERS)]
     frequencies = [1 / (rank + 10) for rank in range(HAN_CHARACTERS)]
     return [

@@ -125,7 +125,7 @@ def judged(history: History, place: Path) -> Counts:
 
 
 def lines_of(told: Told) -> list[re.Match[str]]:
-    """Return the lines about files, each with what is told of it."""
+    """Return the lines about files, each with its report."""
     return [found for found in _LINE.finditer(told.text) if not found["file"].startswith(_HEADS)]
 
 
@@ -177,7 +177,7 @@ def due_at(uses: dict[str, list[Use]], session: str, before: float, now: float) 
 
 
 def is_named(name: str, path: str) -> bool:
-    """Check if a told name, perhaps shortened at its beginning, is that of a path."""
+    """Check if a reported name, perhaps shortened at its beginning, belongs to a path."""
     return path.endswith(name.lstrip("…").strip('`"')) and bool(path)
 
 

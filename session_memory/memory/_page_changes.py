@@ -11,12 +11,14 @@ from .pages import Page
 
 T = TypeVar("T")
 
-WITHOUT_A_MODEL = "extractive"  # its episodes give way to those of any other strategy
+WITHOUT_A_MODEL = "extractive"  # its episodes are replaced by those of any other strategy
 
 
 class KnownMemories:
-    """All memories of a group, superseded and excluded ones too, by id, and episodes by session,
-    all others by subject: the latest first, at the end those of the transaction going on."""
+    """All memories of a group, including superseded and excluded ones.
+
+    They are indexed by id; episodes also by session, all others by subject. The latest come first,
+    those of the current transaction at the end."""
 
     def __init__(self, memories: Sequence[IndexedMemory]) -> None:
         self.by_id: dict[str, IndexedMemory] = {}
@@ -40,8 +42,7 @@ class KnownMemories:
             self._current.setdefault(_about(memory), {})[memory.id] = memory
 
     def settle(self, changed: Sequence[IndexedMemory]) -> None:
-        """Add the memories of a finished transaction, as they were read from their pages, where
-        they belong."""
+        """Add the memories of a finished transaction, as read from their pages, in their places."""
         for memory in changed:
             self._ranks.setdefault(memory.id, len(self._ranks))
             self.add(memory)
@@ -63,8 +64,8 @@ class KnownMemories:
         groups[key] = {one.id: one for one in latest}
 
     def near(self, memory: IndexedMemory) -> Iterable[IndexedMemory]:
-        """Return the current memories of the same kind, no episodes, about the same subject, as
-        trusted as `memory`."""
+        """Return current memories similar to `memory`: same kind, subject and trust; no
+        episodes."""
         return self._current.get(_about(memory), {}).values()
 
     def episodes(self, memory: IndexedMemory) -> Iterator[IndexedMemory]:
@@ -74,7 +75,7 @@ class KnownMemories:
                 yield one
 
     def current(self) -> Iterator[IndexedMemory]:
-        """Yield the current memories but for episodes."""
+        """Yield the current memories except episodes."""
         for memories in self._current.values():
             yield from memories.values()
 
@@ -101,8 +102,8 @@ class PageChanges:
         self._changed: dict[str, dict[str, str]] = {}  # parts of pages, by path and id
 
     def take(self, memory: IndexedMemory, replaces: tuple[str, ...]) -> str:
-        """Add a memory, or its origin to the memory that says the same. Return the id of the stored
-        one."""
+        """Add a memory, or its origin to the memory that says the same; return the stored one's
+        id."""
         same, others = self._alike(memory)
         if same is not None:
             self._add_origin(same, memory)
@@ -131,8 +132,8 @@ class PageChanges:
         return kept.id
 
     def write(self) -> tuple[list[Page], list[IndexedMemory]]:
-        """Write the changed pages. Return them with their new stamps, and the changed memories as
-        read from them."""
+        """Write the changed pages; return their new stamps and the changed memories read from
+        them."""
         written = [self._pages[path] for path in sorted(self._changed)]
         written = [page._replace(stamp=pages.write(self._directory, page)) for page in written]
         changed = [
@@ -147,7 +148,7 @@ class PageChanges:
         if memory.kind == EPISODE:
             if memory.origins[0].strategy != WITHOUT_A_MODEL:
                 return None, []
-            # of which an earlier version may have told in other words
+            # an earlier version may have described it in other words
             own = source_of(memory.origins[0])
             return next(
                 (one for one in self._known.episodes(memory) if own in map(source_of, one.origins)),
@@ -163,8 +164,9 @@ class PageChanges:
     def _other_episodes(
         self, memory: IndexedMemory
     ) -> tuple[list[IndexedMemory], IndexedMemory | None]:
-        """Return the extractive episodes of the same part of a conversation and, if `memory` is
-        extractive, one that a model made."""
+        """Return the extractive episodes of the same part of a conversation.
+
+        If `memory` is extractive, also return an episode of that part that a model made."""
         if memory.kind != EPISODE:
             return [], None
         own = memory.origins[0]
@@ -187,8 +189,9 @@ class PageChanges:
             self._change(changed, lambda part: with_origin(part, memory.origins[0]))
 
     def _supersede(self, id: str, by: IndexedMemory) -> None:
-        """Mark a memory as superseded if a strategy made it, it is current, and it is as trusted as
-        `by`."""
+        """Mark a memory as superseded by another one.
+
+        It must be current, made by a strategy, and as trusted as `by`."""
         known = self._known.by_id.get(id)
         if known is None or id == by.id or not known.is_marked or known.superseded:
             return
@@ -196,7 +199,7 @@ class PageChanges:
             self._change(known._replace(superseded=by.id), lambda part: struck(part, by))
 
     def _change(self, memory: IndexedMemory, change: Callable[[str], str]) -> None:
-        """Change the part of a page with a known memory, which is then `memory`."""
+        """Change the part of a page with a known memory, which becomes `memory`."""
         page = self._page(memory.path)
         at = pages.position_of(page, memory.id)
         if at is not None:

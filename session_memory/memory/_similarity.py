@@ -1,4 +1,4 @@
-"""Compare texts: do they say the same, do they contradict each other? Pure."""
+"""Compare texts: whether they say the same or contradict each other. Pure."""
 
 import re
 import unicodedata

@@ -36,8 +36,9 @@ _COLUMNS = 11  # of a memory that names something
 
 
 def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
-    """Return the function that adds memories about the files or the command of a call, without
-    those of the session itself; None if there are none. Raises as `found_in`."""
+    """Return the function that adds memories about a call's files or command, None if none.
+
+    Memories of the session itself are left out. Raises as `found_in`."""
     cwd, home = str(context.event.get("cwd", "")), context.home
     calls = [
         (without_links(resolved(call.argument, cwd)), "")
@@ -63,7 +64,7 @@ def _add(context: Context, delivery: CallDelivery, memories: list[tuple[str, str
         return
     room = context.settings.max_characters - len(joined(delivery.text, " "))
     delivery.acquire()
-    told.update(delivery.settled(MEMORY, 0.0))  # by now another call may have told the same
+    told.update(delivery.settled(MEMORY, 0.0))  # another call may have reported the same meanwhile
     text, keys = composed(
         [(key, line) for key, line in memories if key not in told], min(CHARACTERS, room)
     )
@@ -73,8 +74,10 @@ def _add(context: Context, delivery: CallDelivery, memories: list[tuple[str, str
 def at_sub_agent(
     context: Context, delivery: CallDelivery, paths: list[str], task: str, most: int
 ) -> None:
-    """Add to what a sub-agent is told, at most so many characters, the memories about the files
-    that its task names, else those about the words of the task. Raises as `found_in`."""
+    """Add memories to a sub-agent's first text, at most `most` characters.
+
+    They are about the files that its task names, else about the task's words. Raises as
+    `found_in`."""
     home, room = context.home, most - len(joined(delivery.text, " "))
     about = about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir)
     text, keys = composed(about, room)
@@ -115,10 +118,11 @@ def git_commands(command: str) -> list[str]:
 def about_calls(
     directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own: Collection[str] = ()
 ) -> list[tuple[str, str]]:
-    """Return the memories in `directory` about calls, each the path of a file with '', or a
-    directory with the command that is run there: the key of each, and the line that tells it, those
-    about a single file first. Those that come from a session known as one of `own` are left out.
-    Raises as `found_in`."""
+    """Return the memories in `directory` about calls, each with its key and line.
+
+    A call is a file's path with '', or a directory with the command that runs there. Memories about
+    a single file come first. Memories from a session known as one of `own` are left out. Raises as
+    `found_in`."""
 
     def find(descriptor: int, head: bytes) -> list[tuple[list[Any], list[tuple[str, str]]]]:
         found: dict[int, list[tuple[str, str]]] = {}
@@ -140,8 +144,9 @@ def about_calls(
 
 
 def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int:
-    """Return how closely a memory is about the calls: 1 for a file or command, more for a
-    directory; 0 for not."""
+    """Return how closely a memory is about the calls.
+
+    It is 1 for a file or command, more for a directory, 0 if it is unrelated."""
     from ..common.system.git import find_worktree, head_of
 
     projects, branch, places = memory[4], memory[7], memory[8]
@@ -170,7 +175,7 @@ def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int
 
 
 def _is_at(place: str, path: str) -> bool:
-    """Check if a file, at a path that begins with `/` below its root, is what a place names."""
+    """Check if a place names a file, whose path begins with `/` below its root."""
     if place.startswith(ROOTED):
         place = f"/{place[1:]}"
         return path.startswith(place) if place.endswith("/") else path == place

@@ -1,7 +1,6 @@
-"""Evidence against a memory: the files that it names changed since, or its branch is not merged.
+"""Evidence against a memory: its files changed since, or its branch is not merged.
 
-When unsure, reports nothing. Starts git, so a prompt must not use it.
-"""
+When unsure, reports nothing. Starts git, so a prompt must not use it."""
 
 import os
 import re
@@ -27,9 +26,10 @@ _NO_FILE = re.compile(r"[*?<>|{}$()\[\]'\"=,;]|://|^-")
 
 
 class _NamedFiles(NamedTuple):
-    """Files named in a memory that may have changed: `changed` by their time on disk; `asked`, to
-    look up with git, in their worktree. Both count changes after a time in seconds since the
-    epoch."""
+    """Files named in a memory that may have changed.
+
+    `changed` have a newer time on disk; `asked` must be looked up with git, in their worktree. Both
+    count changes after a time in seconds since 1970."""
 
     since: float
     changed: set[str]
@@ -38,8 +38,9 @@ class _NamedFiles(NamedTuple):
 
 
 def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[IndexedMemory]:
-    """Return the memories with the evidence against each. Ignores a repository at `user_dir` or
-    above it. Runs git once per repository."""
+    """Return the memories with the evidence against each.
+
+    Ignores a repository at `user_dir` or above it. Runs git once for each repository."""
     branches = Branches(user_dir)
     named = [_named(memory, user_dir) for memory in memories]
     commits = _latest_commits([files for files in named if files.asked])
@@ -50,7 +51,8 @@ def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[Indexe
 
 
 def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
-    """Return the file names in a memory, and the paths of existing ones relative to its directory.
+    """Return the file names in a memory, and the existing paths relative to its directory.
+
     Return empty lists if the directory is unknown."""
     names = _files_named(memory.whole_text)
     _, directory = _latest(memory)
@@ -61,8 +63,9 @@ def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
 
 
 def settled_after(memory: IndexedMemory) -> float:
-    """Return the time, in seconds since the epoch, after which a changed file is evidence against a
-    memory."""
+    """Return the time after which a changed file is evidence against a memory.
+
+    It is in seconds since 1970."""
     at, _ = _latest(memory)
     return (at or 0) / 1000 + SETTLED_SECONDS
 
@@ -70,8 +73,10 @@ def settled_after(memory: IndexedMemory) -> float:
 def unmerged_branch(
     memory: IndexedMemory, branches: Branches, deadline: float = float("inf")
 ) -> str:
-    """Return the memory's branch if it is not merged; '' if it is merged or unknown. After
-    `deadline` on the monotonic clock, git is not asked and every branch counts as not merged."""
+    """Return the memory's branch if it is not merged; '' if it is merged or unknown.
+
+    After `deadline` on the monotonic clock, git is not asked and every branch counts as not
+    merged."""
     at, directory = _latest(memory)
     if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
         return ""
@@ -84,7 +89,7 @@ def unmerged_branch(
 
 
 def _latest(memory: IndexedMemory) -> tuple[int | None, str]:
-    """Return time (milliseconds since the epoch) and directory of a memory's latest origin."""
+    """Return the time (milliseconds since 1970) and directory of a memory's latest origin."""
     latest = max(memory.origins, key=lambda origin: origin.at or 0, default=Origin(None, "", 0, ""))
     return latest.at, latest.directory
 
@@ -112,8 +117,10 @@ def _files_named(text: str) -> list[str]:
 
 
 def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
-    """Return the files of a memory that changed well after it. Files that git tracks or that are
-    gone are left to git: checking out an old commit changes a file's time too."""
+    """Return the files of a memory that changed well after it.
+
+    Files that git tracks or that are gone are left to git, because checking out an old commit
+    changes a file's time too."""
     at, directory = _latest(memory)
     settled = settled_after(memory)
     if (
@@ -141,7 +148,8 @@ def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
 
 
 def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
-    """Return the time of the last commit that changed or deleted each file, by repository and path.
+    """Return the time of each file's last commit that changed or deleted it, by repository, path.
+
     Leaves out a repository if git fails."""
     by_worktree: dict[str, list[_NamedFiles]] = {}
     for files in named:
@@ -160,8 +168,9 @@ def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
 
 
 def _commits(git_dir: str, paths: Sequence[str], since: int) -> Iterator[tuple[str, int]]:
-    """Yield the paths that commits since a time changed, each with the commit's time; nothing if
-    git fails."""
+    """Yield the paths that commits since a time changed, each with the commit's time.
+
+    Yield nothing if git fails."""
     options = (
         "--format=%x01%at",
         "--name-only",

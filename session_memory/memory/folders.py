@@ -19,8 +19,10 @@ def folders_of(location: StoreLocation) -> list[str]:
 
 
 def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
-    """Return whether a rule marks the conversation's session as untrusted, by its name, title, id
-    or group. Both the host's and the group's rules count. Raises ConfigError."""
+    """Return whether a rule marks the conversation's session as untrusted.
+
+    The rule may use its name, title, id or group. Both the host's and the group's rules count.
+    Raises ConfigError."""
     group = conversation.home
     home = location.home_for(group)
     names = [conversation.session_id, conversation.title]

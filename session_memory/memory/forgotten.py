@@ -1,6 +1,8 @@
-"""Forgotten memories: tombstones, so that no strategy recreates them, and an undo log, kept for a
-day. Both are JSON lines in a file among the pages; tombstones store hashes of the words, with a key
-that lies elsewhere, so that no dictionary recovers the words."""
+"""Forgotten memories: tombstones and an undo log, kept for a day.
+
+Tombstones keep strategies from recreating the memories. Both are JSON lines in a file among the
+pages. Tombstones store hashes of the words with a key that is stored elsewhere, so no dictionary
+recovers the words."""
 
 import json
 import os
@@ -26,8 +28,10 @@ T = TypeVar("T")
 
 
 class Tombstone(NamedTuple):
-    """A forgotten memory: its id, its kind, the keyed hashes of its words and, for an episode, the
-    hashes of its conversations. Those of 0.2.0 had no key: they get one when they are read."""
+    """A forgotten memory.
+
+    It has its id, its kind, the keyed hashes of its words and, for an episode, the hashes of its
+    conversations. Tombstones of 0.2.0 had no key: they get one when they are read."""
 
     id: str
     kind: str
@@ -61,8 +65,10 @@ def _covers(one: Tombstone, memory: IndexedMemory, words: frozenset[str]) -> boo
 
 
 class Forgotten(NamedTuple):
-    """A forgotten memory: its id, the time in seconds since the epoch (the same for all forgotten
-    at once), its page, its part of the page, and the ids of the memories that it had superseded."""
+    """A forgotten memory, for the undo log.
+
+    It has its id, the time in seconds since 1970 (the same for all forgotten at once), its page,
+    its part of the page, and the ids of the memories that it had superseded."""
 
     id: str
     time: float
@@ -130,8 +136,9 @@ def undoable(forgotten: Collection[Forgotten], ids: Collection[str]) -> list[For
 
 
 def _lines(path: str, parsed: Callable[[Any], T]) -> tuple[list[T], int]:
-    """Return the values in a file's lines, without those that a person broke, and how many lines
-    there are."""
+    """Return the values in a file's lines, and the number of lines.
+
+    Lines that a person broke are left out."""
     try:
         lines = read_whole(path).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
@@ -178,8 +185,9 @@ def _keyed(hashes: Iterable[str], key: bytes) -> frozenset[str]:
 
 
 def _key(directory: str) -> bytes:
-    """Return the key of a memories directory, made if there is none: not among the pages, which a
-    person may share."""
+    """Return the key of a memories directory, creating it if needed.
+
+    It is not among the pages, because a person may share these."""
     path = f"{private_beside(directory)}/{KEY}"
     with suppress(FileNotFoundError):
         return read_whole(path)

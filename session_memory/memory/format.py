@@ -131,9 +131,10 @@ def render(memory: IndexedMemory) -> str:
 
 
 def split(page: str) -> list[str]:
-    """Split a page, unchanged, into the text before the first memory, a part for each memory, and
-    one for each section of a person's own behind a memory, which begins with a heading of the first
-    level."""
+    """Split a page, unchanged, into parts.
+
+    They are the text before the first memory, a part for each memory, and one for each section of a
+    person's own after a memory, which begins with a heading of the first level."""
     starts = [found.start() for found in _ITEM.finditer(page)]
     ends = [*starts, len(page)]
     parts = [page[: ends[0]]]
@@ -149,8 +150,9 @@ def is_item(part: str) -> bool:
 
 
 def _section_in(part: str) -> int:
-    """Return where in a memory's part a section of a person's own begins, outside fenced code; the
-    part's end for none."""
+    """Return where a person's own section begins in a memory's part, outside fenced code.
+
+    Return the part's end if there is none."""
     fence = ""
     for found in _SECTION_OR_FENCE.finditer(part) if _SECTION.search(part) else ():
         mark = found["fence"] or ""
@@ -195,7 +197,7 @@ def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemo
 
 
 def with_origin(part: str, origin: Origin) -> str:
-    """Add a line for one more origin to a part, unless it is there."""
+    """Add a line for one more origin to a part, unless it is already there."""
     line = _source_line(origin)
     return (
         part if line in [one.rstrip("\r") for one in part.split("\n")] else _with_line(part, line)
@@ -224,7 +226,7 @@ def restored(part: str) -> str:
 
 
 def _with_line(part: str, line: str) -> str:
-    """Add a line behind the last of ours, else at the end; every byte that is there stays."""
+    """Add a line after the last of ours, else at the end; all existing bytes stay."""
     ours = [found.end() for found in _META_LINES.finditer(part)]
     at = ours[-1] if ours else len(part.rstrip())
     end = "\r\n" if "\r\n" in part else "\n"

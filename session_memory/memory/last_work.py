@@ -1,4 +1,4 @@
-"""Answer what the last sessions were about: a question that names nothing to look for."""
+"""Answers a question about the last sessions that names nothing to look for."""
 
 import os
 
@@ -15,8 +15,10 @@ MOST_CONVERSATIONS = 50  # that are looked through for them
 def last_work(
     store: SqliteStore, wanted: Filter, own_session: str
 ) -> list[tuple[Conversation, str]]:
-    """Return the latest conversations that fit, of the project at hand if it has any, one of each
-    session but the asking one, each with its line of the log."""
+    """Return the latest matching conversations, each with its line of the log.
+
+    They are the current project's, if it has any. There is one of each session, except the asking
+    one."""
     worktree = find_worktree(os.path.realpath("."), user_dir(os.environ))
     here = (worktree.root,) if worktree and worktree.root else ()
     found: dict[str, tuple[Conversation, str]] = {}

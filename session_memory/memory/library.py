@@ -1,9 +1,7 @@
-"""The memories of a group: the pages, which are the source of truth, and the index derived from
-them.
+"""The memories of a group: the pages, which are the source of truth, and their index.
 
-An edit that a person makes on a page is kept; a memory that they delete there is forgotten. One
-lock covers all changes.
-"""
+A person's edit on a page is kept; a memory that they delete there is forgotten. One lock covers all
+changes."""
 
 import os
 import time
@@ -31,44 +29,49 @@ KNOWN_SHARE = 0.5  # of a memory's words must occur in a text that it matches
 
 
 class Library:
-    """The memories in `directory`, of the group `home`, and their index. Methods raise
-    DatabaseError, LockedError and OSError."""
+    """The memories in `directory`, of the group `home`, and their index.
+
+    Methods raise DatabaseError, LockedError and OSError."""
 
     def __init__(self, directory: str, index: MemoryIndex, home: str = "") -> None:
         self.directory = directory
         self.home = home
         self._index = index
-        # As last read or written here, so that many calls of `keep` read each page and the index
-        # once.
+        # As last read or written here, so many calls of `keep` read each page and the index once.
         self._stamps: dict[str, str] = {}
         self._known: KnownMemories | None = None
 
     def keep(self, memories: Iterable[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
-        """Add memories, each with the ids of the memories that it supersedes. Return the ids under
-        which they are stored. An existing memory changes nothing; a forgotten one is left out. Many
-        calls cost little: `refresh` once after the last one."""
+        """Add memories, each with the ids that it supersedes, and return their stored ids.
+
+        An existing memory changes nothing; a forgotten one is left out. Many calls cost little:
+        `refresh` once after the last one."""
         wanted = list(memories)
         return self._changed(lambda: self._keep(wanted))
 
     def forget(self, ids: Iterable[str], *, can_undo: bool = False) -> None:
         """Delete memories from pages and index; memories that they superseded are current again.
-        With `can_undo` the deletion can be undone for a day; without it, earlier deletions cannot
-        be undone any more either."""
+
+        With `can_undo` the deletion can be undone for a day; without it, earlier deletions can no
+        longer be undone either."""
         wanted = set(ids)
         self._changed(lambda: self._forget(wanted, can_undo=can_undo))
         self.refresh()
 
     def take_back(self, ids: Collection[str] = ()) -> list[str]:
-        """Restore memories forgotten within a day: those with these ids, else the last ones. Return
-        their ids; they supersede the same memories again."""
+        """Restore memories forgotten within a day, and return their ids.
+
+        These are the memories with these ids, else the last ones. They supersede the same memories
+        again."""
         back = self._changed(lambda: self._take_back(ids))
         self.refresh()
         return back
 
     def refresh(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> None:
-        """Update the index and that of prompts from the pages, and forget what a person removed
-        from these. Move memories between private and open pages as the rules require. Wait at most
-        `wait_seconds` for the lock."""
+        """Update the index and the prompts' index from the pages.
+
+        Memories that a person removed from pages are forgotten. Memories move between private and
+        open pages as the rules require. Wait at most `wait_seconds` for the lock."""
         if not self._is_there():
             return
         with self._locked(wait_seconds):
@@ -87,8 +90,9 @@ class Library:
                 )
 
     def known(self, text: str, limit: int, *, is_untrusted: bool) -> list[IndexedMemory]:
-        """Return at most `limit` current memories of strategies most of whose words occur in
-        `text`, best first."""
+        """Return at most `limit` current memories of strategies whose words mostly occur in `text`.
+
+        The best come first."""
         if not self._is_there():
             return []
         with self._locked():
@@ -107,7 +111,7 @@ class Library:
         return [memory for _, memory in scored if memory.id not in hidden][:limit]
 
     def _is_there(self) -> bool:
-        """Check if there have been memories: without any, do not create the directory."""
+        """Check if there have ever been memories; if not, the directory must not be created."""
         return os.path.isdir(self.directory) or bool(self._index.pages(self.home))
 
     def _all(self) -> KnownMemories:
@@ -148,7 +152,8 @@ class Library:
     def _forget(self, ids: set[str], *, can_undo: bool) -> list[str]:
         found = [pages.read(self.directory, path) for path in pages.find(self.directory)]
         every = [memory for page in found for memory in page.memories]
-        # An episode that a forgotten one superseded covers the same conversation, so it goes too.
+        # An episode that a forgotten episode superseded covers the same conversation, so it goes
+        # too.
         ids = ids | {
             memory.id for memory in every if memory.kind == EPISODE and memory.superseded in ids
         }
@@ -213,8 +218,10 @@ class Library:
         self._stamps |= {path: page.stamp for path, page in read.items()}
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
-        """Update the index from changed pages. A memory that is on no page is forgotten once its
-        page is settled, unless no page is left: then the directory was moved or is not mounted."""
+        """Update the index from changed pages.
+
+        A memory that is on no page is forgotten once its page is settled, unless no page is left:
+        then the directory was moved or is not mounted."""
 
         def is_settled(path: str) -> bool:
             return (
@@ -251,8 +258,9 @@ class Library:
         memories: Iterable[IndexedMemory],
         known: Mapping[tuple[str, str], IndexedMemory] | None = None,
     ) -> list[IndexedMemory]:
-        """Return memories read from pages as the index has them: redacted, unless they are `known`
-        to be, since a person may have written secrets on a page."""
+        """Return memories read from pages in the index's form, redacted.
+
+        `known` ones are redacted already. A person may have written secrets on a page."""
         own = [memory._replace(home=self.home) for memory in memories]
         return [
             one if known and known.get((one.path, one.id)) == one else _without_secrets(one)
@@ -271,9 +279,10 @@ def open_index(
     *,
     with_private: bool = False,
 ) -> Iterator[MemoryIndex]:
-    """Yield the index of the memories of a store, updated from their pages. With `patience` (for a
-    query), if the update is impossible now, the old index is used and `note` is called with the
-    reason. `with_private` includes memories whose text must not be shown. Raises
+    """Yield the index of a store's memories, updated from their pages.
+
+    With `patience` (for a query), if the update is impossible now, the old index is used and `note`
+    is called with the reason. `with_private` includes memories whose text must not be shown. Raises
     SessionMemoryError, OSError."""
     index = MemoryIndex(location.database, location.rules, patience, location.visible)
     wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
@@ -308,8 +317,9 @@ def search_memories(
     patience: Patience | None,
     fits: Callable[[IndexedMemory], bool] | None = None,
 ) -> list[IndexedMemory]:
-    """Return the memories that match a query best, best first: current ones of trusted sessions
-    that `fits` accepts. See `open_index`."""
+    """Return the memories that match a query best, best first.
+
+    They are the current ones of trusted sessions that `fits` accepts. See `open_index`."""
     with open_index(location, note, patience) as index:
         found = index.search(query, MemoryFilter(is_untrusted=False, limit=-1 if fits else limit))
     found = [memory for memory in found if fits is None or fits(memory)][:limit]
@@ -321,15 +331,17 @@ def search_memories(
 
 
 def latest_memories(location: StoreLocation, limit: int, patience: Patience) -> list[IndexedMemory]:
-    """Return the current memories of a store that may be shown, the latest of each kind first,
-    without any notes."""
+    """Return a store's current memories that may be shown, the latest of each kind first.
+
+    There are no notes."""
     with open_index(location, lambda note: None, patience) as index:
         return index.memories(MemoryFilter(limit=limit))
 
 
 def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], note: Note) -> None:
-    """Forget memories that a person named; they can undo that for a day. Raises SessionMemoryError,
-    OSError."""
+    """Forget memories that a person named; they can undo that for a day.
+
+    Raises SessionMemoryError, OSError."""
     by_group: dict[str, list[str]] = {}
     for memory in memories:
         by_group.setdefault(memory.home, []).append(memory.id)
@@ -339,7 +351,8 @@ def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], 
 
 
 def forget_for_good(location: StoreLocation, by_group: dict[str, list[str]], note: Note) -> None:
-    """Forget the memories of these ids, by group, and all that a person could still take back.
+    """Forget the memories with these ids, by group, and everything that could still be undone.
+
     Raises SessionMemoryError, OSError."""
     with open_index(location, note) as index:
         for group, ids in by_group.items():
@@ -349,8 +362,10 @@ def forget_for_good(location: StoreLocation, by_group: dict[str, list[str]], not
 
 
 def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list[IndexedMemory]:
-    """Restore memories forgotten within a day: those whose ids begin with one of `ids`, else the
-    last ones. Raises SessionMemoryError, OSError."""
+    """Restore memories forgotten within a day.
+
+    These are the memories whose ids begin with one of `ids`, else the last ones. Raises
+    SessionMemoryError, OSError."""
     with open_index(location, note) as index:
         back = [
             id

@@ -44,8 +44,8 @@ _OF_NOTHING_EXCLUDED = """
         )
     )
 """
-# The sessions of a group's memories that the store does not know, each with the directory that its
-# page names.
+# The sessions of a group's memories that the store does not know, each with the directory on its
+# page.
 _UNKNOWN = """
     SELECT DISTINCT i.home, json_extract(origin.value, '$[1]') AS session,
         coalesce(json_extract(origin.value, '$[5]'), '')
@@ -59,10 +59,11 @@ _RANK = f"bm25(memories_search, {', '.join(map(str, WEIGHTS))})"
 
 
 class Origin(NamedTuple):
-    """The source of a memory: the conversation; `message`, the number in its transcript of the
-    message that proves it (0 for none); the time of that message, else of the last one, in
-    milliseconds since the epoch; the strategy; the directory in which the session started ('' if
-    unknown)."""
+    """The source of a memory.
+
+    It has the conversation; `message`, the number in its transcript of the message that proves it
+    (0 if none); the time of that message, else of the last one, in milliseconds since 1970; the
+    strategy; and the start directory of the session ('' if unknown)."""
 
     at: int | None
     session: str
@@ -73,10 +74,12 @@ class Origin(NamedTuple):
 
 
 class IndexedMemory(NamedTuple):
-    """A memory on its page and in the index. `superseded` is the id of its replacement ('' while it
-    is current, '-' if the id is unknown). `is_marked`: it has an id on the page, so a strategy made
-    it. `doubts` are reasons to doubt it; nothing stores them. `who` is the member and the machine,
-    as in ann@laptop, in a team's store."""
+    """A memory on its page and in the index.
+
+    `superseded` is the id of its replacement ('' while it is current, '-' if the id is unknown).
+    `is_marked`: it has an id on the page, so a strategy made it. `doubts` are reasons to doubt it;
+    they are not stored. `who` is the member and the machine, as in ann@laptop, in a team's
+    store."""
 
     home: str
     path: str
@@ -95,7 +98,7 @@ class IndexedMemory(NamedTuple):
 
     @property
     def at(self) -> int | None:
-        """The time of its latest origin, in milliseconds since the epoch; None if unknown."""
+        """Return the time of its latest origin, in milliseconds since 1970; None if unknown."""
         return max((origin.at for origin in self.origins if origin.at is not None), default=None)
 
     @property
@@ -109,8 +112,9 @@ class IndexedMemory(NamedTuple):
 
 
 class PlacedMemory(NamedTuple):
-    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it. `version`: a
-    checksum."""
+    """The page of a memory, and whether rules hide it.
+
+    `is_told`: a prompt may quote it. `version`: a checksum."""
 
     id: str
     path: str
@@ -125,10 +129,11 @@ class PlacedMemory(NamedTuple):
 
 
 class MemoryFilter(NamedTuple):
-    """The limits of a listing or a search of memories. `home` None means all homes,
-    `is_untrusted` None both kinds. Superseded memories are omitted unless `with_superseded`, those
-    of excluded conversations unless `with_excluded`, which keeping the memories needs. `ids` and
-    `paths` () mean all."""
+    """The limits of a listing or a search of memories.
+
+    `home` None means all homes, `is_untrusted` None both kinds. Superseded memories are omitted
+    unless `with_superseded`. Memories of excluded conversations are omitted unless `with_excluded`,
+    which is for code that stores memories. `ids` and `paths` () mean all."""
 
     kinds: tuple[str, ...] = ()
     is_untrusted: bool | None = None
@@ -141,8 +146,10 @@ class MemoryFilter(NamedTuple):
 
 
 class MemoryIndex(StoreDatabase):
-    """The index, safe for several processes. `rules` exclude conversations; `with_private`: a
-    person asks for those whose text is private. Methods raise DatabaseError."""
+    """The index, safe for several processes.
+
+    `rules` exclude conversations; `with_private`: a person wants conversations whose text is
+    private. Methods raise DatabaseError."""
 
     def __init__(
         self,
@@ -173,9 +180,10 @@ class MemoryIndex(StoreDatabase):
         ]
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
-        """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is
-        gone. Delete memories that are on no page any more; note those with an id in `kept` as
-        missing. Writes only what differs."""
+        """Replace the memories of changed pages, given by stamp; '' means that a page is gone.
+
+        Memories that are on no page any more are deleted; those with an id in `kept` are noted as
+        missing. Only differences are written."""
         remembered = set(kept)
         with self.transaction() as connection:
             now = {memory.id for _, memories in pages.values() for memory in memories}
@@ -204,7 +212,7 @@ class MemoryIndex(StoreDatabase):
                     _insert(connection, memory)
 
     def put(self, home: str, stamps: Mapping[str, str], changed: Iterable[IndexedMemory]) -> None:
-        """Add or replace memories on pages that are otherwise as they were, given by their new
+        """Add or replace memories on pages that are otherwise unchanged, given by their new
         stamps."""
         with self.transaction() as connection:
             for memory in changed:
@@ -224,13 +232,14 @@ class MemoryIndex(StoreDatabase):
                     _remove(connection, number)
 
     def settings(self) -> dict[str, Stamp]:
-        """Return the files with the rules that count, by path, each with its stamp."""
+        """Return the files with rules that count, by path, each with its stamp."""
         with self.explained():
             return self._exclusions.settings()
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that fit: decisions and preferences first, episodes last, of each the
-        latest first."""
+        """Return the matching memories: decisions and preferences first, episodes last.
+
+        Of each, the latest come first."""
         condition, values = self._where(wanted)
         sql = (
             f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} "
@@ -241,8 +250,9 @@ class MemoryIndex(StoreDatabase):
         return self._shown(sql, values, wanted)
 
     def placed(self, home: str) -> list[PlacedMemory]:
-        """Return the page of each memory of a group, and who may see it, without the texts (see
-        `memories`)."""
+        """Return the page of each memory of a group, and its visibility, without the texts.
+
+        See `memories`."""
         with self.explained():
             shown = _OF_NOTHING_EXCLUDED if self._exclusions.ready() else "true"
         sql = (
@@ -295,8 +305,10 @@ class MemoryIndex(StoreDatabase):
         return self._shown(sql, (match_of(expression), *values), wanted)
 
     def excluded_sessions(self, home: str, sessions: Iterable[str]) -> set[str]:
-        """Return the sessions of a group of which rules exclude anything. For one that the store
-        does not know, because its transcript is gone, its id and its former names are checked."""
+        """Return the sessions of a group with anything that rules exclude.
+
+        For a session that the store does not know, because its transcript is gone, its id and its
+        former names are checked."""
         asked = set(sessions)
         hidden = {
             session
@@ -313,8 +325,9 @@ class MemoryIndex(StoreDatabase):
         return hidden | {one for one in asked if self.rows(sql, (home, one))}
 
     def _shown(self, sql: str, values: Sequence[Any], wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that a query finds; its last value is the limit. Sessions that the
-        store does not know are checked here, since no table has them."""
+        """Return the memories that a query finds; its last value is the limit.
+
+        Sessions that the store does not know are checked here, because no table has them."""
         found = [_memory(row) for row in self.rows(sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
             return found
@@ -326,8 +339,9 @@ class MemoryIndex(StoreDatabase):
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
 
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
-        """Return the sessions that the store does not know, and that rules hide by id, former names
-        or directory."""
+        """Return the sessions that the store does not know and that rules hide.
+
+        The rules may use the id, former names or directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
         unknown = [one for one in sessions if not self.rows(sql, one[:2])]
         if not unknown or self._rules is None:

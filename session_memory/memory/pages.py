@@ -44,8 +44,10 @@ class EditedMeanwhileError(Exception):
 
 
 class Page(NamedTuple):
-    """A page as read: its parts (see `format.split`), which together are its text, its stamp (''
-    for no file), and whether the stamp is old enough that every later write changes it."""
+    """A page as read.
+
+    It has its parts (see `format.split`), which together are its text, its stamp ('' without a
+    file), and whether the stamp is old enough that every later write changes it."""
 
     path: str
     parts: list[str]
@@ -59,12 +61,13 @@ class Page(NamedTuple):
 
     @property
     def content_stamp(self) -> str:
-        """A stamp that tells its content, to be compared while it `is_settled` not."""
+        """Return a stamp that identifies its content, for comparison while it is not
+        `is_settled`."""
         return f"unsettled {short_hash(self.text)}"
 
     @property
     def items(self) -> list[tuple[int, IndexedMemory]]:
-        """Its memories, each with the index of its part."""
+        """Return its memories, each with the index of its part."""
         kind, is_untrusted = kind_of(self.path), is_untrusted_path(self.path)
         texts = [
             (at, one.encode("utf-8", "replace").decode())
@@ -84,7 +87,7 @@ class Page(NamedTuple):
         return "\r\n" if "\r\n" in self.text else "\n"
 
     def add(self, part: str) -> None:
-        """Append a part, behind an empty line."""
+        """Append a part after an empty line."""
         last, end = self.parts[-1], self.line_end
         if last:
             self.parts[-1] += (
@@ -119,12 +122,12 @@ def moved_path(path: str) -> str:
 
 
 def is_private_path(path: str) -> bool:
-    """Return whether a page holds memories that rules exclude."""
+    """Return whether a page is for memories that rules exclude."""
     return path.startswith(PRIVATE)
 
 
 def is_untrusted_path(path: str) -> bool:
-    """Return whether a page holds memories of untrusted sessions."""
+    """Return whether a page is for memories of untrusted sessions."""
     return path.removeprefix(PRIVATE).startswith(UNTRUSTED)
 
 
@@ -145,8 +148,9 @@ def kind_of(path: str) -> str:
 
 
 def find(directory: str) -> dict[str, tuple[str, bool]]:
-    """Return the paths of all pages below `directory`, each with its stamp and whether that is
-    settled. Raises OSError."""
+    """Return the paths of all pages below `directory`, each with its stamp.
+
+    Also return whether the stamp is settled. Raises OSError."""
     found = dict(_markdown_files(directory, ""))
     if not os.path.islink(private_beside(directory)):
         found.update(_markdown_files(private_beside(directory), "", PRIVATE))
@@ -154,7 +158,7 @@ def find(directory: str) -> dict[str, tuple[str, bool]]:
 
 
 def read(directory: str, path: str) -> Page:
-    """Read a page; a missing one is empty but for its heading. Raises OSError."""
+    """Read a page; a missing one has only its heading. Raises OSError."""
     try:
         with Opened(file_of(directory, path)) as descriptor:
             status = os.fstat(descriptor)
@@ -166,8 +170,10 @@ def read(directory: str, path: str) -> Page:
 
 
 def write(directory: str, page: Page) -> str:
-    """Write a page, or delete it if only its generated heading is left. Return its stamp, '' for no
-    file. Raises EditedMeanwhileError if the file changed since it was read, OSError."""
+    """Write a page, or delete it if only its generated heading is left.
+
+    Return its stamp, '' if it was deleted. Raises EditedMeanwhileError if the file changed since it
+    was read, OSError."""
     file = file_of(directory, page.path)
     try:
         stamp = _stamp(os.stat(file, follow_symlinks=False))[0]
@@ -191,10 +197,11 @@ def position_of(page: Page, id: str) -> int | None:
 
 
 def move_misplaced(directory: str, misplaced: Iterable[PlacedMemory]) -> None:
-    """Move memories that rules exclude to private pages, and others back. Writes the target page
-    before the source: after a crash in between they are on both, until the next run. If a page is
-    being edited, its memories wait for the next run. The caller holds the directory's lock. Raises
-    OSError."""
+    """Move memories that rules exclude to private pages, and others back.
+
+    The target page is written before the source: after a crash in between the memories are on both,
+    until the next run. If a page is being edited, its memories wait for the next run. The caller
+    holds the directory's lock. Raises OSError."""
     by_page: dict[str, set[str]] = {}
     for one in misplaced:
         by_page.setdefault(one.path, set()).add(one.id)
@@ -213,7 +220,7 @@ def _move(directory: str, path: str, ids: set[str]) -> None:
         there = position_of(target, id)
         if there is None:
             target.add(source.parts[at])
-        # a crash left it on both pages: people edit the open one
+        # a crash left it on both pages; people edit the open one
         elif is_private_path(target.path):
             target.parts[there] = source.parts[at]
     write(directory, target)
@@ -224,8 +231,9 @@ def _move(directory: str, path: str, ids: set[str]) -> None:
 
 
 def is_folder_settled(directory: str, path: str) -> bool:
-    """Return whether the folder of a page, even of a deleted one, was not written to for
-    SETTLED_SECONDS; True for a missing one. Raises OSError."""
+    """Return whether a page's folder was not written to for SETTLED_SECONDS.
+
+    The page may have been deleted. Return True for a missing folder. Raises OSError."""
     try:
         return _stamp(os.stat(os.path.dirname(file_of(directory, path))))[1]
     except FileNotFoundError:
@@ -233,7 +241,7 @@ def is_folder_settled(directory: str, path: str) -> bool:
 
 
 def _remove(file: str, top: str) -> None:
-    """Delete a file, and the folders up to `top` that this empties."""
+    """Delete a file, and the folders up to `top` that become empty."""
     with suppress(FileNotFoundError):
         os.unlink(file)
     with suppress(OSError):

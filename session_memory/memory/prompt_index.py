@@ -1,6 +1,8 @@
-"""Write the index that the hooks read: the terms of each memory and a text, for a prompt
-(memory/prompt_memories.py); the files, directories and git commands that it names and its
-quotation, for a tool call (memory/call_memories.py)."""
+"""Writes the index of memories that hooks read.
+
+For a prompt it has the terms of each memory and a text (memory/prompt_memories.py). For a tool call
+it has the files, directories and git commands in the memory, and its quotation
+(memory/call_memories.py)."""
 
 import json
 import math
@@ -37,12 +39,13 @@ from .prompt_memories import terms
 
 TEXT_CHARACTERS = 240
 FEWEST = 50  # memories needed for term weights; among fewer, every term would count as common
-MOST_PLACES = 100  # a term in more memories is not listed: it does not tell them apart
+MOST_PLACES = 100  # a term in more memories is not listed, because it does not distinguish them
 GIT_SECONDS = 2.0  # after this, branches not checked yet count as not merged
 # Factor by kind for a memory of another project: it must match a prompt this much better.
 _HURDLES = {"preference": 1.25, "person": 1.25}
 _HURDLE = 1.5
-_NO_OTHER_PROJECT = 1e6  # what an agent noted, as no person's word, is told in its own project only
+# An agent's own note is not a person's word, so it is only for its own project
+_NO_OTHER_PROJECT = 1e6
 _OF_EPISODE = 1.4  # total weight of its title's terms, which describe it less well
 _COMMON = 0.5  # factor for a word that occurs in prompts about anything
 _COMMON_WORDS = read_whole(
@@ -52,7 +55,7 @@ _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
 _SILENT = f" {' '.join(sorted(_NOT_ABOUT))} ".encode().ljust(TEXTS_AT - SILENT_AT)
 _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
 
-# What a tool call is told of: memories of these kinds.
+# A tool call gets memories of these kinds.
 _NOUNS = {"decision": "decision", "preference": "preference", REJECTED: "rejection"}
 _BY_RULES = (
     "extractive"  # up to 0.3, by rules that were too often wrong (bench/research/extraction)
@@ -63,8 +66,9 @@ _UNSAFE = re.compile(r'["\\\x00-\x1f]')  # JSON escapes these
 
 
 def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMemory]) -> None:
-    """Bring the index on disk up to date with the memories `told`, which the rules allow. Raises
-    DatabaseError, OSError."""
+    """Update the index on disk with the memories `told`, which the rules allow.
+
+    Raises DatabaseError, OSError."""
     path, settings = f"{directory}/{PROMPT_INDEX}", index.settings()
     try:
         known = read_whole(path)
@@ -80,8 +84,10 @@ def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMe
 def content(
     memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = ""
 ) -> bytes:
-    """Return the index as bytes. Buckets come last, after the offsets of the memories are known. A
-    repository at `user_dir` or above it is not a project."""
+    """Return the index as bytes.
+
+    Buckets come last, once the offsets of the memories are known. A repository at `user_dir` or
+    above it is not a project."""
     watched = _Watched(user_dir)
     about = [_about(memory, watched) for memory in memories]
     stored = bytearray(_sized(_head(memories, settings)))
@@ -128,8 +134,9 @@ def _with_buckets(stored: bytes, listed: Mapping[str, Sequence[int]]) -> bytes:
 
 
 def _key(memory: IndexedMemory | PlacedMemory) -> str:
-    """Return the id of a memory with its version: an edited one is another, and may be injected
-    again."""
+    """Return the id of a memory with its version.
+
+    An edited memory has another version, and may be injected again."""
     return f"{memory.id}-{memory.version:08x}"
 
 
@@ -174,9 +181,9 @@ class _Watched:
         self._worktrees: dict[str, Worktree | None] = {}
 
     def places(self, memory: IndexedMemory) -> list[str]:
-        """Return the places that a memory names, with which tool calls are told of it (see
-        call_memories), if it is a decision, a preference or a rejection that more than rules
-        made."""
+        """Return the places that a memory names, by which tool calls find it (see call_memories).
+
+        It must be a decision, a preference or a rejection that more than rules made."""
         directory = (
             max(memory.origins, key=lambda one: one.at or 0).directory if memory.origins else ""
         )
@@ -216,8 +223,7 @@ class _Watched:
 
 
 def _weights(about: Sequence[_About]) -> dict[str, int]:
-    """Return the weight of each term: rarer terms weigh more, terms that occur only in prose
-    nothing."""
+    """Return the weight of each term: rarer terms weigh more, terms found only in prose nothing."""
     frequency, count = Counter(term for one in about for term in one.terms), max(len(about), FEWEST)
     weights = {}
     for term in frequency.keys() | _IN_MOST:
@@ -232,8 +238,7 @@ def _sized(value: object) -> bytes:
 
 
 def _about(memory: IndexedMemory, watched: _Watched) -> _About:
-    """Return what a memory is about. For an episode the text does not count: it covers many
-    topics."""
+    """Return a memory's topic; an episode's text does not count, because it covers many topics."""
     title = set(terms(memory.title)) - _NOT_ABOUT
     text = set() if memory.kind == EPISODE else set(terms(f"{memory.subject} {memory.text}"))
     return _About(title, text - title - _NOT_ABOUT, watched.places(memory))
@@ -250,7 +255,7 @@ def _text(memory: IndexedMemory) -> str:
 
 
 def _said(memory: IndexedMemory) -> str:
-    """Return who said when what a memory holds, word for word."""
+    """Return who made a memory's statement, when, and in which words."""
     origin = max(memory.origins, key=lambda one: one.at or 0)
     what = f"{_NOUNS[memory.kind]} of {time_text(origin.at)[:10]}"
     if origin.strategy == BY_PERSON:
@@ -263,8 +268,9 @@ def _said(memory: IndexedMemory) -> str:
 
 
 def _place(name: str, directory: str, root: str) -> str:
-    """Return the place of a name: from the root if it is there, else by the end of its path, if it
-    may be a file's."""
+    """Return the place of a name: from the root if it exists, else by the end of its path.
+
+    The second applies only if the name may be a file's."""
     for above in dict.fromkeys((directory, root)):
         path = os.path.normpath(os.path.join(above, name))
         inside = path.removeprefix(root.rstrip("/") + "/")

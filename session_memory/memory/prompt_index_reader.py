@@ -36,15 +36,17 @@ NUMBER_BYTES = 4
 SILENT_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
 TEXTS_AT = SILENT_AT + 1024
 
-SHORTEST = 60  # a memory shortened to less says too little
+SHORTEST = 60  # a memory shortened to less is not informative
 WHOLE = 100  # weighs a term at most
 
 
 def found_in(directory: str, find: Callable[[int, bytes], list[Found]]) -> list[Found]:
-    """Return what `find` finds in the index of the memories in a directory, by its descriptor and
-    the head of it. Nothing without an index, in one of another version, or if a rule has changed
-    since, which may exclude what is in it: the next look at the memories rewrites such ones. Raises
-    OSError, ValueError for what is no index."""
+    """Return the results of `find` in the index of a directory's memories.
+
+    `find` gets the index's descriptor and its head. Return [] without an index, for an index of
+    another version, or if a rule has changed since, because it may exclude some results. The next
+    access to the memories rewrites such an index. Raises OSError, ValueError if the file is not an
+    index."""
     try:
         with Opened(f"{directory}/{PROMPT_INDEX}") as descriptor:
             head = read_at(descriptor, 0, TEXTS_AT)
@@ -60,8 +62,10 @@ def found_in(directory: str, find: Callable[[int, bytes], list[Found]]) -> list[
 
 
 def composed(memories: Iterable[tuple[str, str]], limit: int) -> tuple[str, list[str]]:
-    """Return a text of memories, each a key and a line, in at most `limit` characters, and the keys
-    of those in it: the first, shortened if needed, and of the next those that fit. '' for none."""
+    """Return a text of memories in at most `limit` characters, and the keys of those in it.
+
+    Each memory is a key and a line. The first is shortened if needed; the next are added if they
+    fit. The text is '' if there are none."""
     text = REMEMBERED
     keys: list[str] = []
     for key, line in memories:
@@ -83,8 +87,10 @@ def bucket_of(term: str) -> int:
 
 
 def listed_in(descriptor: int, head: bytes, term: str) -> list[int]:
-    """Return the weight of a term, and the places of the memories that have it. Only its list is
-    decoded: with 5,000 memories a short prompt takes 0.05 ms, and 0.14 with whole buckets."""
+    """Return the weight of a term, and the places of the memories that have it.
+
+    Only its list is decoded: with 5,000 memories a short prompt takes 0.05 ms, and 0.14 ms with
+    whole buckets."""
     at = len(MAGIC) + NUMBER_BYTES * bucket_of(term)
     start, end = (
         _number(head[at : at + NUMBER_BYTES]),

@@ -25,8 +25,8 @@ MOST_INJECTED = 3
 # of the weight of the shared terms among its own and among the prompt's. A term weighs WHOLE at
 # most, and TELLING at least unless it is common in prompts about anything.
 TELLING = 56
-LEAST_WORTH, STRONG = 135, 0.28  # for two terms at least, one of which is telling
-LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # for terms none of which is
+LEAST_WORTH, STRONG = 135, 0.28  # for at least two terms, one of which is telling
+LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # for terms of which none is telling
 
 _ENDINGS = {
     "ments",
@@ -51,8 +51,10 @@ _SHORTEST_STEM = 3
 
 
 class PromptedSession:
-    """The session of a prompt: its state, its start directory, the person's home directory and the
-    file of its cursors; '' if unknown."""
+    """The session of a prompt.
+
+    It has its state, its start directory, the person's home directory and the file of its cursors;
+    '' if unknown."""
 
     def __init__(
         self,
@@ -69,8 +71,7 @@ class PromptedSession:
         self._place: tuple[str, str] | None = None
 
     def place(self) -> tuple[str, str]:
-        """Return the repository that it works in, else the directory, and the branch checked out
-        there."""
+        """Return the session's repository, else its directory, and the current branch."""
         if self._place is None:
             from ..common.system.git import find_worktree, head_of
 
@@ -97,7 +98,7 @@ class PromptedSession:
 
 
 class PromptMemories:
-    """Memories to inject with a prompt: `text`, '' for none, and the `ids` of those in it."""
+    """Memories to inject with a prompt: `text`, '' if there are none, and their `ids`."""
 
     def __init__(self, text: str = "", ids: Iterable[str] = ()) -> None:
         self.text = text
@@ -105,8 +106,9 @@ class PromptMemories:
 
 
 def at_prompt(context: Context, state: SessionState | None, room: int) -> tuple[str, Sequence[str]]:
-    """Return the text of the memories relevant to a prompt, in `room` characters at most, and their
-    ids. Raises as `found_in`."""
+    """Return the text of the memories relevant to a prompt, and their ids.
+
+    The text has at most `room` characters. Raises as `found_in`."""
     home = context.home
     given = context.settings.memories.get("prompt_characters")
     most = given if isinstance(given, int) else USUAL_CHARACTERS
@@ -119,8 +121,10 @@ def at_prompt(context: Context, state: SessionState | None, room: int) -> tuple[
 def relevant(
     directory: str, prompt: str, max_characters: int, session: PromptedSession
 ) -> PromptMemories:
-    """Return the memories in `directory` that fit `prompt` well and were not injected before, best
-    first, in at most `max_characters`, sanitized for a prompt. Raises as `found_in`."""
+    """Return the memories in `directory` that fit `prompt` well, best first.
+
+    Memories that were already injected are left out. The text has at most `max_characters` and is
+    sanitized for a prompt. Raises as `found_in`."""
     if max_characters < len(REMEMBERED) + SHORTEST:
         return PromptMemories()
     asked = prompt[:PROMPT_CHARACTERS]
@@ -131,8 +135,9 @@ def relevant(
 
 
 def terms(text: str) -> Iterator[str]:
-    """Yield the index's words of `text`: their stems in lower case; of scripts without spaces pairs
-    of characters."""
+    """Yield the index's words of `text`: stems in lower case, or pairs of characters.
+
+    Pairs are for scripts without spaces."""
     for part in text.lower().split():
         for word in (part,) if part.isalnum() else _split(part):
             if word.isascii():
@@ -175,7 +180,7 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
     total = 0
     places: list[tuple[int, list[int]]] = []
     once: set[int] = set()
-    enough: set[int] = set()  # that share two terms or more: only these are read
+    enough: set[int] = set()  # with at least two shared terms: only these are read
     for term in _first_terms(prompt, head[SILENT_AT:]):
         weight, *listed = listed_in(descriptor, head, term)
         total += weight
@@ -203,7 +208,7 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
 
 
 def _first_terms(prompt: str, silent: bytes) -> Iterable[str]:
-    """Return the first terms of a prompt that are no stop words."""
+    """Return the first terms of a prompt that are not stop words."""
     found: dict[str, None] = {}
     for term in terms(prompt):
         if term not in found and f" {term} ".encode("utf-8", "replace") not in silent:
@@ -216,8 +221,9 @@ def _first_terms(prompt: str, silent: bytes) -> Iterable[str]:
 def _shared(
     places: list[tuple[int, list[int]]], enough: set[int]
 ) -> tuple[dict[int, float], dict[int, list[int]]]:
-    """Return the weights of the terms that the memories at `enough` share with the prompt: the sum,
-    and each."""
+    """Return the weights of the terms that memories at `enough` share with the prompt.
+
+    These are the sum, and each weight."""
     worth = dict.fromkeys(enough, 0.0)
     shared: dict[int, list[int]] = {at: [] for at in enough}
     for weight, listed in places:
@@ -228,8 +234,9 @@ def _shared(
 
 
 def _least(weights: list[int], worth: float) -> float:
-    """Return how well a memory has to fit that shares terms of these weights with the prompt; 0 if
-    it cannot."""
+    """Return how well a memory must fit to be injected; 0 if it cannot be.
+
+    `weights` are those of the terms that it shares with the prompt."""
     if max(weights) >= TELLING:
         return STRONG if worth >= LEAST_WORTH else 0.0
     return STRONG_COMMON if len(weights) >= LEAST_COMMON_TERMS else 0.0

@@ -37,9 +37,10 @@ REASON_CHARACTERS = 200
 
 
 class PartResult(NamedTuple):
-    """Outcome of a part of a conversation. `status` is archived, skipped, waiting (will be retried)
-    or stopped (with all other parts of its strategy). `reason` is '' if archived; `memories` are
-    the ids of the memories made."""
+    """The outcome of a part of a conversation.
+
+    `status` is archived, skipped, waiting (will be retried) or stopped (with all other parts of its
+    strategy). `reason` is '' if archived; `memories` are the ids of the memories made."""
 
     strategy: str
     conversation: Conversation | None
@@ -49,9 +50,11 @@ class PartResult(NamedTuple):
 
 
 class Queue:
-    """The parts that wait in the store of `work`. `sink` writes the memories of a result and
-    returns their ids; it is idempotent for the same conversation (`last_message_at`), strategy and
-    entries. `clock` returns milliseconds since the epoch."""
+    """The waiting parts in the store of `work`.
+
+    `sink` writes the memories of a result and returns their ids; it is idempotent for the same
+    conversation (`last_message_at`), strategy and entries. `clock` returns milliseconds since
+    1970."""
 
     def __init__(
         self,
@@ -79,12 +82,10 @@ class Queue:
         statuses: tuple[str, ...] = (),
         stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[PartResult]:
-        """Process at most `limit` parts until none waits or `stop` returns True; yield each
-        outcome.
+        """Process at most `limit` parts until none waits or `stop` is true; yield outcomes.
 
         A conversation is archived once all strategies of `all_ids` are done with it. Takes ready
-        conversations, and those with one of `statuses`. Raises DatabaseError.
-        """
+        conversations, and those with one of `statuses`. Raises DatabaseError."""
         self._work.close_done(all_ids)
         left = -1 if limit is None else limit
         for strategy in strategies:
@@ -189,8 +190,9 @@ class Queue:
     def _failed(
         self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]
     ) -> PartResult:
-        """Skip a part that failed for good or too often; put any other back for a retry. A part
-        with a recorded result is never skipped."""
+        """Skip a part that failed for good or too often; put any other back for a retry.
+
+        A part with a recorded result is never skipped."""
         problem = (
             str(error)
             if isinstance(error, SessionMemoryError)
@@ -215,7 +217,7 @@ class Queue:
 
 
 def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> str:
-    """Return the reason why a strategy does not take a part; '' if it does."""
+    """Return why a strategy does not take a part; '' if it does."""
     if not entries:
         return "nothing new in it"
     said = [entry for entry in entries if entry.text]
@@ -243,7 +245,7 @@ def encoded(result: MemoryResult) -> str:
 
 
 def decoded(text: str) -> MemoryResult:
-    """Decode a result, without fields of memories that this version does not know."""
+    """Decode a result, ignoring fields of memories that this version does not know."""
     value = json.loads(text)
     known = [
         {name: memory[name] for name in Memory._fields if name in memory}

@@ -28,8 +28,10 @@ class UnknownStrategyError(StrategyError):
 
 
 class PlannedPart(NamedTuple):
-    """Plan for a part of a conversation: skip it for a `reason`, or spend at most `usage`, which
-    costs `dollars` (None for a model without a price)."""
+    """The plan for a part of a conversation.
+
+    It is skipped for a `reason`, or spends at most `usage`, which costs `dollars` (None for a model
+    without a price)."""
 
     piece: ConversationPart
     reason: str
@@ -38,7 +40,8 @@ class PlannedPart(NamedTuple):
 
 
 class StrategyRun:
-    """The strategies `ids` of a store, with queue and budget; `writer` keeps the memories.
+    """The strategies `ids` of a store, with queue and budget; `writer` stores the memories.
+
     `missing` has the strategies that failed to load, with the reason."""
 
     def __init__(self, location: StoreLocation, ids: Sequence[str], writer: MemoryWriter) -> None:
@@ -104,7 +107,8 @@ class StrategyRun:
         return planned
 
     def retries(self) -> list[Retry]:
-        """Return the conversations that wait for a retry, by strategy, the next one first."""
+        """Return the conversations that are waiting for a retry, by strategy, the next one
+        first."""
         now = now_milliseconds()
         return [one for strategy in self.strategies for one in self.work.retries(strategy.id, now)]
 
@@ -154,8 +158,9 @@ def known_ids() -> list[str]:
 
 
 def load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
-    """Load the strategy with this id. Raises UnknownStrategyError, and the strategy's own errors
-    about settings."""
+    """Load the strategy with this id.
+
+    Raises UnknownStrategyError, and the strategy's own errors about settings."""
     if id in STRATEGIES:
         make = load(STRATEGIES[id])
     else:

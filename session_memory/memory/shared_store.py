@@ -1,6 +1,6 @@
-"""The store that several people or machines share: sessions and memories, read like one's own.
+"""The store that several people or machines share: sessions and memories, read like your own.
 
-Its engine is a row of `extension_points.ENGINES`, and is loaded when it is needed."""
+Its engine is a row of `extension_points.ENGINES`, loaded when needed."""
 
 from __future__ import annotations
 
@@ -85,8 +85,9 @@ def shared_engine() -> SharedEngine:
 
 
 def shared_url(home: Home) -> str:
-    """Return the address of the shared store that a home has joined; '' if it has joined none, or
-    this copy has no engine for one. Raises ConfigError."""
+    """Return the address of the shared store that a home has joined, or ''.
+
+    It is also '' if this copy has no engine for one. Raises ConfigError."""
     url = str(home.settings().team.get("url", ""))
     return url if url and load_present([_ENGINE]) else ""
 

@@ -1,10 +1,8 @@
-"""Strategies turn conversations into memories: their protocol and values. Times are in milliseconds
-since the epoch.
+"""Strategies turn conversations into memories: their protocol and values.
 
-Another package adds one with an entry point of the group `session_memory.strategies`: a callable
-that takes the values of the configuration's section `memories` and a ModelBudget, and returns the
-strategy.
-"""
+Times are in milliseconds since 1970. Another package adds a strategy with an entry point of the
+group `session_memory.strategies`: a callable that takes the values of the configuration's section
+`memories` and a ModelBudget, and returns the strategy."""
 
 from __future__ import annotations
 
@@ -34,12 +32,13 @@ class Strategy(Protocol):
         """Return whether the strategy takes the conversation; otherwise it is skipped."""
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-        """Return the memories of the entries. Raises StrategyError; the queue retries later if that
-        is temporary."""
+        """Return the memories of the entries.
+
+        Raises StrategyError; the queue retries later if that is temporary."""
 
 
 class TextStrategy:
-    """A strategy that takes any conversation in which something was said."""
+    """A strategy that takes any conversation with text."""
 
     def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
         """Return whether there is any text."""
@@ -50,16 +49,17 @@ class ModelBudget(Protocol):
     """A strategy's token budget. Every call to a model happens within `call`."""
 
     def call(self, estimate: Usage) -> AbstractContextManager[ModelCall]:
-        """Reserve `estimate`, the most that a model call will spend. Raises BudgetError if the
-        limit for the day or the conversation does not allow it; then do not make the call."""
+        """Reserve `estimate`, the most that a model call will spend.
+
+        Raises BudgetError if the limit for the day or the conversation does not allow it; then do
+        not make the call."""
 
 
 class ModelCall(Protocol):
     """A model call in progress."""
 
     def report(self, usage: Usage) -> None:
-        """Replace the estimate by the usage that the provider reports (zero if it refused the
-        call)."""
+        """Replace the estimate with the usage that the provider reports (zero if it refused)."""
 
 
 class StrategyError(SessionMemoryError):
@@ -80,11 +80,12 @@ class BudgetError(StrategyError):
 
 
 class Memory(NamedTuple):
-    """One piece of knowledge. `kind` is episode, project, person, fact, decision, preference,
-    question, solution or rejected. `subject` is the project or person it is about ('' for none),
-    `quote` the words of the conversation that prove it ('' for an episode), `replaces` the ids of
-    memories that it supersedes. `message` is the number of the message that proves it, and `at` its
-    time (0 and None for none)."""
+    """One piece of knowledge.
+
+    `kind` is episode, project, person, fact, decision, preference, question, solution or rejected.
+    `subject` is its project or person ('' if none), `quote` the words of the conversation that
+    prove it ('' for an episode), `replaces` the ids of memories that it supersedes. `message` is
+    the number of the message that proves it, and `at` its time (0 and None if none)."""
 
     kind: str
     title: str
@@ -106,9 +107,11 @@ class KnownMemory(NamedTuple):
 
 
 class StrategyContext(NamedTuple):
-    """Context of a strategy beside its settings: `directory` for its own files;
-    `known(conversation, text, limit)`, the memories of the conversation's group that match `text`;
-    `is_untrusted(conversation)`, true if its memories are kept apart."""
+    """Context of a strategy besides its settings.
+
+    `directory` is for its own files. `known(conversation, text, limit)` returns the memories of the
+    conversation's group that match `text`. `is_untrusted(conversation)` is true if its memories are
+    kept apart."""
 
     directory: str
     known: Callable[[Conversation, str, int], list[KnownMemory]]

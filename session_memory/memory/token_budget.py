@@ -1,4 +1,4 @@
-"""A token budget, which refuses every model call whose estimate exceeds what is left."""
+"""A token budget, which refuses every model call whose estimate exceeds the remaining tokens."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,15 +8,14 @@ from .strategy import BudgetError, ModelCall, Usage
 
 
 class ConversationBudgetError(BudgetError):
-    """A conversation needs more than may be spent on one."""
+    """A conversation needs more tokens than one may spend."""
 
 
 class TokenBudget:
-    """A `strategy.ModelBudget` in the store, so that processes share the day's limit.
+    """A `strategy.ModelBudget` in the store, so processes share the day's limit.
 
     The queue opens an account for each attempt at a conversation; the account counts its calls.
-    `clock` returns milliseconds since the epoch.
-    """
+    `clock` returns milliseconds since 1970."""
 
     def __init__(
         self,

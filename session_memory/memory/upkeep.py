@@ -1,4 +1,4 @@
-"""Upkeep's steps for memories: they are made of ended conversations and moved as rules say."""
+"""Upkeep's steps for memories: making them from ended conversations, and moving them by rules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Write memories: the results of strategies, and those of an agent, which a quotation from its own
-session proves."""
+"""Writes memories: strategies' results, and an agent's own, proved by a quotation.
+
+The quotation is from the agent's own session."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ class AgentMemoryError(SessionMemoryError):
 
 
 class MemoryWriter:
-    """The queue's sink, for one run: a context, at whose end the memories are brought up to date
-    once. `directory` returns the memories directory of a group, `is_untrusted` whether a
-    conversation's memories are kept apart; `rules` tell which conversations are excluded."""
+    """The queue's sink, for one run: a context that updates the memories once at its end.
+
+    `directory` returns the memories directory of a group, `is_untrusted` whether a conversation's
+    memories are kept apart. `rules` decide which conversations are excluded."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class MemoryWriter:
         if self._index is None:
             return
         try:
-            # else the next look at them does it
+            # otherwise the next access does it
             for library in self._libraries.values() if problem is None else ():
                 library.refresh()
         finally:
@@ -67,8 +69,9 @@ class MemoryWriter:
         strategy: str,
         result: MemoryResult,
     ) -> list[str]:
-        """Write the memories of a result and return their ids. Idempotent. Raises
-        SessionMemoryError, OSError."""
+        """Write the memories of a result and return their ids. Idempotent.
+
+        Raises SessionMemoryError, OSError."""
         library = self._library(conversation.home)
         return keep(
             library, conversation, strategy, result, is_untrusted=self._is_untrusted(conversation)
@@ -139,9 +142,10 @@ def keep(
 def remember(
     location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note
 ) -> IndexedMemory:
-    """Store a memory whose quotation is in the session. Return it, or the existing memory that says
-    the same. Raises AgentMemoryError if rules exclude part of the session, the quotation is not in
-    it, or the memory was forgotten; DatabaseError, LockedError, OSError."""
+    """Store a memory whose quotation is in the session; return it, or the one that says the same.
+
+    Raises AgentMemoryError if rules exclude part of the session, the quotation is not in it, or the
+    memory was forgotten; DatabaseError, LockedError, OSError."""
     with closing(open_store(location, note)) as store:
         refresh(store, location, note)
         with open_index(location, note) as index:
@@ -168,8 +172,9 @@ def remember(
 def note_by_person(
     location: StoreLocation, kind: str, text: str, file: str, directory: str, note: Note
 ) -> IndexedMemory:
-    """Store what a person says in so many words, about a `file` of the project at `directory` (''
-    for none). Return it, or the existing memory that says the same. Raises AgentMemoryError if it
+    """Store a person's explicit statement; return it, or the memory that says the same.
+
+    It is about a `file` of the project at `directory` ('' if none). Raises AgentMemoryError if it
     was forgotten; DatabaseError, LockedError, OSError."""
     origin = Origin(now_milliseconds(), BY_PERSON, 0, BY_PERSON, directory=directory)
     project = directory.rstrip("/").rpartition("/")[2]
@@ -186,8 +191,9 @@ def note_by_person(
 def _settled(
     library: Library, index: MemoryIndex, ids: Sequence[str], how_to_undo: str
 ) -> IndexedMemory:
-    """Update the library, and return the memory that was kept. Raises AgentMemoryError if it was
-    forgotten, or rules exclude its directory."""
+    """Update the library, and return the stored memory.
+
+    Raises AgentMemoryError if it was forgotten, or rules exclude its directory."""
     library.refresh()
     if not ids:
         raise AgentMemoryError("nothing was remembered: it was forgotten before", how_to_undo)
@@ -201,8 +207,9 @@ def _settled(
 
 
 def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
-    """Forget the memory with this exact id and return it; the user can undo that for a day. Raises
-    AgentMemoryError for an unknown id; DatabaseError, LockedError, OSError."""
+    """Forget the memory with this exact id and return it; the user can undo that for a day.
+
+    Raises AgentMemoryError for an unknown id; DatabaseError, LockedError, OSError."""
     with open_index(location, note) as index:
         wanted = id.strip().removeprefix("^").lower()
         found = [one for one in index.beginning_with(wanted) if one.id == wanted]

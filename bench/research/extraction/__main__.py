@@ -1,8 +1,7 @@
-"""`python -m bench.research.extraction [REPOSITORY...]`: what rules without a model kept, by rule; the
-labels are in labels.tsv.
+"""`python -m bench.research.extraction [REPOSITORY...]`: results of rules without a model, by rule.
 
-With clones of the repositories, also prints each labelled sentence: none stands in this project.
-"""
+The labels are in labels.tsv. With clones of the repositories, it also prints each labelled
+sentence; none of them is in this project."""
 
 from __future__ import annotations
 

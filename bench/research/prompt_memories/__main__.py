@@ -1,13 +1,11 @@
-"""`python -m bench.research.prompt_memories`: how often a prompt gets the memory that it is about, and
-nothing where it is about none; and what it costs the prompt hook to look.
+"""`python -m bench.research.prompt_memories`: how often a prompt gets the memory it is about.
 
-Each set of labelled prompts is asked with the memories of both. What users typed in real
-transcripts is about none of them, whatever project it is asked in. The cost is that of a prompt
-where nothing else is new, with 5,000 memories, less that of the same prompt with none, in starts of
-a bare interpreter. Exits with 1 where any is not what is aimed at. `--faults` also prints which
-prompts got something else, `--runs 0` leaves out the cost, `--cpu` counts the time of the
-processor, for a machine that is busy.
-"""
+It should get nothing if it is about none. It also measures what the search costs the prompt hook.
+Each set of labelled prompts is asked with the memories of both. Real users' prompts are about none
+of them, in any project. The cost is that of a prompt with nothing else new, with 5,000 memories,
+less that of the same prompt with none, in starts of a bare interpreter. Exits with 1 if a figure
+misses its aim. `--faults` also prints which prompts got something else, `--runs 0` leaves out the
+cost, `--cpu` counts processor time, for a busy machine."""
 
 from __future__ import annotations
 

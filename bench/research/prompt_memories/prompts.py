@@ -58,7 +58,8 @@ class Answer(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Whether the memory was told that the prompt is about; nothing, where it is about none."""
+        """Return whether the prompt got the memory that it is about; nothing, if it is about
+        none."""
         return self.prompt.memory in self.ids if self.prompt.memory else not self.told.text
 
 
@@ -85,7 +86,7 @@ def read(path: Path) -> tuple[list[IndexedMemory], list[Prompt]]:
 def ask(
     memories: Sequence[IndexedMemory], prompts: Iterable[Prompt], directory: Path
 ) -> list[Answer]:
-    """What each prompt gets where these memories are kept in `directory`."""
+    """Return the result for each prompt if these memories are stored in `directory`."""
     (directory / PROMPT_INDEX).write_bytes(content(memories, {}))
     return [
         Answer(

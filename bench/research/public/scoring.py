@@ -26,9 +26,10 @@ MOST_SECONDS = 1800  # for all questions of a repository
 
 
 class Question(NamedTuple):
-    """A question as a tool reads it, and what is right: names of sessions, or digests of files;
-    none if nothing is. `known` are the sessions that were there by then, without the one that
-    asks."""
+    """A question for a tool, and the right answers.
+
+    These are names of sessions, or digests of files; none if nothing is right. `known` are the
+    sessions at that time, except the asking one."""
 
     asked: dict[str, Any]
     right: frozenset[str]
@@ -36,8 +37,8 @@ class Question(NamedTuple):
 
 
 class Grade(NamedTuple):
-    """What an answer is worth: `first` and `among` are of any-hit, `strict` takes all that is
-    right."""
+    """The value of an answer: `first` and `among` are of any-hit, `strict` needs all right
+    answers."""
 
     task: str
     is_negative: bool

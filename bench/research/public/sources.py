@@ -1,4 +1,4 @@
-"""A clone of a public repository, as git tells of it, and the transcripts that it keeps."""
+"""A clone of a public repository, by git, and the transcripts in it."""
 
 from __future__ import annotations
 

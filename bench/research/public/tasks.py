@@ -48,7 +48,7 @@ Answer = list[int]  # sessions by their place in the list
 
 
 class Kept(NamedTuple):
-    """The sessions of a repository, and those of each checkpoint."""
+    """The sessions of a repository, and each checkpoint's."""
 
     sessions: list[tuple[str, str]]  # their ids, and the blobs of their transcripts
     of_checkpoint: dict[str, Answer]
@@ -86,7 +86,7 @@ def written(tasks: dict[str, Any], directory: Path) -> Path:
 
 
 def digest(path: str) -> str:
-    """Return what stands for the name of a file."""
+    """Return the digest that replaces the name of a file."""
     return sha256(path.encode()).hexdigest()[:DIGEST]
 
 

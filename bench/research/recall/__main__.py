@@ -1,16 +1,15 @@
-"""`python -m bench.research.recall [FILE...]`: how often a search finds the session in which the answer is.
+"""`python -m bench.research.recall [FILE...]`: how often search finds the answer's session.
 
-Sets of questions, in the form that `bench/research/recall/__init__.py` tells, are taken in as transcripts by
-the real ingest into a real store, and each question is a query as it stands. R@k is the share of
-questions of which a session with the answer is among the first k that are found; `all @10` is the
-share of all such sessions that are among the first ten.
+Sets of questions, in the form in `bench/research/recall/__init__.py`, are ingested as transcripts
+by the real ingest into a real store, and each question is a query as it is. R@k is the share of
+questions for which a session with the answer is among the first k hits; `all @10` is the share of
+all such sessions among the first ten.
 
-Each set is also asked of plain FTS5: `bm25()` of messages and tool uses, and of whole sessions, as
-shares of the best, added. And ours is asked for sentences of the sessions, verbatim, each of which
-is in one of them only. With `--team` everything is pushed to a real server, as in `bench.team`, and
-asked of a team's store too. With `--missed` the questions are printed that are not among the first
-five.
-"""
+Each set is also queried with plain FTS5: `bm25()` of messages and tool uses, and of whole sessions,
+as shares of the best, added. And ours is queried for sentences of the sessions, verbatim, each of
+which is in only one of them. With `--team` everything is pushed to a real server, as in
+`bench.team`, and a team's store is queried too. With `--missed` the questions are printed whose
+answers are not among the first five."""
 
 from __future__ import annotations
 
@@ -146,7 +145,7 @@ class _Taken:
 
 
 def _print_rows(title: str, groups: Sequence[Collection], missed: bool, url: str) -> None:
-    """`url` is that of a team's store, which is asked too; '' for none."""
+    """Print the rows. `url` is a team's store, which is queried too; '' if there is none."""
     with scratch_directory() as name, _Taken(name, groups) as taken:
         texts = [taken.texts(number) for number in range(len(groups))]
         plain = [

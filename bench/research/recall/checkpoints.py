@@ -20,8 +20,9 @@ _LOG = "%s%x00%(trailers:key=Entire-Checkpoint,valueonly,separator=%x2C)%x1e"
 
 
 class Checkpoints:
-    """A collection: the sessions of a repository, and what is asked of them. Raises SetError where
-    it has none, unless nothing is asked."""
+    """A collection: the sessions of a repository, and the questions about them.
+
+    Raises SetError if it has none, unless there are no questions."""
 
     def __init__(
         self, repository: Path, agents: tuple[str, ...] = AGENTS, *, is_asked: bool = True

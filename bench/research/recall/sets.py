@@ -37,19 +37,19 @@ class Question(NamedTuple):
 
 
 class Collection(Protocol):
-    """Sessions, and what is asked of them."""
+    """Sessions, and the questions about them."""
 
     @property
     def questions(self) -> list[Question]:
         """What is asked."""
 
     def write_transcripts(self, directory: Path) -> dict[str, str]:
-        """Writes each session's transcript into a new directory; the id of the session for that of
-        each transcript."""
+        """Write each session's transcript into a new directory; return session ids by
+        transcript."""
 
 
 class Group(NamedTuple):
-    """The sessions of a group of a set, and what is asked of them."""
+    """The sessions of a group of a set, and the questions about them."""
 
     sessions: list[Session]
     questions: list[Question]
@@ -68,7 +68,7 @@ class Group(NamedTuple):
 
 
 def read_set(path: Path) -> list[Group]:
-    """The groups in a file. Raises SetError, with what is wrong and where."""
+    """Return the groups in a file. Raises SetError, with the problem and its place."""
     try:
         groups = [_group(group) for group in json.loads(path.read_bytes())["groups"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -83,7 +83,7 @@ class Clone:
     def commit_known(self, commit: str, subject: str, when: float) -> None:
         """Make a commit of the repository's history here."""
         parent = self._run("rev-parse", "-q", "--verify", f"{commit}^").decode().strip()
-        # what lies between was not seen: a pull, or commits of another clone
+        # the commits between were not seen: a pull, or commits of another clone
         if parent and parent != self.commit:
             self._carry(parent, when)
             self._move(parent, when, "")
@@ -118,7 +118,7 @@ class Clone:
         return set(self._edited)
 
     def _carry(self, commit: str, when: float) -> None:
-        """Bring the files to another commit, but for those that were edited."""
+        """Bring the files to another commit, except edited ones."""
         if commit == self.commit:
             return
         changed = set(

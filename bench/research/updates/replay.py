@@ -1,10 +1,9 @@
-"""The histories of a repository with checkpoints, played again in order of time, one person's home
-after another.
+"""The histories of a repository with checkpoints, replayed in order of time, home by home.
 
-With each prompt that a person typed in a session of Claude Code, the hook of a program runs on what
-all sessions of that person had written by then, with the clock of then. Sessions of Codex are
-others only. A home has only the sessions that a checkpoint keeps, and no transcripts of sub-agents.
-"""
+Each person has a home. With each prompt that a person typed in a session of Claude Code, a
+program's hook runs on everything that all sessions of that person had written by then, with the
+clock of that time. Sessions of Codex are only others. A home has only the sessions that a
+checkpoint keeps, and no transcripts of sub-agents."""
 
 from __future__ import annotations
 
@@ -241,7 +240,7 @@ class History:
         return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
 
     def _do(self, talk: Talk, line: Line) -> None:
-        """What a result shows that was done: a file written, a commit made."""
+        """Apply the effect that a result shows: a written file, a made commit."""
         payload = payload_of(line)
         if payload.get("type") in ("custom_tool_call", "function_call"):
             self._calls[str(payload.get("call_id"))] = line
@@ -381,8 +380,9 @@ class History:
             clone.switch(branch, commit or clone.commit, when)
 
     def _tip(self, branch: str, when: float) -> str:
-        """The commit that a branch is at: for that of a person the one before its next commit, if
-        that is known."""
+        """Return the commit of a branch.
+
+        For a person's branch it is the one before its next commit, if that is known."""
         command = ["git", "-C", str(self._repository), "rev-list", "-1", f"--before={int(when)}"]
         for ref in (branch, "main", "master"):
             done = subprocess.run(

@@ -23,9 +23,11 @@ _DAY_MILLISECONDS = 24 * 3600 * 1000
 
 
 class Waiting(NamedTuple):
-    """Pending work: the files with new content and its bytes; the number of pending conversations
-    by strategy; the strategies whose conversations wait for a retry, and why; the files that cannot
-    be ingested, each with the reason."""
+    """Pending work.
+
+    It has the files with new content and its bytes; the number of pending conversations by
+    strategy; the strategies whose conversations are waiting for a retry, and why; and the files
+    that cannot be ingested, each with the reason."""
 
     files: int
     bytes: int
@@ -35,8 +37,10 @@ class Waiting(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The strategies' spending: tokens today (UTC) and in the last seven days, and dollars for the
-    latter as far as prices are known; `unpriced` are the models without a price."""
+    """The strategies' spending.
+
+    It has tokens today (UTC) and in the last seven days, and dollars for the latter where prices
+    are known; `unpriced` are the models without a price."""
 
     tokens_today: int
     tokens: int
@@ -46,8 +50,9 @@ class Spent(NamedTuple):
 
 
 def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent | None, list[str]]:
-    """Return the pending work and the strategies' spending, as far as the queue can be read, and the
-    reason if it cannot. Raises DatabaseError."""
+    """Return the pending work, the strategies' spending, and why the queue is unreadable, if so.
+
+    Raises DatabaseError."""
     new = pending(store, [one for one in location.watched if one.is_expected()])
     unread = {
         f"{one.root}/{key}": one.problem

@@ -95,8 +95,9 @@ def _archive_all(chosen: list[FoundSession], terminal: Terminal) -> list[dict[st
 def _archive(
     one: FoundSession, privacy: Privacy, known: KnownArchives, progress: str, terminal: Terminal
 ) -> dict[str, Any]:
-    """Return the result for a session: the path of its archive, None if nothing was said in it; or
-    the problem. A path in the private folder is not shown."""
+    """Return the result for a session: the path of its archive, or the problem.
+
+    The path is None if the session has no message. A path in the private folder is not shown."""
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:
         with terminal.working(f"{progress} {one.name}"):

@@ -28,8 +28,10 @@ def add_common(
     team: bool = False,
     private: bool = False,
 ) -> None:
-    """Add `--home` and `--json`; with a default of at most `filter_limit` results, the options of
-    `filter_of`; with `limit`, `--limit` alone; if wanted, `--team` and `--include-private`."""
+    """Add common options to a command.
+
+    These are `--home` and `--json`; with a default of at most `filter_limit` results, the options
+    of `filter_of`; with `limit`, only `--limit`; if wanted, `--team` and `--include-private`."""
     if filter_limit:
         add_filter(parser, filter_limit)
     if limit:
@@ -74,14 +76,16 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
-    """Add `--include-private`, which docs/use/privacy.md explains; no help, since agents read that
-    too."""
+    """Add `--include-private`, which docs/use/privacy.md explains.
+
+    It has no help, because agents read that too."""
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
 
 
 class OnlyForPeopleError(SessionMemoryError):
-    """An agent used an option that is only for people. The rule that permits the command permits
-    any option."""
+    """An agent used an option that is only for people.
+
+    The rule that permits the command permits any option."""
 
     def __init__(self, option: str) -> None:
         super().__init__(
@@ -96,7 +100,7 @@ def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
 
 
 def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
-    """Return the filter that the arguments ask for, within the groups visible from `location`."""
+    """Return the filter for the arguments, within the groups visible from `location`."""
     from ...history.store.values import Filter  # imported late: not needed if nothing is new
 
     directories = repository_directories(arguments.project, location.home.repositories_file)
@@ -117,8 +121,9 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
 
 
 def repository_directories(path: str, notes_file: str) -> tuple[str, ...]:
-    """Return the roots of all worktrees of the repository that `path` is in, then the earlier paths
-    that `notes_file` has of it; none if it is in none."""
+    """Return the roots of all worktrees of a path's repository, then its earlier paths.
+
+    The earlier paths are in `notes_file`. Return () if `path` is in no repository."""
     from ...common.system.git import find_worktree, worktrees_of
     from ...sessions.transcripts.earlier_paths import EarlierPaths
 
@@ -133,7 +138,7 @@ def repository_directories(path: str, notes_file: str) -> tuple[str, ...]:
 
 
 def folders_of(directories: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the folders that runtimes have for the transcripts of sessions in these
+    """Return the names of the runtimes' folders for transcripts of sessions in these
     directories."""
     from ...sessions.runtimes import all_runtimes
 
@@ -163,14 +168,16 @@ def positive(text: str) -> int:
 
 
 def point_in_time(text: str, now: float | None = None) -> int:
-    """Milliseconds since 1970, of a date, a time ago, today or yesterday, in local time. `now` is
-    in seconds. Raises ArgumentTypeError."""
+    """Return a date, a time ago, today or yesterday, in milliseconds since 1970.
+
+    It is in local time; `now` is in seconds. Raises ArgumentTypeError."""
     return _read_time(text, milliseconds_at(text, now))
 
 
 def end_of_time(text: str, now: float | None = None) -> int:
-    """Return the same for the end of a range: the last millisecond of a day. Raises
-    ArgumentTypeError."""
+    """Return the same for the end of a range: a day's last millisecond.
+
+    Raises ArgumentTypeError."""
     return _read_time(text, last_millisecond(text, now))
 
 

@@ -1,5 +1,7 @@
-"""The words that a shell offers for an argument: its completion script asks for them with each Tab,
-as `session-memory __complete KIND WORD LINE...`."""
+"""The words that a shell offers for an argument.
+
+Its completion script asks for them with each Tab, as `session-memory __complete KIND WORD
+LINE...`."""
 
 from __future__ import annotations
 
@@ -24,9 +26,10 @@ MEMORY_SECONDS = 0.2  # to wait for a lock
 
 
 def run(words: Sequence[str]) -> int:
-    """Print the candidates of a kind that begin with a word, one a line, each with a tab and a
-    description. Return 0. Prints nothing if anything goes wrong: the person is in the middle of a
-    line."""
+    """Print the candidates of a kind that begin with a word. Return 0.
+
+    Each is a line, with a tab and a description. If anything goes wrong, print nothing, because the
+    person is in the middle of a line."""
     with suppress(Exception):
         kind, word, *line = words
         terminal = Terminal(os.environ)
@@ -47,7 +50,7 @@ def _can_be_typed(text: str) -> bool:
 
 
 def _home_in(line: Sequence[str]) -> str | None:
-    """Return the directory that `--home` names in a command line, None for none."""
+    """Return the directory that `--home` names in a command line, or None."""
     for number, word in enumerate(line):
         if word == "--home" and number + 1 < len(line):
             return expanded(line[number + 1], os.environ) or None
@@ -61,7 +64,7 @@ def _latest(home: str | None, *, everywhere: bool) -> list[FoundSession]:
 
 
 def _sessions(word: str, home: str | None) -> list[Candidate]:
-    """Return the titles and ids of sessions of this project; of all, if none of these begins so."""
+    """Return the titles and ids of this project's sessions; of all, if none of these matches."""
     return _here_or_anywhere(word, home, _titles_and_ids)
 
 
@@ -109,8 +112,7 @@ def _directories(word: str, home: str | None) -> Iterable[Candidate]:
 
 
 def _starts(home: str | None) -> list[str]:
-    """Return the directories in which sessions were started, without those that may not be
-    shown."""
+    """Return the sessions' start directories, except those that may not be shown."""
     starts = [
         session.start.rstrip("/") for session in _latest(home, everywhere=True) if session.has_text
     ]

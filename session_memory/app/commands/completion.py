@@ -1,5 +1,7 @@
-"""`session-memory completion`: prints a script that lets a shell complete the commands and their
-options, and the sessions, projects and memories that `candidates` finds."""
+"""`session-memory completion`: prints a completion script for a shell.
+
+It completes the commands and their options, and the sessions, projects and memories that
+`candidates` finds."""
 
 from __future__ import annotations
 
@@ -28,11 +30,11 @@ _KINDS = {
     "show conversation": "sessions",
     "forget session": "ids",
     "forget project": "directories",
-    "restore session": "",  # takes those that are no longer here
+    "restore session": "",  # takes sessions that no longer exist here
     "memories words": "memories",
 }
-# Each gets the kind and the word typed so far. A title may hold anything: bash would run `$(...)`
-# in a word that it is given unquoted, or within double quotes. zsh and fish quote by themselves.
+# Each gets the kind and the word typed so far. A title may contain anything: bash would run
+# `$(...)` in a word that is unquoted or in double quotes. zsh and fish quote the word themselves.
 _BASH = r"""
 _session_memory_candidates() {
   local typed=$2 quote= value

@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Set a key of the home's file, or take it out with --unset."""
+    """Set a key of the home's file, or remove it with --unset."""
     at, value = _meant(name, arguments.value)
     key, file = ".".join(at), terminal.short(home.config_file)
     changed, refusals = (
@@ -132,7 +132,7 @@ def _show_home(
 
 
 def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:
-    """Return the value of a key in force, and the file that sets it; '' for none."""
+    """Return the current value of a key, and the file that sets it, or ''."""
     found: Any = own.values if own else {}
     for part in key.name.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -143,7 +143,7 @@ def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:
 
 
 def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
-    """Return the rules in force in a home, each with its file."""
+    """Return the rules that apply in a home, each with its file."""
     shared = [FileCheck(path) for path in home.rules_files if os.path.lexists(path)]
     files = [*([own] if own else []), *shared]
     return [
@@ -212,8 +212,10 @@ def _show_one(
 
 
 def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:
-    """Return the key's path and the value that `text` means; to unset it (None) its default, None
-    for a rule. Raises WrongCallError."""
+    """Return the key's path and the value of `text`.
+
+    To unset the key, `text` is None: then the value is its default, or None for a rule. Raises
+    WrongCallError."""
     section, _, rest = name.partition(".")
     pattern, _, rule_key = rest.rpartition(".")
     if section in SECTIONS:

@@ -1,4 +1,4 @@
-"""`session-memory conflicts`: what would not merge between the live sessions of this repository."""
+"""`session-memory conflicts`: conflicts between the live sessions of this repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`session-memory conversations`: which conversations the store holds."""
+"""`session-memory conversations`: the conversations in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`session-memory deliveries`: the last update of each session, if it arrived, and what waits."""
+"""`session-memory deliveries`: each session's last update, if it arrived, and its next one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`session-memory doctor`: checks the upkeep, the store and the hooks, and says how to fix what
-does not work."""
+"""`session-memory doctor`: checks the upkeep, the store and the hooks, and how to fix them."""
 
 from __future__ import annotations
 
@@ -142,12 +141,13 @@ def _check_hooks(
 
 
 def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorReport]:
-    """Yield the findings about the program, then about the home `path`, else about each home with
-    an installation."""
+    """Yield the findings about the program, then about homes.
+
+    These are the home `path`, or each home with an installation."""
     paths = program_paths(environ)
     try:
         ledger = InstallLedger.read(paths.ledger_file)
-    except SessionMemoryError:  # one of the findings on the program
+    except SessionMemoryError:  # one of the findings about the program
         ledger = InstallLedger(paths.ledger_file)
     for check in load_present(CHECKS.values()):
         yield DoctorReport("", "", check(paths, environ))
@@ -203,7 +203,7 @@ def _targets(
 
 
 def _show(findings: list[Finding], terminal: Terminal) -> None:
-    """Print a line for each finding, and one for what to do about it."""
+    """Print a line for each finding, and one with its remedy."""
     for finding in findings:
         mark = terminal.paint(_STYLES[finding.state], f"{finding.state:<6}")
         text = terminal.short(finding.text)

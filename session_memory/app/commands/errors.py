@@ -1,4 +1,4 @@
-"""`session-memory errors TEXT`: finds earlier occurrences of an error and what solved it."""
+"""`session-memory errors TEXT`: earlier occurrences of an error and its solutions."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
     def conversations() -> Iterator[Conversation]:
         for id in ids:
-            # else forgotten or excluded meanwhile
+            # otherwise forgotten or excluded meanwhile
             if conversation := opened.store.conversation(id):
                 exported.append(id)
                 yield conversation
@@ -114,7 +114,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _ids(opened: OpenStore, wanted: Filter, arguments: argparse.Namespace) -> Sequence[int]:
-    """Return the ids of the conversations: of the session with the id, else of those so called."""
+    """Return the ids of a session's conversations: by its id, else by its name."""
     ids: Sequence[int] = opened.store.conversation_ids(wanted)
     if not ids and wanted.session:
         ids = [
@@ -183,8 +183,9 @@ def _export_trajectories(
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:
-    """Return the ids of the sessions with this title (if it may be shown) or name; else of the one
-    whose title or name begins so."""
+    """Return the ids of the sessions with this title or name, else of the one that begins so.
+
+    A title must be one that may be shown."""
     location = opened.location
     called = [
         (one.title, one.session_id) for one in opened.store.conversations(Filter(limit=NO_LIMIT))
@@ -198,7 +199,9 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
 
 
 def _print(pieces: Iterator[str], terminal: Terminal) -> None:
-    """Raise SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed
+    """Print the pieces.
+
+    Raises SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed
     part cannot be undone."""
     has_begun = False
     try:
@@ -215,8 +218,9 @@ def _print(pieces: Iterator[str], terminal: Terminal) -> None:
 
 @contextmanager
 def _replaced(path: str) -> Iterator[BinaryIO]:
-    """Open a private file that replaces `path` when it is written whole. Anything but a file, such
-    as a pipe, is written to directly. Raises OSError."""
+    """Open a private file that replaces `path` once it is complete.
+
+    Anything except a file, such as a pipe, is written to directly. Raises OSError."""
     path = os.path.realpath(expanded(path, os.environ))
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

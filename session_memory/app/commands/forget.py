@@ -1,5 +1,6 @@
-"""`session-memory forget`: deletes sessions, a project's sessions, or old ones for good, after a
-preview."""
+"""`session-memory forget`: deletes sessions, a project's sessions, or old ones for good.
+
+A preview comes first."""
 
 from __future__ import annotations
 
@@ -37,9 +38,10 @@ SHOWN = 10
 
 
 class Forks(NamedTuple):
-    """The places of copies that other sessions, such as forks, have of the selection: `archives` to
-    write once more, as (path, session id, transcript, group); our `mirrors`; `names` of these
-    sessions by group, whose titles leave the state of others."""
+    """The places of the selection's copies in other sessions, such as forks.
+
+    They are `archives` to rewrite, as (path, session id, transcript, group); our `mirrors`; and
+    `names` of these sessions by group, whose titles are removed from others' state."""
 
     archives: list[tuple[str, str, str, str]]
     mirrors: list[str]
@@ -47,11 +49,13 @@ class Forks(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The selection to forget: `until` is the time up to which, by group and session; `archives`
-    and `transcripts` are paths, `copies` those of our mirrors; nothing stays of the transcripts in
-    `whole`. `rewritten` are archives of sessions that went on, as (path, session id, transcript,
-    group). `names` are the ids and names of the sessions, by group, `kept` their kept transcripts,
-    `forks` what else has copies of it."""
+    """The selection to forget.
+
+    `until` is the time up to which, by group and session. `archives` and `transcripts` are paths,
+    `copies` those of our mirrors; nothing remains of the transcripts in `whole`. `rewritten` are
+    archives of sessions that continued, as (path, session id, transcript, group). `names` are the
+    ids and names of the sessions, by group, `kept` their kept transcripts, `forks` other copies of
+    the selection."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -146,7 +150,7 @@ def _finish_earlier(opened: OpenStore) -> None:
 
 
 def _refuse(opened: OpenStore, session: str) -> NoReturn:
-    """Raise SessionMemoryError that says what to name instead of `session`."""
+    """Raise SessionMemoryError with the name to use instead of `session`."""
     if titled := sessions_called(opened, session) if session else []:
         hint = f"did you mean this session?\n  {line_of(titled[0])}"
         raise SessionMemoryError(f"forget needs a session id, and {session!r} is not one", hint)
@@ -178,8 +182,9 @@ def _journal(
 
 
 def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
-    """Return the transcripts of the selection, each as (path, group, until when all of it is
-    forgotten)."""
+    """Return the transcripts of the selection.
+
+    Each is (path, group, the time up to which all of it is forgotten)."""
     sessions = {(each.home, each.session_id): each.source_file for each in chosen.conversations}
     paths = [*chosen.transcripts, *chosen.copies]
     return [
@@ -191,8 +196,9 @@ def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
 
 
 def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
-    """Delete transcripts of a runtime, and those of sub-agents beside them, if a person at a
-    terminal wants that; return those that are gone."""
+    """Delete a runtime's transcripts and their sub-agents', if a person at a terminal wants that.
+
+    Return the deleted ones."""
     terminal, deleted = opened.terminal, []
     if not is_asked:
         if is_started_by_agent(os.environ) or not terminal.can_ask():
@@ -289,7 +295,7 @@ def _chosen_archives(
     until: Mapping[tuple[str, str], int],
     transcript_of: Mapping[tuple[str, str], str],
 ) -> tuple[list[str], list[tuple[str, str, str, str]]]:
-    """Return the archives to delete, and those to write again from the session's transcript."""
+    """Return the archives to delete, and those to rewrite from the session's transcript."""
     archives: list[str] = []
     rewritten: list[tuple[str, str, str, str]] = []
     for archived in location.archives:
@@ -338,9 +344,10 @@ def _named(
     rules: ReadRules,
     session: str,
 ) -> str:
-    """Return the id of the one session that an id, its beginning or a session's name means; '' if
-    there is none. Titles do not count: what is deleted is named for certain. Raises
-    SessionMemoryError if several go by it."""
+    """Return the session id for an id, its beginning or a session's name; '' if there is none.
+
+    Titles do not count, because a deletion must be named unambiguously. Raises SessionMemoryError
+    if several match."""
     by_id: dict[str, Conversation] = {}
     by_name: dict[str, Conversation] = {}
     for one in every:
@@ -360,7 +367,7 @@ def _named(
 
 
 def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Conversation]:
-    """Return those that the caller may see: an agent none that is excluded."""
+    """Return the conversations that the caller may see; an agent may see no excluded ones."""
     if not is_started_by_agent(os.environ):
         return list(conversations)
     visible = {one.id for one in opened.store.conversations(Filter(limit=NO_LIMIT))}
@@ -394,8 +401,10 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
 def _archives(
     archives: Archives, until: Mapping[tuple[str, str], int]
 ) -> Iterator[tuple[str, str, bool]]:
-    """Yield the archives of the selection, including private ones and those in subfolders: path,
-    session, and whether all of it is forgotten."""
+    """Yield the archives of the selection.
+
+    They include private ones and those in subfolders. Each has its path, its session, and whether
+    all of it is forgotten."""
     confined_to = archives.confined_to
     try:
         with (

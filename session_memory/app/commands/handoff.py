@@ -1,4 +1,4 @@
-"""`session-memory handoff`: one page with which another session, agent or machine continues."""
+"""`session-memory handoff`: one page with which another session, agent or machine can continue."""
 
 from __future__ import annotations
 
@@ -84,8 +84,9 @@ def _tell(
     session: str,
     cwd: str = "",
 ) -> int:
-    """Print the page, or the command that starts the runtime `to` with it, in the directory of the
-    session."""
+    """Print the page, or the command that starts the runtime `to` with it.
+
+    The command runs in the session's directory."""
     command = ""
     if to:
         [runtime] = [one for one in all_runtimes() if one.name == to]
@@ -99,8 +100,7 @@ def _tell(
 
 
 def _conflicts(last: Conversation, home: str) -> dict[str, str]:
-    """Return the files of the session that would not merge with what other live sessions did, each
-    with whose."""
+    """Return the session's files that would not merge with other live sessions, each with whose."""
     now = time.time()
     sides = sides_of(live_sessions(home, os.environ, now), user_dir(os.environ))
     own = {

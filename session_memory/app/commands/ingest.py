@@ -248,9 +248,11 @@ def _show(
 
 
 def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
-    """Return the directories of transcripts in `path` at any depth: a runtime's own, or a backup of
-    several. Keys are relative to each, so that a backup and its original are the same files; in a
-    watched directory they are the usual keys. Raises SessionMemoryError."""
+    """Return the directories of transcripts in `path` at any depth.
+
+    They are a runtime's own, or a backup of several. Keys are relative to each, so a backup and its
+    original are the same files; in a watched directory they are the usual keys. Raises
+    SessionMemoryError."""
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
         raise SessionMemoryError(f"{path}: there is no such directory")
@@ -270,8 +272,9 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
 
 
 def _roots_in(directory: str, levels: int) -> dict[str, int]:
-    """Return the directories at or below this one that have transcripts as in a runtime's (by
-    project), each with the depth of the transcripts."""
+    """Return the directories at or below this one with transcripts in a runtime's layout.
+
+    Each has the depth of the transcripts, which are sorted by project."""
     found: dict[str, int] = {}
     for runtime in all_runtimes():
         for root in [
@@ -330,8 +333,10 @@ def _folders(directory: str) -> list[str]:
 
 
 def file_at(path: str, location: StoreLocation) -> SourceFile:
-    """Return a transcript. Its key is relative to the watched directory that it is in, else to the
-    parent of its project's. Raises SessionMemoryError."""
+    """Return a transcript.
+
+    Its key is relative to its watched directory, else to the parent of its project's directory.
+    Raises SessionMemoryError."""
     absolute = os.path.abspath(path)
     root = next(
         (
@@ -354,14 +359,13 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
 
 
 def _place_of(file: str) -> str:
-    """Return the place of a transcript among its runtime's, by its name; '' if the name does not
-    tell."""
+    """Return the place of a transcript among its runtime's, by its name; '' if unknown."""
     places = (runtime.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
     return next((place for place in places if place), "")
 
 
 def _group(path: str, location: StoreLocation) -> str:
-    """Return the group of a file: that of its directory, else the caller's."""
+    """Return the group of a file: its directory's, else the caller's."""
     for watched in location.watched:
         if path == watched.root or path.startswith(watched.root + "/"):
             return watched.home

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Return the server as a program of its own, for plugins; the exit code."""
+    """Run the server as a separate program, for plugins; return the exit code."""
     parser = argparse.ArgumentParser(prog="session-memory mcp", description=SUMMARY)
     add_arguments(parser)
     arguments = parser.parse_args(words)

@@ -43,7 +43,7 @@ _ACTIONS = """\
 
 
 class UnknownMemoryError(SessionMemoryError):
-    """No memory, or more than one, has the id that was asked for."""
+    """The requested id belongs to no memory, or to more than one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -161,8 +161,9 @@ def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemor
 
 
 def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
-    """Print a memory that was found: its text, its source, and how to read there. `options` select
-    its store."""
+    """Print a found memory: its text, its source, and how to read there.
+
+    `options` select its store."""
     terminal = opened.terminal
     terminal.line(line_of(memory))
     for text in (memory.text, memory.quote and f'"{memory.quote}"'):
@@ -274,7 +275,7 @@ def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
 
 
 def _withdraw(opened: OpenStore, memories: dict[str, list[str]]) -> None:
-    """Delete memories, by group, from the store that the home shares, if there is one."""
+    """Delete memories, by group, from the home's shared store, if there is one."""
     if not opened.location.home.settings().team.get("url"):
         return
     from ...memory.shared_store import shared_engine
@@ -304,8 +305,9 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
 def _chosen(
     opened: OpenStore, index: Index, id: str, titled: Collection[IndexedMemory] = ()
 ) -> IndexedMemory:
-    """Return the memory whose id begins with `id`, else the one `titled` so. Raises
-    UnknownMemoryError."""
+    """Return the memory whose id begins with `id`, else the one with this title.
+
+    Raises UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
     found = index.beginning_with(wanted) if wanted else []
     found = found or [memory for memory in titled if has_words(memory.title, id)]

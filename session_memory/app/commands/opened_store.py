@@ -1,6 +1,7 @@
-"""Opens the caller's store for a command, and finds what an id or a name given to a command means
-in it: a number of a conversation, an id of a memory or a session, words of a title. Suggests the
-closest session or project for an unknown name."""
+"""Opens the caller's store for a command, and resolves ids and names in it.
+
+A command may get a conversation's number, a memory's or session's id, or words of a title. For an
+unknown name, it suggests the closest session or project."""
 
 from __future__ import annotations
 
@@ -42,9 +43,11 @@ _LIKENESS = 0.4
 
 
 class OpenStore(NamedTuple):
-    """The context of a command: the store, its location, and the terminal. `is_rebuilt`: the store
-    was just rebuilt. `note` prints a notice once. `patience` is that of a question, None for a
-    command that writes. `team` is the store if it is the team's, which is read like one's own."""
+    """The context of a command: the store, its location, and the terminal.
+
+    `is_rebuilt`: the store was just rebuilt. `note` prints a notice once. `patience` is a
+    question's, None for a command that writes. `team` is the store if it is the team's, which is
+    read like your own."""
 
     store: SqliteStore
     location: StoreLocation
@@ -58,9 +61,11 @@ class OpenStore(NamedTuple):
 def with_store(
     arguments: argparse.Namespace, work: Callable[[OpenStore], Done], *, writes: bool = False
 ) -> Done:
-    """Return what `work` returns with the open store; repeat it if the store turns out to be
-    corrupt and is rebuilt. Unless the command `writes`, it is a question, answered soon from what
-    is there. Raises SessionMemoryError."""
+    """Return the result of `work` with the open store.
+
+    The work is repeated if the store turns out to be corrupt and is rebuilt. Unless the command
+    `writes`, it is a question, answered soon from the current content. Raises
+    SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     with_private = getattr(arguments, "include_private", False)
     if with_private and is_started_by_agent(os.environ):
@@ -94,7 +99,7 @@ def with_store(
 def _with_team(
     location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], Done]
 ) -> Done:
-    """Return the same with the store of the team that the home has joined."""
+    """Return the same for the store of the team that the home has joined."""
     from contextlib import closing
     from typing import cast
 
@@ -111,8 +116,9 @@ def _with_team(
 
 
 def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
-    """Ingest what is new before a question is answered: see store.refresh. A team's store has what
-    was pushed to it."""
+    """Ingest new content before a question is answered: see store.refresh.
+
+    A team's store already has everything that was pushed to it."""
     if opened.team:
         return
     shown = partial(_shown, opened.terminal, opened.location)
@@ -124,7 +130,7 @@ def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> str:
-    """Return the options that have another command ask the same store."""
+    """Return the options that make another command use the same store."""
     team = " --team" if arguments.team else ""
     return f"{team} --home {shlex.quote(arguments.home)}" if arguments.home else team
 
@@ -132,7 +138,7 @@ def options_of(arguments: argparse.Namespace) -> str:
 def on_store(
     work: Callable[[OpenStore, argparse.Namespace], int],
 ) -> Callable[[argparse.Namespace], int]:
-    """Make the `run` of a command of what it does with the open store."""
+    """Return the `run` of a command from its work with the open store."""
     return lambda arguments: with_store(arguments, lambda opened: work(opened, arguments))
 
 
@@ -171,8 +177,9 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
 
 
 def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:
-    """Return the names most like `name`, else the latest; `by_name` says how each is shown, the
-    latest last."""
+    """Return the names most similar to `name`, else the latest.
+
+    `by_name` has the shown form of each, the latest last."""
     from difflib import get_close_matches
 
     by_lower = {known.lower(): shown for known, shown in by_name.items()}
@@ -191,8 +198,9 @@ def _different(names: Iterable[str]) -> list[str]:
 
 
 def session_behind(word: str, arguments: argparse.Namespace) -> str:
-    """Return the id of the session of which `word` is the number of a conversation, or from which a
-    memory with this id was made; '' if there is none, or no store."""
+    """Return the session id for a conversation's number or a memory's id; '' if there is none.
+
+    It is also '' without a store."""
     asked = argparse.Namespace(home=arguments.home, json=False)
     try:
         if os.path.exists(find_location(arguments.home, os.environ).database):
@@ -209,8 +217,9 @@ def _session_behind(opened: OpenStore, word: str) -> str:
 
 
 def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
-    """Return the filter of the arguments, with the id that `--session` means. Raises
-    AmbiguousSessionError."""
+    """Return the filter of the arguments, with the session id for `--session`.
+
+    Raises AmbiguousSessionError."""
     wanted = filter_of(arguments, opened.location)
     if not wanted.session or opened.store.conversations(Filter(session=wanted.session, limit=1)):
         return wanted
@@ -220,8 +229,7 @@ def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
 
 
 def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
-    """Return the only memory whose id begins with `word`; None if there is none, or another than
-    one."""
+    """Return the only memory whose id begins with `word`; None if there is none or several."""
     from ...memory.session_ids import memory_called
 
     return (
@@ -230,8 +238,10 @@ def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
 
 
 def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
-    """Return the last conversation of the session that `word` means, which may also be the number
-    of a conversation or the id of a memory. Raises AmbiguousSessionError."""
+    """Return the last conversation of the session for `word`.
+
+    `word` may also be the number of a conversation or the id of a memory. Raises
+    AmbiguousSessionError."""
     found = sessions_called(opened, word)
     if not found and (session := _session_behind(opened, word)):
         found = sessions_called(opened, session)
@@ -239,8 +249,9 @@ def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
 
 
 def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
-    """Return the conversations of the only session that `word` means, the latest first. Raises
-    AmbiguousSessionError."""
+    """Return the conversations of the only session for `word`, the latest first.
+
+    Raises AmbiguousSessionError."""
     every = opened.store.conversations(Filter(limit=NO_LIMIT))
     found = (
         [one for one in every if one.session_id == word]
@@ -250,7 +261,7 @@ def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
     )
     sessions = {one.session_id: one for one in reversed(found)}
     if len(sessions) > 1:
-        # only then: it loads all that reads transcripts
+        # only then, because it loads all code that reads transcripts
         from ...sessions.transcripts.sessions import AmbiguousSessionError
 
         lines = [f"  {line_of(one)}" for one in list(sessions.values())[::-1][:CANDIDATES]]
@@ -261,6 +272,6 @@ def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
 
 
 def line_of(one: Conversation) -> str:
-    """Return a line that tells a session from others, by one of its conversations."""
+    """Return a line that identifies a session, by one of its conversations."""
     id, project = map(name_for_people, (one.session_id, os.path.basename(one.cwd) or "-"))
     return f"{id}  {moment(one.last_message_at)}  {project}  {brief(one.title, TITLE_CHARACTERS)}"

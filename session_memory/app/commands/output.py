@@ -17,8 +17,9 @@ def moment(milliseconds: int | None) -> str:
 
 
 def fields(value: NamedTuple) -> dict[str, Any]:
-    """Return the fields of a value, for JSON: points in time, milliseconds in the store, as `iso`
-    has them."""
+    """Return the fields of a value, for JSON.
+
+    Times, which are milliseconds in the store, have the form of `iso`."""
     return {
         name: iso(found) if name in _TIMES else found for name, found in value._asdict().items()
     }

@@ -48,8 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make memories of waiting conversations; 1 if some have to wait for another run. Raises
-    SessionMemoryError."""
+    """Make memories of waiting conversations; return 1 if some must wait for another run.
+
+    Raises SessionMemoryError."""
     if arguments.strategy and arguments.strategy not in (known := known_ids()):
         raise WrongCallError(
             f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}"
@@ -131,8 +132,9 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
 
 
 def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
-    """Count the conversations that were archived, skipped or must wait. Each counts once for all
-    its strategies, as archived if one of them archived it."""
+    """Count the conversations that were archived, skipped or must wait.
+
+    Each counts once for all its strategies, as archived if one of them archived it."""
     statuses = ("archived", "waiting", "skipped")
     of_each: dict[int, set[str]] = {}
     for done in finished:

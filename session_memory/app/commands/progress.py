@@ -19,9 +19,10 @@ BAR_CHARACTERS = 30
 
 @contextmanager
 def shown(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Iterator[Advance]:
-    """Yield a function to call with each file and the bytes read of it; show the progress on stderr
-    until the block ends. Nothing is shown for programs, no bar for small amounts. `amount` returns
-    the number of files and bytes."""
+    """Yield a function to call with each file and its read bytes; show the progress on stderr.
+
+    It is shown until the block ends: not at all for programs, without a bar for small amounts.
+    `amount` returns the number of files and bytes."""
     if not terminal.is_json and not terminal.shows_status():
         yield _in_lines(terminal)
         return
@@ -36,8 +37,9 @@ def shown(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Iterator
 
 
 def _in_a_bar(terminal: Terminal, files: int, size: int) -> Advance:
-    """Return a function that draws a bar. Without a thread of its own: from a process with several
-    threads no others can be forked to read ahead."""
+    """Return a function that draws a bar.
+
+    It uses no thread, because a process with several threads cannot fork others to read ahead."""
     began, shown_at, done = time.monotonic(), 0.0, 0
     paths: set[str] = set()
 

@@ -1,6 +1,7 @@
-"""`session-memory read`: the last messages of one session of any runtime; and
-scripts/session_reader.py: `sessions` and `read` as one script, which skills name and which loads
-next to nothing."""
+"""`session-memory read`: the last messages of one session of any runtime.
+
+It is also scripts/session_reader.py: `sessions` and `read` in one script, which skills name and
+which loads next to nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
-    # An agent may see all of its own session: the rules that it would get around are about others.
+    # An agent may see all of its own session; the rules that it would bypass are about others.
     is_agent_s = (arguments.include_private or arguments.raw) and is_started_by_agent(os.environ)
     with_private = arguments.include_private and not is_agent_s
     chosen = chosen_session(arguments.name, arguments, os.environ, with_private=with_private)
@@ -87,8 +88,9 @@ def _show(one: FoundSession, arguments: argparse.Namespace, terminal: Terminal) 
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the command; return the exit code, which is 1 if there is nothing to show (with the
-    reason on stderr)."""
+    """Run the command and return the exit code.
+
+    It is 1 if there is nothing to show (with the reason on stderr)."""
     drop_set_by_project(os.environ)
     parser = argparse.ArgumentParser(prog="session_reader", description=SCRIPT)
     parser.add_argument("name", nargs="?", help=NAME_HELP)

@@ -1,4 +1,4 @@
-"""`session-memory remember`: notes what later sessions are to know; an agent has to quote its
+"""`session-memory remember`: notes something for later sessions; an agent must quote its
 session."""
 
 from __future__ import annotations

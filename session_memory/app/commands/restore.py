@@ -1,5 +1,6 @@
-"""`session-memory restore`: gives a session back to its runtime, which has deleted it; without a
-name, lists them."""
+"""`session-memory restore`: gives a deleted session back to its runtime.
+
+Without a name, it lists such sessions."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List what can be restored, or restore one session. Raises SessionMemoryError, OSError."""
+    """List the sessions that can be restored, or restore one.
+
+    Raises SessionMemoryError, OSError."""
     if is_started_by_agent(os.environ):
         raise OnlyForPeopleError("restore")
     terminal = Terminal(os.environ, is_json=arguments.json)
@@ -183,8 +186,9 @@ def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> Ke
 
 
 def _variable(runtime: Runtime, config_dir: str) -> str:
-    """Return what the runtime's variable has to be for it to find `config_dir`; '' if that is the
-    usual place."""
+    """Return the value of the runtime's variable for `config_dir`;
+
+    '' if that is the usual place."""
     if runtime.config_dir(os.environ) == config_dir:
         return ""
     values = (config_dir, os.path.dirname(config_dir))

@@ -29,7 +29,7 @@ MOST_CANDIDATES = 30  # by the words of a commit
 _EPISODE = "episode"  # shown after the entries, being the log of a conversation
 _HASH_DIGITS = "0123456789abcdef"
 _HASH_LENGTHS = range(7, 65)
-MOST_WORDS = 12  # that are looked for one by one, where the hits do not show them
+MOST_WORDS = 12  # searched one by one, if the hits do not show them
 _HINT = "Try fewer or other words; `conversations` lists what there is."
 _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
 
@@ -84,8 +84,10 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 class SearchOutput(NamedTuple):
-    """The hits of a search, the command that shows each, the memories that fit, and the words of
-    the query that no entry has."""
+    """The hits of a search.
+
+    It has the command that shows each, the matching memories, and the words of the query that no
+    entry has."""
 
     query: str
     hits: Hits
@@ -108,8 +110,7 @@ def _command(hit: Hit, options: str) -> str:
 
 
 def _is_limited(arguments: argparse.Namespace) -> bool:
-    """Check for a limit that leaves memories out, which belong to no single session, time or
-    role."""
+    """Check for a limit that excludes memories, which belong to no single session, time or role."""
     limits = ("role", "kind", "runtime", "project", "session", "since", "until")
     return any(getattr(arguments, limit) for limit in limits)
 
@@ -165,9 +166,10 @@ def _show_hits(opened: OpenStore, result: SearchOutput) -> None:
 
 
 def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, Hits] | None:
-    """Search for the commit with this hash in the current repository by its subject, branch and
-    files; its sessions first, by its lines and its date. Return the words that were searched for,
-    and the hits; None for no commit."""
+    """Search for a commit of the current repository by its subject, branch and files.
+
+    Its sessions come first, by its lines and its date. Return the searched words, and the hits;
+    None if `hash` is not a commit."""
     from ...history.patterns.why import Reasons  # imported late, with all that starts git
     from ...history.store.sqlite.written_lines import known_key
 
@@ -196,8 +198,7 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
 
 
 def _repository_here(opened: OpenStore) -> Repository | None:
-    """Return the repository of the current directory; None, with a note why, if git cannot be
-    asked."""
+    """Return the repository of the current directory; None, with a note why, if git fails."""
     from ...common.system.git import find_worktree, refusal_at
     from ...history.git.commits import Repository
     from ...sessions.settings.homes import user_dir
@@ -251,8 +252,7 @@ def _sessions_of_commit(
 
 
 def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options: str) -> int:
-    """Show the last conversations, each with its line of the log, for a question that names nothing
-    to look for."""
+    """Show the last conversations with their log lines, for a question that names nothing."""
     commands = [f"{called_as()} show {conversation.id}{options}" for conversation, _ in found]
     opened.terminal.result(
         {
@@ -275,7 +275,7 @@ def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options
 
 
 def _words_of(query: str) -> list[str]:
-    """Return the words that are looked for, without quotes and what is excluded."""
+    """Return the searched words, without quotes and excluded words."""
     words = [word.strip("\"'.,;:!?()") for word in query.split() if not word.startswith("-")]
     return list(dict.fromkeys([word for word in words if len(word) > 1]))
 
@@ -291,8 +291,7 @@ def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> 
 
 
 def _missing_words(query: str, hit: Hit) -> list[str]:
-    """Return the words of the query that the entry of a hit lacks: others of its conversation have
-    them."""
+    """Return the words of the query that only other entries of a hit's conversation have."""
     entry = hit.entry
     shown = {verbatim_form(hit.pieces[index]) for index in _marked(hit.pieces)}
     text = verbatim_form(f"{entry.text} {entry.error} {entry.tool}")
@@ -306,7 +305,7 @@ def _missing_words(query: str, hit: Hit) -> list[str]:
 
 
 def _are_forms(word: str, other: str) -> bool:
-    """Check if two words differ in their endings alone, as `state` and `states`."""
+    """Check if two words differ only in their endings, such as `state` and `states`."""
     shortest = min(len(word), len(other))
     same = next((at for at in range(shortest) if word[at] != other[at]), shortest)
     return same >= max(3, shortest - 2)
@@ -367,8 +366,10 @@ def _print(opened: OpenStore, hit: Hit, command: str, missing: list[str]) -> Non
 
 
 def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
-    """Return the snippet on one line, with the matching words in bold, or in asterisks without
-    colours. Asterisks of the text around a matching word are removed."""
+    """Return the snippet on one line, with the matching words in bold.
+
+    Without colours they are in asterisks. Asterisks of the text around a matching word are
+    removed."""
     touching = [
         pieces[index - 1].endswith("*") or pieces[index + 1].startswith("*")
         for index in _marked(pieces)

@@ -1,4 +1,4 @@
-"""`session-memory sessions`: which sessions there are, the latest first."""
+"""`session-memory sessions`: the sessions, the latest first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .arguments import OnlyForPeopleError, add_common
 SUMMARY = "list the sessions of this project, the latest first"
 LIMIT = 20
 SHORT_ID = 8
-COUNTED = 500  # entries are counted at most, so that a session of a gigabyte is listed as soon
+COUNTED = 500  # entries are counted at most, so a session of a gigabyte is listed just as fast
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +57,9 @@ def known_sessions(
     with_private: bool,
     most: int | None = None,
 ) -> list[FoundSession]:
-    """Return the `most` latest sessions that `--home` and `--all` ask for. Raises
-    SessionMemoryError, OSError."""
+    """Return the `most` latest sessions for `--home` and `--all`.
+
+    Raises SessionMemoryError, OSError."""
     return find_sessions(
         arguments.home,
         arguments.all,
@@ -76,9 +77,10 @@ def chosen_session(
     *,
     with_private: bool = False,
 ) -> FoundSession:
-    """Return the session that a word means: its id, how that begins, its name or words of it, here,
-    else in any project; else a conversation's number or a memory's id. Raises SessionMemoryError,
-    OSError."""
+    """Return the session for a word.
+
+    The word is its id, the beginning of it, its name or words of it, here, else in any project;
+    else a conversation's number or a memory's id. Raises SessionMemoryError, OSError."""
     here = known_sessions(arguments, environ, with_private=with_private)
     try:
         return choose(here, word)
@@ -111,7 +113,7 @@ def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
 
 
 def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: bool = False) -> None:
-    """Show a line for each; `is_cut` says that there are more."""
+    """Show a line for each session; `is_cut` means that there are more."""
     counts = [one.message_count(COUNTED) for one in listed]
     shown = [_as_json(one, count) for one, count in zip(listed, counts)]
     terminal.result({"sessions": shown, "more": is_cut})
@@ -121,7 +123,7 @@ def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: boo
     if all(one.session.is_elsewhere for one in listed):
         terminal.line("This directory's project has no session yet. These are of all projects:")
     length, ids = SHORT_ID, {one.id for one in listed}
-    while len({id[:length] for id in ids}) < len(ids):  # they are to be told apart
+    while len({id[:length] for id in ids}) < len(ids):  # they must be distinguishable
         length += 1
     rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
     for one, count in zip(listed, counts):

@@ -1,5 +1,4 @@
-"""`session-memory show`: reads one conversation, or the part of it around a message that a search
-has found."""
+"""`session-memory show`: reads one conversation, or the part around a message from a search."""
 
 from __future__ import annotations
 
@@ -148,7 +147,7 @@ def _print_items(
 
 
 def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
-    """Return `- Bash npm test: error: Exit code 1: 3 failed`."""
+    """Return a line such as `- Bash npm test: error: Exit code 1: 3 failed`."""
     outcome = entry.outcome
     if entry.outcome == "error":
         outcome = f"error: {one_line(error)}" if error else "error"

@@ -1,5 +1,6 @@
-"""The overview that the command alone prints, and the section `status` of `doctor`: upkeep, what
-waits for it, its errors, its cost, and where the data is."""
+"""The overview of the bare command, and the section `status` of `doctor`.
+
+They show upkeep, its pending work, its errors, its cost, and where the data is."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ _NEXT_STEPS = (
 
 
 class StoreState(NamedTuple):
-    """Pending work, the strategies' spending (None if unreadable), the contents of the store, and
+    """The state of the store.
+
+    It has pending work, the strategies' spending (None if unreadable), the contents of the store,
     which runtimes delete sessions, and how these are kept."""
 
     waits: Waiting
@@ -60,8 +63,9 @@ class StoreState(NamedTuple):
 
 
 def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
-    """Print the state; return if the last upkeep succeeded, and the result for JSON. Raises
-    SessionMemoryError."""
+    """Print the state; return whether the last upkeep succeeded, and the result for JSON.
+
+    Raises SessionMemoryError."""
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
     contents, obstacles = _store_state(arguments, location)
@@ -78,8 +82,10 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
 
 
 class Status(NamedTuple):
-    """The state of upkeep and the store; `contents` is None if the store cannot be read, `places`
-    has the path, the files and the bytes of each."""
+    """The state of upkeep and the store.
+
+    `contents` is None if the store cannot be read; `places` has the path, the files and the bytes
+    of each."""
 
     runs: UpkeepRuns
     contents: StoreState | None
@@ -151,8 +157,8 @@ def _show_contents(contents: StoreState, terminal: Terminal) -> None:
 
 
 def show_overview() -> int:
-    """Print in 15 lines if all is right, what sessions do, and what one can do next; return 1 if
-    the last upkeep failed. Raises SessionMemoryError."""
+    """Print in 15 lines if all is well, activity, next steps; return 1 if the last upkeep failed.
+    Raises SessionMemoryError."""
     terminal = Terminal(os.environ)
     location = find_location(None, os.environ)
     runs = upkeep_runs(location)
@@ -198,8 +204,8 @@ def show_overview() -> int:
 
 
 def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
-    """Print the sessions of the last day, and the latest collision that one of them will be told
-    of."""
+    """Print the sessions of the last day, and the latest collision waiting to be reported to
+    one."""
     now = time.time()
     try:
         listed = find_sessions(

@@ -241,8 +241,7 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
 
 
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:
-    """Check the files of ours that a runtime loads, or reads skills from, or those of a
-    template."""
+    """Check our files that a runtime loads, skills included, or a template's files."""
     record = ledger.records.get(target.root)
     about, mend = "extension", _reinstall(target)
     files = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
@@ -435,7 +434,7 @@ def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) ->
         prompt = next((entry for entry in reversed(entries) if entry.role == "user"), None)
         if prompt is None or (prompt.timestamp or 0) <= since:
             continue
-        # What an agent home's sessions were told is noted there.
+        # An agent home notes its sessions' reports there.
         if target.kind == "agent" or not agent_home(prompt.cwd, environ, stop=user_dir(environ)):
             found.append(session)
     return found

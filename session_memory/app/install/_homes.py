@@ -33,7 +33,7 @@ RUNTIME = runtime("agent-sdk")
 
 
 class NoHomeError(SessionMemoryError):
-    """A path that is no home of any kind that we know."""
+    """A path that is not a home of any known kind."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Target:
 
     `kind` is *agent* (its sessions have names), *runtime* (a user's settings of the runtime),
     *project* (one project's settings of it), *template* (made from a template; its agent asks by
-    itself, without hooks in settings) or *skills* (those of a user that several runtimes share; no
-    other part of it counts). `settings_dir` holds its settings and skills, `project` is the
-    directory its sessions run in ('' for any), and `config_dir` the runtime's directory that has
-    their transcripts. `home` is where our settings and state for it lie."""
+    itself, without hooks in settings) or *skills* (a user's skills that several runtimes share; no
+    other part of it counts). `settings_dir` contains its settings and skills, `project` is the
+    directory in which its sessions run ('' for any), and `config_dir` the runtime's directory with
+    their transcripts. `home` is the place of our settings and state for it."""
 
     kind: str
     root: str
@@ -72,7 +72,7 @@ class Target:
 
     @property
     def skills_dir(self) -> Path | None:
-        """The directory for skills of its own; None if it shares those of others."""
+        """Return the directory for its own skills; None if it shares others' skills."""
         if self.kind == "skills":
             return Path(self.settings_dir, "skills")
         name = self.runtime.install.SKILLS_FOLDER
@@ -154,8 +154,10 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
 def find(
     ledger: InstallLedger, environ: Mapping[str, str], current_dir: str, but: Collection[str] = ()
 ) -> list[Target]:
-    """The homes that are found without being named: those of the runtimes that are here, those of
-    the ledger, and the one we are in. Not looked for is what is at the paths `but`."""
+    """Return the homes that are found without being named.
+
+    They are the homes of the runtimes on this machine, those in the ledger, and the current one.
+    The paths `but` are left out."""
     found = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
     home = agent_home(current_dir, environ, stop=user_dir(environ))
     for path in [*ledger.records, *([home.root] if home else [])]:
@@ -167,7 +169,7 @@ def find(
 
 
 def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
-    """A home that the ledger knows, or one at that path; None where it is no home any more."""
+    """Return a home in the ledger, or the one at that path; None if it is no longer a home."""
     record = ledger.records.get(path)
     if record is not None and record.runtime != RUNTIME.name:
         if not os.path.isdir(path):

@@ -85,9 +85,10 @@ def install(
     *,
     is_allowed: bool,
 ) -> Installed:
-    """Install, into a sample home if there is no other. A home whose settings are not in order is
-    left out; if all are, nothing is changed. If it `is_allowed`, agents may also look things up
-    without asking. Raises SessionMemoryError, OSError."""
+    """Install into the targets, or into a sample home if there is no other.
+
+    A home with invalid settings is left out; if all are, nothing is changed. If it `is_allowed`,
+    agents may also look things up without asking. Raises SessionMemoryError, OSError."""
     source = source_dir()
     program.check_source(source)
     if environ.get(ENV_DIR):
@@ -140,8 +141,7 @@ def _planned(
     skills_for_all: bool,
     is_allowed: bool,
 ) -> _Plans:
-    """The plans for `targets`. Raises what is wrong with the first where none of them can be
-    changed."""
+    """Return the plans for `targets`. Raises the first one's problem if none can be changed."""
     found = _Plans([], [], [])
     for target in targets:
         try:
@@ -172,8 +172,9 @@ def _targets(
     environ: Mapping[str, str],
     refused: list[SessionMemoryError],
 ) -> list[Target]:
-    """The homes that are meant, and the skills that several runtimes share where one of them is
-    among these; add to `refused` why a named one is left out."""
+    """Return the homes that are meant, and the skills that several of them share.
+
+    `refused` gets the reason if a named home is left out."""
     found = _named(request, ledger, environ, refused)
     if not request.homes and not request.runtimes:
         templated = [

@@ -17,8 +17,8 @@ from ...sessions.settings.homes import ENV_DIR
 IGNORE_FILE = ".gitignore"
 _END_BYTES = 16 * 1024
 _MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
-# Paths below a place; those of a runtime's other directory lie in homes/<name>/ as the person's do
-# in the place.
+# Paths below a place. A runtime's separate directory has its paths in homes/<name>/, like the
+# person's in the place.
 _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
@@ -40,7 +40,7 @@ _MEMORY = re.compile(rb"^## .* \^[a-z2-7]{10}[ \t]*$", re.MULTILINE)
 
 
 class ForeignPlaceError(SessionMemoryError):
-    """A directory for what is kept that holds something else."""
+    """A directory for our data that contains something else."""
 
 
 def check_place(place: str) -> None:
@@ -54,9 +54,10 @@ def check_place(place: str) -> None:
 
 
 def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
-    """Return what at `path`, which is `place` or lies below it, is ours and what is not. A
-    directory stands for all in it if that is of one kind. Symlinks are not followed, and not
-    ours."""
+    """Return which files at `path` are ours and which are not.
+
+    `path` is `place` or below it. A directory stands for all its files if they are of one kind.
+    Symlinks are not followed, and not ours."""
     if (os.path.islink(path) and path != place) or not os.path.isdir(path):
         return ([path], []) if _is_ours(path, place) else ([], [path])
     parts = [sort_out(f"{path}/{name}", place) for name in sorted(os.listdir(path))]

@@ -211,7 +211,7 @@ def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
 
 
 def _show_missing(environment: Environment, terminal: Terminal, called_as: str) -> None:
-    """Print what could not be installed, why, and what to do about it."""
+    """Print the failed parts of an install, the reasons, and the remedies."""
     for problem in dict.fromkeys(environment.problems.values()):
         groups = [group for group, its in environment.problems.items() if its == problem]
         terminal.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
@@ -260,7 +260,7 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
 
 
 def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
-    """Return the kinds of what is in a home now, each with whether it is new."""
+    """Return the kinds of our parts in a home now, each with whether it is new."""
     is_changed = any(change.is_needed for change in plan.files)
     hooks_are_new = bool(plan.settings and plan.settings.kind != "unchanged")
     return [

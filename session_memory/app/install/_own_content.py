@@ -1,5 +1,6 @@
-"""Our content in files of a person or a runtime: returns such a file as it was before, or without
-what is ours."""
+"""Our content in files of a person or a runtime.
+
+Returns such a file as it was before, or without our content."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ _OWN_RULE = re.compile(rf"Read\(/(?:.*/)?conversations/\*\*\)|mcp__(?:{'|'.join(
 
 
 def restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
-    """Return the settings file as it was before, or without what is ours. Raises
-    SettingsFileError."""
+    """Return the settings file as it was before, or without our content.
+
+    Raises SettingsFileError."""
     return record.restored(path, {}, stripper(path, record, is_ours))
 
 

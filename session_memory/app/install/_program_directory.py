@@ -13,9 +13,10 @@ HOOK_SECONDS = 60.0  # no hook runs longer; upkeep and commands lock their versi
 
 
 def replace_directory(built: Path, at: Path) -> None:
-    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers
-    find either. The old directory stays for processes that still run from it. On Windows, where
-    links need a privilege, `at` is a directory, and not replaced in one step."""
+    """Make the link `at` lead to the directory `built` beside it, atomically.
+
+    Readers find either. The old directory stays for processes that still run from it. On Windows,
+    where links need a privilege, `at` is a directory, and not replaced atomically."""
     if os.name == "nt":
         shutil.rmtree(at, ignore_errors=True)
         built.rename(at)

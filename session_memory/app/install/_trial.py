@@ -56,7 +56,7 @@ class _Scene(NamedTuple):
 
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_timed: bool) -> Trial:
-    """Run a prompt hook's `command` for the next prompt in a home, so that a failure shows."""
+    """Run a prompt hook's `command` for the next prompt in a home, so a failure shows."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
     with tempfile.TemporaryDirectory(
         prefix="session-memory-", ignore_cleanup_errors=True
@@ -178,9 +178,10 @@ def _scene(
 
 
 def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the directory of the transcripts of the project last active and that of its sessions;
-    ('', '') if there is none. Projects of an agent home are left out: their prompts show what its
-    sessions did."""
+    """Return the transcripts' and the sessions' directory of the last active project.
+
+    Return ('', '') if there is none. Projects of an agent home are left out, because their prompts
+    show their sessions' activity."""
     looked_at = set()
     for session in sorted(target.sessions(), key=modified, reverse=True):
         project_dir = os.path.dirname(session.path)

@@ -54,11 +54,12 @@ class Leftover(NamedTuple):
 
 @dataclass
 class Uninstalled:
-    """The result of an uninstall, or of a dry run. `restored` says by home if its settings have
-    their old bytes again. `purged` has what was deleted of what is kept, each with the place it
-    lies in, `kept` what was not, and `shared` what serves other homes too. `unreachable` are the
-    homes that are not where they were, `left` is what others wrote. `is_whole` if the program is
-    removed too."""
+    """The result of an uninstall, or of a dry run.
+
+    `restored` says by home if its settings have their old bytes again. `purged` has the deleted
+    data, each with its place, `kept` the remaining data, and `shared` the data that other homes use
+    too. `unreachable` are the homes that are not where they were; `left` is other people's content.
+    `is_whole` if the program is removed too."""
 
     paths: ProgramPaths
     plans: list[home_changes.HomePlan]
@@ -81,10 +82,11 @@ def uninstall(
     purge: bool,
     confirm: Callable[[list[str]], None],
 ) -> Uninstalled:
-    """Uninstalls from `homes`; without any, from all, and removes the program. `purge` also deletes
-    what was kept of their sessions, and the configuration, but not the named sessions, which are
-    the host's; `confirm` is given these paths before, and raises what keeps it from being done.
-    Nothing is changed before the settings of every home are found to be in order. Raises
+    """Uninstall from `homes`; without any, from all, and remove the program.
+
+    `purge` also deletes the data about their sessions, and the configuration, but not the named
+    sessions, which belong to the host. `confirm` gets these paths first, and may raise to prevent
+    the deletion. Nothing is changed before the settings of every home are found to be valid. Raises
     SessionMemoryError, OSError."""
     ledger = InstallLedger.read(paths.ledger_file)
     foreseen = _foreseen(homes, ledger, paths, environ, dry_run=dry_run, purge=purge)
@@ -111,8 +113,9 @@ def _foreseen(
     dry_run: bool,
     purge: bool,
 ) -> Uninstalled:
-    """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands
-    in it afterwards."""
+    """Return the effects of an uninstall.
+
+    A home that moved, or that `ledger` did not know, is in it afterwards."""
     records = _records(homes, ledger, environ)
     is_ours = ledger.recogniser()
     plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
@@ -167,8 +170,10 @@ def _records(
 def _record_of(
     path: str, ledger: InstallLedger, environ: Mapping[str, str]
 ) -> tuple[str, HomeRecord]:
-    """The home that `path` is, and what is known of it: by its path, by what was installed into a
-    home that is no more where it was, or by what is in it. Raises SessionMemoryError."""
+    """Return the home at `path`, and the known facts about it.
+
+    They come from its path, from an install into a home that has moved since, or from its content.
+    Raises SessionMemoryError."""
     root = os.path.abspath(expanded(path, os.environ))
     if root in ledger.records:
         return root, ledger.records[root]
@@ -227,7 +232,7 @@ def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
 
 
 def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRecord | None:
-    """Return what is ours in a home that the ledger does not know; None if nothing is."""
+    """Return our content in a home that the ledger does not know; None if there is none."""
     path = target.settings_file
     content = read_if_there(path) if path else None
     settings = (
@@ -283,8 +288,7 @@ def _empty_record(target: Target) -> HomeRecord:
 def _purgeable(
     root: str, ledger: InstallLedger, environ: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is kept of a home's sessions, and its configuration, each with the place it lies
-    in."""
+    """Yield the data about a home's sessions, and its configuration, each with its place."""
     is_templated = bool(ledger.records[root].template)
     target = None if is_templated else known_home(root, ledger, environ)
     if not is_templated and (target is None or target.kind == "skills"):

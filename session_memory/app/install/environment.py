@@ -38,9 +38,11 @@ _START_TIMEOUT_SECONDS = 30
 
 @dataclass
 class Environment:
-    """`python`, of `version`, runs the hooks. `state` is ready, made, added (to what was there) or
-    missing; `problems` says for each group that could not be installed, why. `remedy` is the
-    command that brings what an install needs for them, or ''."""
+    """The environment of the hooks: `python`, of `version`, runs them.
+
+    `state` is ready, made, added (to an existing one) or missing. `problems` says why each failed
+    group could not be installed. `remedy` is the command that provides an install's requirements
+    for them, or ''."""
 
     python: str
     version: str
@@ -135,8 +137,9 @@ def ensure_environment(
     terminal: Terminal,
     groups: Collection[str] = tuple(GROUPS),
 ) -> Environment:
-    """Makes the environment, or adds what it lacks of `groups`, which may name extras too; those
-    that it has stay. What cannot be installed is told in `problems`."""
+    """Make the environment, or add the missing ones of `groups`, which may name extras too.
+
+    Existing groups stay. `problems` has failed groups."""
     missing = missing_groups(paths, lock_file)
     record = _read_record(paths.env)
     if record is None or missing == list(GROUPS):

@@ -66,9 +66,10 @@ def run(script: str, words: list[str]) -> None:
 
 
 def pi_session_start(script: str) -> None:
-    """The same for Pi's package, whose entry is `script`, unless there is an installed program,
-    whose packages serve it too; and then the hook itself. Pi gives no directory to packages: ours
-    lies in its own."""
+    """Run the same for Pi's package, whose entry is `script`, and then the hook itself.
+
+    If there is an installed program, its packages are used instead. Pi gives packages no directory,
+    so ours is in Pi's own."""
     environ = environment()
     runtime = runtime_of("pi")
     try:

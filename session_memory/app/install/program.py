@@ -37,7 +37,7 @@ _COMPILED = (PACKAGE, "hooks", "scripts")
 LOCK_WAIT_SECONDS = 10
 _STAMP_FILE = ".stamp"
 _LOCK_NAME = "install.lock"
-# What there may be of ours in the program's directory, without the ledger.
+# Our possible files in the program's directory, except the ledger.
 _REMOVED = (
     "app",
     "app-*",
@@ -199,9 +199,11 @@ def _run_bundle(app: Path, python: str, call: str) -> bool:
 
 
 def launcher_text(python: str, app: Path) -> str:
-    """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site`
-    takes longer. The program and its packages are those that the links `app` and `env` lead to as
-    it starts. Where its interpreter is gone it runs with another, so that `doctor` can say so."""
+    """Return the script that is the command `session-memory`.
+
+    It sets `sys.path` itself, because importing `site` takes longer. It uses the program and the
+    packages to which the links `app` and `env` lead when it starts. If its interpreter is gone it
+    runs with another, so `doctor` can report that."""
     # Ctrl-C ends it without a traceback also while it starts; commands handle it then. `main` has
     # flushed what it printed, and freeing all objects of an interpreter that ends would take half
     # of a bare start.
@@ -251,8 +253,8 @@ def command_path(paths: ProgramPaths) -> Path:
 
 
 def remove_program(paths: ProgramPaths, ledger: InstallLedger) -> None:
-    """Removes what is ours in the program's directory, the ledger last, and the directories that
-    were made for it."""
+    """Remove our files in the program's directory, the ledger last, and directories made for
+    them."""
     if is_our_link(paths):
         paths.link.unlink()
     for pattern in _REMOVED:

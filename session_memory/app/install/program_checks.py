@@ -24,8 +24,10 @@ _REINSTALL = "run install.py again, from a copy of the repository"
 
 @dataclass(frozen=True)
 class Finding:
-    """`state` is ok, note (not wrong, yet good to know) or wrong; `about` what was looked at;
-    `mend` what to do."""
+    """One finding.
+
+    `state` is ok, note (not wrong, but good to know) or wrong; `about` the object of the check;
+    `mend` the remedy."""
 
     state: str
     about: str

@@ -1,5 +1,6 @@
-"""Homes made from templates: those of `new`, renewed without touching who the agent is, and the
-sample home."""
+"""Homes made from templates: by `new`, and the sample home.
+
+Renewing a home leaves the agent's own content untouched."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
 # The sessions of the sample home, and how many minutes ago each was active.
 _SAMPLE_MINUTES = {"main": 45, "discord": 3, "email": 20}
 _SAMPLE = "sample"
-_HOME_MARK = "@HOME@"  # stands in the sample's transcripts for the path of its home
+_HOME_MARK = "@HOME@"  # replaced by the path of the home in the sample's transcripts
 _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
 
 

@@ -46,7 +46,8 @@ class HomeBackend(Backend):
     ) -> None:
         super().__init__(path, path, environ, teams)
         self._found: dict[str, FoundSession] = {}  # as last listed
-        self._readable: dict[str, FoundSession] = {}  # also what another thread has looked up
+        # Also sessions that another thread has looked up
+        self._readable: dict[str, FoundSession] = {}
 
     def sessions(self) -> list[ListedSession]:
         own_runtime, own_id = running_session(self._environ, os.getppid())
@@ -170,8 +171,7 @@ def _listed(one: FoundSession, own_id: str, own_runtime: str) -> ListedSession:
 
 
 def _pointer(own: FoundSession) -> str:
-    """Return the path of the file that points from a session's name to its id; '' without a name or
-    such a file."""
+    """Return the path of the file that points from a session's name to its id, or ''."""
     path = f"{own.home.sessions_dir}/{own.session.name}.json"
     return path if own.home.sessions_dir and own.session.name and is_file(path) else ""
 

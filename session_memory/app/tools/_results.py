@@ -50,9 +50,10 @@ _CUT_CHARACTERS = 80
 
 
 class Told(str):
-    """A text for the model, and the same as values, by the tool's `output` schema: as safe and as
-    short as the text, with its hints as `note`, since Claude Code 2.1.331 gives its model the
-    values in place of the text."""
+    """A text for the model, and the same as values, by the tool's `output` schema.
+
+    The values are as safe and as short as the text, with its hints as `note`, because Claude Code
+    from 2.1.331 gives its model the values instead of the text."""
 
     data: dict[str, Any]
 
@@ -112,11 +113,10 @@ def _listed(one: ListedSession, now: float) -> str:
 def log(
     session: ListedSession, entries: list[Entry], unreadable: int, skip: int, *, is_all: bool
 ) -> str:
-    """Return the entries of a session as a log; cuts the end of long ones, and leaves out the
-    oldest of too many.
+    """Return the entries of a session as a log.
 
-    `skip` is the number of later entries left out on request, `is_all` means that there are none
-    before these."""
+    The ends of long ones are cut, and if there are too many, the oldest are left out. `skip` is the
+    number of later entries left out on request, `is_all` means that there are none before these."""
     if not entries:
         nothing = (
             f"there is nothing before its last {skip} messages" if skip else "nothing was said yet"
@@ -125,7 +125,8 @@ def log(
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
     shown = [_safe(entry, room - _CUT_CHARACTERS) for entry in entries]
     while len(text := for_prompt(render(shown, unreadable))) > room and len(shown) > 1:
-        # Each round drops what is certainly too much, so that a thousand entries take a few rounds.
+        # Each round drops a part that is certainly too much, so a thousand entries need only a few
+        # rounds.
         shown = shown[max(1, len(shown) - len(shown) * room // len(text)) :]
     which = f"the {len(shown)} before the last {skip}" if skip else f"the last {len(shown)}"
     heading = f"{_label(session)}: {which} of its messages."
@@ -274,7 +275,7 @@ def name_of(one: ListedSession) -> str:
 
 
 def bounded(text: str) -> str:
-    """Return `text` within RESULT_CHARACTERS, so that no result floods the agent."""
+    """Return `text` within RESULT_CHARACTERS, so no result floods the agent."""
     return shorten(text, RESULT_CHARACTERS)
 
 

@@ -59,9 +59,10 @@ class _RequestError(Exception):
 
 
 def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer the requests in `source`, one per line, until it ends or `sink` is closed. Calls run
-    in threads, so that a slow one blocks no other request; those that change something run one
-    after the other, as they came."""
+    """Answer the requests in `source`, one per line, until it ends or `sink` is closed.
+
+    Calls run in threads, so a slow one blocks no other request. Calls that change something run one
+    after the other, in their order."""
     writing = threading.Lock()
     lookups: Queue[object] = Queue(MOST_WAITING)
     changes: Queue[object] = Queue(MOST_WAITING)

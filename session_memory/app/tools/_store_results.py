@@ -1,4 +1,4 @@
-"""Results of the tools from what was found in a store, one's own or a team's."""
+"""Results of the tools from the content of a store, your own or a team's."""
 
 from __future__ import annotations
 

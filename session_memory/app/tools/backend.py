@@ -86,13 +86,14 @@ class Backend(ABC):
                 from ...memory.session_ids import session_behind
 
                 return session_behind(store, location, print_note, patience, word)
-        except SessionMemoryError:  # there is no database, or it is locked or corrupt
+        except SessionMemoryError:  # the database does not exist, or is locked or corrupt
             return ""
 
     @abstractmethod
     def clear(self, name: str) -> str:
-        """Save the session under a name, so that the next message begins a new one. Return the
-        message for the model."""
+        """Save the session under a name, so the next message starts a new one.
+
+        Return the message for the model."""
 
     @abstractmethod
     def resume(self, session: ListedSession, save_as: str | None) -> str:
@@ -309,8 +310,9 @@ class Backend(ABC):
         """Return the id of the agent's current session; '' if unknown."""
 
     def _likely_session(self) -> str:
-        """Return the session that the agent's is most likely, if its runtime does not tell; '' for
-        none. What it quotes still has to be there."""
+        """Return the session that is most likely the agent's, if its runtime does not tell, or ''.
+
+        Its quotation must still be there."""
         return ""
 
 

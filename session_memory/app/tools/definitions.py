@@ -104,8 +104,9 @@ def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
 
 
 def chosen_here(backend: Backend, name: str) -> ListedSession:
-    """Return the local session of that name, else the one behind the id of a conversation or
-    memory; updates name those of a team as `ann@laptop`. Raises RefusedError."""
+    """Return the local session of that name, else that of a conversation's or memory's id.
+
+    Updates name a team's sessions as `ann@laptop`. Raises RefusedError."""
     listed = backend.sessions()
     found = _called(listed, name) or backend.session_behind(name.strip())
     if found:

@@ -161,10 +161,11 @@ class ListedChat(NamedTuple):
 
 
 class Administration(Protocol):
-    """A host's services for the agent of one of its groups, beyond its sessions: the tasks that it
-    may change, the next one first, and for main the chats, those of groups first, and the groups.
-    The agent's own `group` is fixed at construction; as an argument '' means that one, and only
-    main may name others. Methods raise as those of Backend do."""
+    """A host's services for the agent of one of its groups, beyond its sessions.
+
+    They are the tasks that it may change, the next one first, and for main the chats, those of
+    groups first, and the groups. The agent's own `group` is fixed at construction; as an argument
+    '' means that one, and only main may name others. Methods raise as Backend's do."""
 
     group: str
     is_main: bool

@@ -63,7 +63,7 @@ def finish(
                     raise  # the store is rebuilt, and the caller called again
                 except (SessionMemoryError, OSError) as error:
                     problems.append(f"{unfinished}: {described(error)}")
-                    # without them, the next ingest brings back what is deleted
+                    # without these files, the next ingest would bring back deleted content
                     if name in ("messages", "tombstones"):
                         break
                 else:

@@ -1,8 +1,8 @@
 """One run of upkeep: takes the steps that features register in `extension_points.UPKEEP`.
 
-In its own process, at low priority, or in that of `session-memory watch`; at most one at a time per
-store, at most every ten minutes, with at most a minute of CPU time. It may be killed at any moment:
-the next run resumes."""
+It runs in its own process, at low priority, or in the process of `session-memory watch`; at most
+one at a time per store, at most every ten minutes, with at most a minute of CPU time. It may be
+killed at any moment: the next run resumes."""
 
 import os
 import subprocess

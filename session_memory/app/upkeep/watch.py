@@ -1,8 +1,8 @@
-"""Keep a store up to date while sessions run: ingest what is new once the files are quiet, and now
-and then. Nothing depends on it: every query ingests new content first.
+"""Keeps a store up to date while sessions run: ingests new content once the files are quiet.
 
-The kernel drops events when too many come at once, and `watchfiles` does not report that. The next
-look finds any missed change, also on a file system without events."""
+It also ingests now and then. Nothing depends on it: every query ingests new content first. The
+kernel drops events when too many come at once, and `watchfiles` does not report that. The next poll
+finds any missed change, also on a file system without events."""
 
 import os
 import time
@@ -107,9 +107,11 @@ class StoppedError(Exception):
 
 
 class Watcher:
-    """Keeps one store up to date. `find_location` returns the location to watch and is called at
-    every poll; `note` receives lines for the log, `tell` what was ingested; `steps` run after every
-    poll; `stop` ends the watcher within a moment, whatever it is doing."""
+    """Keeps one store up to date.
+
+    `find_location` returns the location to watch and is called at every poll. `note` receives lines
+    for the log, `tell` the ingested content. `steps` run after every poll. `stop` ends the watcher
+    within a moment, whatever it is doing."""
 
     def __init__(
         self,

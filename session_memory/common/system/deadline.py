@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
 
 HOOK_SECONDS = 1.0
-_FINISH_SECONDS = 0.2  # of these, the time reserved to format, print and commit what is ready
+_FINISH_SECONDS = 0.2  # of these, reserved to format, print and commit the part that is ready
 # that waiting for a processor may extend the time: skipping a part makes no machine less busy
 _MOST_WAIT_SECONDS = 2.0
-# one part gets at most half of the remaining time, so that others have some if several hang
+# one part gets at most half of the remaining time, so others have some if several hang
 _SHARES = 2
 
 
@@ -31,8 +31,8 @@ class Deadline:
     """The time by which a hook must be done, and the parts that failed or were late.
 
     `notes` are lines for the log, `failed` names each part that raised or was late, `late` the
-    parts that took too long. There is no deadline
-    without `start`, as in a thread, a command or a test."""
+    parts that took too long. Without `start` there is no deadline, for example in a thread, a
+    command or a test."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

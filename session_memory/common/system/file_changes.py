@@ -22,8 +22,9 @@ class CannotWriteError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class FileChange:
-    """`before` is the content of `path` as it was read, `after` as it shall be; None stands for no
-    file."""
+    """A change of a file: `before` is its content as read, `after` its new content;
+
+    None for no file."""
 
     path: Path
     before: bytes | None
@@ -86,8 +87,9 @@ class FileChange:
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """The content of a file; None if there is none. Raises CannotWriteError if it is no regular
-    file, or unreadable."""
+    """Return the content of a file; None if it is missing.
+
+    Raises CannotWriteError if it is not a regular file, or unreadable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise CannotWriteError(f"{path}: it is not a regular file")
@@ -124,7 +126,7 @@ def checksum(content: bytes) -> str:
 
 
 def missing_directories(path: Path) -> list[Path]:
-    """`path` and those of its parents that do not exist, the outermost first."""
+    """Return `path` and its parents that do not exist, the outermost first."""
     missing: list[Path] = []
     while not path.exists() and path != path.parent:
         missing.insert(0, path)

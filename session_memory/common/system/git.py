@@ -157,8 +157,8 @@ def head_of(git_dir: str) -> str:
     if not head.startswith(_REF):
         return head if len(head) >= 40 and " " not in head else ""
     name = head[len(_REF) :].strip()
-    # A repository with a table in place of files for its refs has this here, for programs that do
-    # not know.
+    # A repository with a table instead of files for its refs has this here, for programs that do
+    # not know tables.
     return "" if name.endswith("/.invalid") else name.removeprefix(BRANCH_REFS)
 
 

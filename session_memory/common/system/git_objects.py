@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .git import Worktree
     from .git_process import RepositoryPlace
 
-    # its path, '' if the shared index has that, and what stands before the path
+    # its path, '' if the shared index has that, and the bytes before the path
     IndexEntry = tuple[bytes, bytes]
 
 _MOST_BYTES = 64 * 1024  # of an answer, which repeats a path that it does not know
@@ -296,7 +296,7 @@ def _flags(index: bytes, at: int, id_bytes: int) -> int:
 
 def _number(index: bytes, at: int) -> tuple[int, int]:
     """Return the number of variable length at an offset, and the offset behind it."""
-    byte = int.from_bytes(index[at : at + 1], "big")  # 0 at the end of what is read
+    byte = int.from_bytes(index[at : at + 1], "big")  # 0 after the end of the bytes read
     value = byte & 0x7F
     while byte & 0x80:
         at += 1

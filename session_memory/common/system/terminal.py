@@ -195,7 +195,7 @@ def called_as() -> str:
     directory, name = os.path.split(script)
     if name != NAME or not os.path.isabs(script):
         return NAME
-    program_dir = os.path.abspath(f"{__file__}/../../../../..")  # where the package lies in app/
+    program_dir = os.path.abspath(f"{__file__}/../../../../..")  # if the package is in app/
     is_found = directory in os.environ.get("PATH", "").split(os.pathsep)
     return NAME if is_found and directory != f"{program_dir}/bin" else quote(script)
 

@@ -15,7 +15,7 @@ from .json_comments import COMMENT, without_bom, without_comments, without_last_
 _INDENT_UNIT = "  "  # of a text without any indentation
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
-# The beginning of a text: the space before the first child of the root, and what is between a key
+# The beginning of a text: the space before the first child of the root, and the text between a key
 # and its value.
 _BEGINNING = re.compile(
     r'\s*[{\[](?P<space>\s*)(?:"(?:[^"\\]|\\.)*"\s*:(?P<gap>\s*)|[^}\]\s])?', re.DOTALL
@@ -148,7 +148,7 @@ class _Edit:
         self._gap = "" if found and found["gap"] == "" else " "
 
     def written(self, place: JsonChild, value: Any) -> str:
-        """Return the text of `value` in the place of the one that is there."""
+        """Return the text of `value` as a replacement for the current one."""
         text, start, end, old = self._text, place.value_start, place.end, place.value
         if old == value:
             return text[start:end]
@@ -305,7 +305,7 @@ def _aligned(old: list[Any], new: list[Any]) -> dict[int, Any]:
 
 
 def _space_end(text: str, at: int) -> int:
-    """Return the next position that is no white space."""
+    """Return the next position without white space."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
 

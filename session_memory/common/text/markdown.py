@@ -60,7 +60,7 @@ _LABEL_CHARACTERS = 120
 _UNLIKE = r"\u2010-\u2027\u2190-\u23ff\u2500-\u27bf\u3040-\u32ff\u3400-\ud7ff\U0001f300-\U0001faff"
 _LABEL_MARKS = re.compile(r"#{2,6}[ \t]+[*_\[]*|[*_\[]*(?:\*\*|__)[*_\[]*")
 _DATED = re.compile(r"[^\n]{1,80}?\(\d{4}-\d\d-\d\d")
-# Letters that are drawn like those of ASCII: Cyrillic, Greek, Armenian, small capitals.
+# Letters that look like those of ASCII: Cyrillic, Greek, Armenian, small capitals.
 _ALIKE = str.maketrans(
     "АВЕКМНОРСТХУІЅЈасеорхуіѕјԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧανοικρτυχսօհᴜꜱᴇʀᴛᴏʟᴀɪɴʜᴍᴄᴅ",
     "ABEKMHOPCTXYISJaceopxyisjdhqwABEZHIKMNOPTYXavoikptuxuohusertolainhmcd",

@@ -67,7 +67,7 @@ EVERYTHING = MESSAGES | CALLS | RESULTS | INJECTED | LINKS | TURNS | USAGE
 
 
 class Fixture(NamedTuple):
-    """A runtime with its folder and what is its own."""
+    """A runtime with its folder of fixtures, and its differences."""
 
     runtime: Runtime
     folder: Path
@@ -139,7 +139,7 @@ class Fixture(NamedTuple):
         }
 
     def event(self, transcript: Path) -> dict[str, Any]:
-        """Return the event of a prompt in the session whose transcript lies there."""
+        """Return the event of a prompt in the session whose transcript is there."""
         places = {"{transcript}": str(transcript), "{directory}": str(transcript.parent)}
         return {key: places.get(value, value) for key, value in self.own["event"].items()}
 

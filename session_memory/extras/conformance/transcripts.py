@@ -166,7 +166,7 @@ class TestRewritten:
                 assert self.told_by(fixture, path) == expected, (name, way)
 
     def told_by(self, fixture: Fixture, path: Path) -> list[object]:
-        """Return what every way of reading a transcript tells, but for offsets."""
+        """Return the results of every way of reading a transcript, without offsets."""
         with fixture.opened(path) as (reader, descriptor):
             found = runtime_of(descriptor)
             whole = list(reader.conversation(descriptor))

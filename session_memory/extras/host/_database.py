@@ -157,7 +157,7 @@ class HostDatabase(SharedDatabase):
         return self._replies(f"o.id IN ({ids})", (jid, limit), limit)
 
     def undelivered(self, held_up: Iterable[str] = (), limit: int = 100) -> list[ChatReply]:
-        """Return the first replies that wait for delivery, but for those to the chats that are
+        """Return the first replies waiting for delivery, except those to chats that are
         `held_up`."""
         condition = "o.delivered_at IS NULL AND o.chat_jid NOT IN (SELECT value FROM json_each(?))"
         return self._replies(condition, (json.dumps(list(held_up)),), limit)

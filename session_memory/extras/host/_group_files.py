@@ -74,8 +74,9 @@ def add_group(
 
 
 def first_settings() -> dict[str, Any]:
-    """Return a group's first settings.json: the feature flags, and those of our hooks that the host
-    does not run."""
+    """Return a group's first settings.json.
+
+    It has the feature flags, and the flags of our hooks that the host does not run."""
     source = source_dir()
     declared = (source / "hooks" / "hooks.json").read_text()
     hooks: dict[str, list[dict[str, Any]]] = {}

@@ -38,7 +38,7 @@ from .request_files import REQUEST_BYTES
 
 Rows = Sequence[Mapping[str, Any]]
 
-MOST_REQUESTS = 100  # of one group at a time, so that the others need not wait
+MOST_REQUESTS = 100  # of one group at a time, so the others need not wait
 BEING_WRITTEN_SECONDS = 2.0
 _TAKEN = ".taken"
 _SUFFIX, _ANSWERED = ".json", ".answer"

@@ -39,7 +39,7 @@ class UnknownGroupError(SessionMemoryError):
 
 
 class WrongGroupError(WrongCallError):
-    """A group cannot have such a chat or trigger."""
+    """A group cannot have this chat or trigger."""
 
 
 class Ledger(HostDatabase):
@@ -170,9 +170,10 @@ class Ledger(HostDatabase):
         return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
 
     def next_prompt(self, folder: str) -> Prompt | None:
-        """Make a prompt of the messages in the group's inbox: at least those up to the first that
-        is for the agent, of which it gets the last MOST_MESSAGES. None if none needs an answer, or
-        the group is gone."""
+        """Make a prompt of the messages in the group's inbox.
+
+        It has at least those up to the first that is for the agent, of which it gets the last
+        MOST_MESSAGES. Return None if none needs an answer, or the group is gone."""
         with self.transaction():
             group = next((group for group in self.groups() if group.folder == folder), None)
             called_at = self._called_at(group) if group else 0
@@ -316,9 +317,10 @@ def _calls(group: RegisteredGroup, text: str) -> bool:
 
 
 def messages_text(messages: Sequence[Message]) -> str:
-    """Return the prompt for messages: the text alone of a single one without a sender, else each
-    with its sender and time. Texts are escaped, so that no message can end early or begin another
-    in somebody else's name."""
+    """Return the prompt for messages, each with its sender and time.
+
+    A single message without a sender is only its text. Texts are escaped, so no message can end
+    early or begin another in somebody else's name."""
     if len(messages) == 1 and not messages[0].sender:
         return messages[0].text
     return "\n".join(map(_marked, messages))

@@ -37,8 +37,9 @@ NO_SESSION = "No conversation found"  # the runtime says this of a session that 
 
 
 class Worker:
-    """Works for one group until there is nothing to do, or until others wait. Only the ledger
-    records what is answered: all state here may be lost at any moment."""
+    """Works for one group until there is nothing to do, or until others are waiting.
+
+    Only the ledger records the answered messages: all state here may be lost at any moment."""
 
     def __init__(
         self,

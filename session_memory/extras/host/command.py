@@ -153,7 +153,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
     replies: Iterable[ChatReply] = (
         last if arguments.no_follow else chain(last, _follow(ledger, jid, after))
     )
-    with suppress(KeyboardInterrupt):  # there is no other end
+    with suppress(KeyboardInterrupt):  # there is no other way to end
         for reply in replies:
             terminal.result(shown(reply), indent=None)
             if not terminal.is_json:

@@ -1,5 +1,4 @@
-"""The sessions of a host's group, for the tools of its agent; for the agent of main, those of all
-groups.
+"""The sessions of a host's group, for its agent's tools; for main's agent, those of all groups.
 
 Ids and names are looked up among the group's sessions: no argument of a tool becomes part of a
 path."""
@@ -53,7 +52,7 @@ class GroupBackend(Backend):
         self.administration = administration
 
     def sessions(self) -> list[ListedSession]:
-        """Return the sessions, those of other groups last."""
+        """Return the sessions, other groups' last."""
         return [
             one
             for group in self._groups()
@@ -109,12 +108,13 @@ class GroupBackend(Backend):
         return [self._group, *map(self._layout.group, others)]
 
     def _privacy(self, group: Group) -> Privacy:
-        """Return the current rules for reporting about a group: its own, those of the asking group,
-        of their host and of its person."""
+        """Return the current rules for reporting about a group.
+
+        They are its own, the asking group's, their host's and its person's."""
         return Privacy(os.environ, self._group.memory_home, group.memory_home)
 
     def _is_own(self, session: ListedSession) -> bool:
-        """Return whether this is the agent's current session, of which it may see everything."""
+        """Return whether this is the agent's current session, which it may see completely."""
         return session.is_active and not session.group
 
     def _sessions_of(self, group: Group, privacy: Privacy) -> list[ListedSession]:
@@ -150,8 +150,9 @@ class GroupBackend(Backend):
             return False
 
     def _gate(self, group: Group, path: str, session: ListedSession) -> tuple[Gate, Described]:
-        """Return what may be told of a session of a group whose transcript lies at `path`, and what
-        that says. Raises OSError."""
+        """Return the gate of a group's session whose transcript is at `path`, and its description.
+
+        Raises OSError."""
         privacy = self._privacy(group)
         described = describe(group.runtime, path, privacy)
         described.start = group.root

@@ -31,8 +31,9 @@ class RequestFiles:
         self._wait_seconds = wait_seconds
 
     def served(self) -> Served:
-        """Return the tools that the host offers to this group, by its snapshots: only main has
-        those of main. The host decides which group this is."""
+        """Return the tools that the host offers to this group, by its snapshots.
+
+        Only main has main's tools. The host decides which group this is."""
         is_main = has_graph = has_team = False
         try:
             told = json.loads(read_whole(self._groups_file, SNAPSHOT_BYTES))

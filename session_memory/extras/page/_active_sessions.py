@@ -42,9 +42,10 @@ _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")
 
 
 class LastUpdate(NamedTuple):
-    """The update at a session's last prompt: its time, its exact text, and whether it arrived
-    (None: unknown). If it `is_withheld`, there is no text, because that may hold what is hidden by
-    now."""
+    """The update at a session's last prompt.
+
+    It has its time, its exact text, and whether it arrived (None: unknown). If it `is_withheld`,
+    there is no text, because that may contain something hidden by now."""
 
     at: float
     text: str
@@ -129,8 +130,9 @@ def active_since(now: float) -> float:
 
 
 def midnight(at: float, days: int = 0) -> float:
-    """Return the local start of the day so many days after that of `at`, in seconds since the
-    epoch: days of 23 hours count as others."""
+    """Return the local start of a day `days` after the day of `at`, in seconds since 1970.
+
+    Days of 23 hours count as others."""
     year, month, day, *_ = time.localtime(at)
     return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))
 
@@ -208,7 +210,7 @@ def _with_delivery(
 
 
 def _in_hand(calls: Iterable[tuple[str, str, float | None]]) -> tuple[tuple[str, str, float], ...]:
-    """Return each file with what was done to it last; an edit counts more than later reading."""
+    """Return each file with the last action on it; an edit counts more than later reading."""
     found: dict[str, tuple[str, str, float]] = {}
     for path, kind, at in calls:
         if kind == EDIT or (kind == READ and found.get(path, ("", ""))[1] != "edited"):

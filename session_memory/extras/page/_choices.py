@@ -31,8 +31,9 @@ class Choice(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The projects and runtimes to choose from; `directories` are those of the chosen project,
-    empty if any project fits."""
+    """The projects and runtimes to choose from.
+
+    `directories` are the chosen project's, empty if any project fits."""
 
     projects: list[Choice]
     runtimes: list[Choice]

@@ -1,9 +1,8 @@
-"""A session as a dialogue: its chunks, the content of each, and a tool call in full, as values for
-a template.
+"""A session as a dialogue: its chunks, each one's content, and a full tool call, for a template.
 
-The store has only the main argument and the outcome of a call, so the transcript is read at the
-call. What only the transcript has stands between the items: updates, where they were delivered, and
-the model's thinking."""
+The store has only the main argument and the outcome of a call, so the transcript is read when a
+call is opened. Content that only the transcript has is between the items: updates, where they were
+delivered, and the model's thinking."""
 
 from __future__ import annotations
 
@@ -74,9 +73,11 @@ class ShownCall(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One message (`text`), consecutive tool calls and thoughts (`calls`), or what the session was
-    told (role TOLD), with what it `did_next`. `number` is that of the first item, `key` is unique.
-    `day` is set on the first block of a day; `goes_on` means the previous block has the same
+    """One block of the dialogue.
+
+    It is a message (`text`), consecutive tool calls and thoughts (`calls`), or a report to the
+    session (role TOLD), with what it `did_next`. `number` is the first item's, `key` is unique.
+    `day` is set on the first block of a day. `goes_on` means that the previous block has the same
     speaker."""
 
     number: int
@@ -239,8 +240,7 @@ def _call_in(
 def _hunks(
     descriptor: int, runtime: Runtime, reader: TranscriptReader, offset: int, call_id: str
 ) -> list[Hunk]:
-    """Return where an edit changed its file, as the call's record or that of its result says; [] if
-    none does."""
+    """Return where an edit changed its file, by the record of the call or its result, or []."""
     named = call_id.partition(":")[0].encode()
     for at, line in lines_forward(
         descriptor, offset, min(offset + RESULT_BYTES, os.fstat(descriptor).st_size)
@@ -262,8 +262,9 @@ def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_i
 
 @dataclass
 class AnnotatedSession:
-    """A session of the store at `location`. What it was told before `hidden_at` is withheld, as in
-    delivery_state."""
+    """A session of the store at `location`.
+
+    Reports to it from before `hidden_at` are withheld, as in delivery_state."""
 
     store: SqliteStore
     location: StoreLocation

@@ -31,8 +31,10 @@ class DiffLine(NamedTuple):
 
 
 class Diff(NamedTuple):
-    """The diff of one or several edits of a file. If it `is_placed`, the numbers are those of the
-    file's lines; else they count from the beginning of each edit."""
+    """The diff of one or several edits of a file.
+
+    If it `is_placed`, the numbers are the file's; otherwise they count from the beginning of each
+    edit."""
 
     lines: tuple[DiffLine, ...]
     added: int
@@ -81,7 +83,7 @@ def _lines(old: list[str], new: list[str], before: int, after: int) -> Iterable[
 
 
 class AddedLines(NamedTuple):
-    """The lines that a hunk adds; `number` is that of the first one in the file, 0 if unknown."""
+    """The lines that a hunk adds. `number` is the first one's in the file, 0 if unknown."""
 
     number: int
     texts: tuple[str, ...]

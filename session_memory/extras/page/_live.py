@@ -100,7 +100,7 @@ class Live:
             self._listeners.discard(listener)
 
     def catch_up(self) -> None:
-        """Do what was left undone while nobody listened."""
+        """Do the work that was left while nobody listened."""
         with self._catching_up:
             if self._is_behind:
                 self._is_behind = False

@@ -21,7 +21,7 @@ _MOST_KEPT = 4
 
 
 class StoreMissingError(SessionMemoryError):
-    """There is no store yet."""
+    """The store does not exist yet."""
 
 
 class StorePool:

@@ -181,8 +181,9 @@ def code(text: str, name: str = "", path: str = "") -> Markup:
 
 
 def highlighted(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
-    """Return the lines of a diff, each with its highlighted text and the rest of a long line. Each
-    side is highlighted as a whole, so that a string or comment of several lines keeps its
+    """Return the lines of a diff, each with its highlighted text and the rest of a long line.
+
+    Each side is highlighted as a whole, so a string or comment of several lines keeps its
     colour."""
     sides: dict[str, list[Markup]] = {}
     for other in ("add", "del"):
@@ -294,8 +295,9 @@ def calendar(until: float) -> Calendar:
 
 
 def level(value: float, top: float) -> int:
-    """Return the strength of a colour from 0 for nothing to 4, by the square root, so that few
-    differs from none."""
+    """Return the strength of a colour from 0 for nothing to 4, by the square root.
+
+    The root makes few differ visibly from none."""
     return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
 
 

@@ -49,18 +49,20 @@ ARMS = {
     SILENT: "in sessions that got no update",
 }
 _LEFT_OUT = "left out"
-_AT_ONCE = 60_000  # milliseconds: what the first update's own prompt may stand before it
+_AT_ONCE = 60_000  # milliseconds by which records may precede the first update's own prompt
 Cases = dict[str, list[tuple[Hashable, bool]]]  # by arm: the cluster, and if it looked first
 
 
 @dataclass
 class ToldSum:
-    """Counts of what was told: updates, and texts with `memories`; updates that `arrived`;
-    characters of all; `!` lines by kind. Of the lines about files, those that name an edit that is
-    `known`, and those of a file that `both` sessions edited; of those about conflicts, those in
-    whose file a merge `conflicted` later. `paths` came with calls that found no file; of these some
-    arrived, and of these some were used in the same turn. `untold` are such calls without a line,
-    of which the same is counted. `runtimes` are those that show it."""
+    """Counts of reports.
+
+    They have updates, and texts with `memories`; updates that `arrived`; characters of all; `!`
+    lines by kind. Of the lines about files, they count those with an edit that is `known`, and
+    those of a file that `both` sessions edited; of those about conflicts, those in whose file a
+    merge `conflicted` later. `paths` came with calls that found no file; of these some arrived, and
+    of these some were used in the same turn. `untold` are such calls without a line, with the same
+    counts. `runtimes` are those whose transcripts show it."""
 
     updates: int = 0
     memories: int = 0
@@ -84,10 +86,12 @@ class ToldSum:
 
 @dataclass
 class Sums:
-    """Counts of tokens: all that the sessions with updates read and wrote, those of the updates,
-    and the updates again with each later answer, which reads them again (less after a compaction).
-    `read` counts files that several sessions read, `identical` the part that another session had
-    got before, word for word."""
+    """Counts of tokens.
+
+    They have all that the sessions with updates read and wrote, the updates' own, and the updates
+    again with each later answer, which reads them again (less after a compaction). `read` counts
+    files that several sessions read, `identical` the part that another session had got before,
+    verbatim."""
 
     tokens: int = 0
     told: int = 0
@@ -115,8 +119,9 @@ class Proof:
     sums: Sums = field(default_factory=Sums)
 
     def difference(self, arm: str) -> Difference | None:
-        """Return how much more often a told session looked first than those of another arm; None
-        for too few."""
+        """Return how much more often a told session looked first than another arm's;
+
+        None if too few."""
         if arm == TOLD:
             return None
         return difference(self.arms[TOLD], self.arms[arm])
@@ -194,8 +199,9 @@ def _add_told(
     *,
     is_excluding: bool,
 ) -> None:
-    """Count what was told. If rules hide anything, only lines about the edits of sessions that they
-    show count."""
+    """Count the reports.
+
+    If rules hide anything, only lines about the edits of visible sessions count."""
     merges = [
         (at, name, _project(talks[key].cwd))
         for key, one in notes.items()
@@ -229,8 +235,10 @@ def _add_told(
 def _add_paths(
     told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: Mapping[Session, list[Step]]
 ) -> None:
-    """Count what was told with failed calls, and calls that failed alike without it, in runtimes
-    whose transcripts show such a line: others have it in the result of the call."""
+    """Count the reports with failed calls, and similar failed calls without a report.
+
+    Only runtimes whose transcripts show such a line count; others have it in the result of the
+    call."""
     known = WorkedOnFiles(every.values())
     showing = {note.runtime.name for note in notes.values() if any(one.paths for one in note.told)}
     for key, note in notes.items():

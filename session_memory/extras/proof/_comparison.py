@@ -1,6 +1,6 @@
 """Comparison of two shares: a difference, its interval, and a permutation test. Pure.
 
-What one session does at several moments is alike, so sessions are shuffled, not moments, and the
+A session's actions at several moments are alike, so sessions are shuffled, not moments. The
 interval is as wide as their agreement demands: Wilson's for each share, with the number of moments
 divided by the design effect, combined by Newcombe's method."""
 
@@ -92,7 +92,7 @@ def permuted(one: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = SEE
 
 
 def _design_effect(side: Tally) -> float:
-    """Return how many times the variance of a share is that of independent cases, at least 1."""
+    """Return the ratio of a share's variance to that of independent cases, at least 1."""
     number, share = len(side.clusters), side.share
     plain = share * (1 - share) / side.cases
     if number < 2 or not plain:

@@ -1,4 +1,4 @@
-"""The kinds of `!` lines in an update, and the files that such a line names."""
+"""The kinds of `!` lines in an update, and the files that such lines name."""
 
 import re
 from typing import NamedTuple

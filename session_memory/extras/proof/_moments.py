@@ -1,11 +1,10 @@
-"""Moments at which a session could know that another one had edited a file in its hands, and what
-it did next.
+"""Moments at which a session could know another one's edit of its file, and its next action.
 
 A moment begins with the first prompt, or the first edit of the file, after the other's edit, unless
 the session has read the file since. It ends with the session's next action on that file: it looked
-first (a read, `git diff`, a command that prints the file) or edited first, also in vain. The same
-rule finds moments with and without a report, from the store's tool uses alone, so that nothing but
-the report differs. The hook itself also asks the disk, which forgets."""
+first (a read, `git diff`, a command that prints the file) or edited first, even in vain. The same
+rule finds moments with and without a report, from only the store's tool uses, so only the report
+differs. The hook itself also checks the disk, which does not remember."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,7 @@ Session = tuple[str, str]  # the group and the key of its transcript
 
 PROMPT, EDIT, READ, COMMAND = "prompt", "edit", "read", "command"
 LONGEST = 24 * 3600 * 1000  # since the other's edit, as far as the first prompt reads back
-_SLACK = 1000  # milliseconds between a record and what it tells of
+_SLACK = 1000  # milliseconds between a record and the action it describes
 
 
 class Step(NamedTuple):
@@ -142,8 +141,9 @@ def is_used(steps: Iterable[Step], at: int, name: str) -> bool:
 
 
 def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
-    """Return the steps of a session, whose items these are in order, started in `directory`.
-    Without a time an item cannot be compared with those of others."""
+    """Return the steps of a session from its items in order; it started in `directory`.
+
+    An item without a time cannot be compared with those of others."""
     found = []
     for item in items:
         if item.timestamp is None:

@@ -1,4 +1,4 @@
-"""`session-memory proof`: what was told, what came of it, and the same moments without a report."""
+"""`session-memory proof`: the reports, what came of them, and such moments without a report."""
 
 from __future__ import annotations
 

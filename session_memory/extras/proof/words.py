@@ -1,5 +1,6 @@
-"""The proof in words, for the command and the page: counts and comparisons, and no claim about what
-did not happen."""
+"""The proof in words, for the command and the page.
+
+It has counts and comparisons, and no claim about events that did not happen."""
 
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ def rows_of(proof: Proof) -> list[Row]:
 
 
 def told_lines(proof: Proof) -> list[str]:
-    """Return what was told, and what came true of it."""
+    """Return the reports, and how many proved right."""
     told = proof.told
     if not (told.updates or told.memories or told.paths):
         return ["No transcript here shows an update: see session-memory doctor."]
@@ -87,7 +88,7 @@ def told_lines(proof: Proof) -> list[str]:
 
 
 def compared_lines(proof: Proof) -> list[str]:
-    """Return how the arms came about, and what is not in them."""
+    """Return how the arms came about, and what they leave out."""
     rows = rows_of(proof)
     lines = (
         [] if rows else ["No moment yet: no session edited a file that another one had in hand."]

@@ -1,5 +1,6 @@
-"""Store what others of a team did lately in this machine's projects, and the sessions that they
-handed over, so that a prompt reports both without a network."""
+"""Stores recent activity of a team in this machine's projects, and its handoffs.
+
+So a prompt reports both without a network."""
 
 import json
 import os
@@ -33,9 +34,10 @@ def keep_activity(
     own_ids: Collection[str],
 ) -> int:
     """Write a file per session and delete the files of other sessions; return the number kept.
-    `starts` maps start directories to projects with their local roots. Leaves out sessions with one
-    of `own_ids`: they are on this machine too. Changes only files with new content, and deletes
-    those of other projects. Raises OSError."""
+
+    `starts` maps start directories to projects with their local roots. Sessions with one of
+    `own_ids` are left out, because they are on this machine too. Only files with new content are
+    changed, and those of other projects are deleted. Raises OSError."""
     wanted: dict[str, dict[str, bytes]] = {project: {} for project, _ in starts.values()}
     for session in sessions:
         if session.session_id not in own_ids and session.project in wanted:
@@ -117,8 +119,9 @@ def keep_handoffs(
     roots: Mapping[str, tuple[str, str]],
     own_ids: set[str],
 ) -> None:
-    """Keep what others handed over, for `handoffs.received`. `roots` maps directories to projects
-    with their local roots. Raises OSError."""
+    """Store the handoffs of others, for `handoffs.received`.
+
+    `roots` maps directories to projects with their local roots. Raises OSError."""
     repositories: dict[str, set[str]] = {}
     for project, root in set(roots.values()):
         if worktree := find_worktree(root, home.user_dir):
@@ -140,7 +143,7 @@ def keep_handoffs(
 
 
 def _safe(page: str) -> str:
-    """Return a page of another member without markup, but for the marks of quotations."""
+    """Return a page of another member without markup, except quotation marks."""
     lines = [
         line.partition("> ") if line.startswith("> ") else (line, "", "")
         for line in page.split("\n")

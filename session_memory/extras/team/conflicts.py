@@ -1,5 +1,7 @@
-"""Conflicts with other machines: a team is told which lines live sessions changed; what it tells of
-others is kept for this machine's own search for conflicts, which asks no server."""
+"""Conflicts with other machines.
+
+A team's store gets the lines that live sessions changed. The other members' lines are kept for this
+machine's own search for conflicts, which asks no server."""
 
 from __future__ import annotations
 
@@ -86,8 +88,9 @@ def base_of(merges: Merges, common_dir: str, commit: str) -> str:
 def keep_others(
     home: Home, files: Sequence[OthersFile], roots: Mapping[str, str], own_ids: set[str]
 ) -> None:
-    """Keep what others changed, by the local root of their project, for `others_in`. Raises
-    OSError."""
+    """Store the others' changes, by the local root of their project, for `others_in`.
+
+    Raises OSError."""
     kept = {
         root: [one for one in files if one.project == project and one.session_id not in own_ids]
         for root, project in roots.items()
@@ -98,13 +101,13 @@ def keep_others(
 
 
 def drop_others(home: Home) -> None:
-    """Delete what is kept. Raises OSError."""
+    """Delete the stored changes. Raises OSError."""
     with suppress(FileNotFoundError):
         os.unlink(_file(home))
 
 
 def others_in(side: Side) -> list[tuple[str, OthersFile]]:
-    """Return what others changed lately in files of a side's worktree, each with its path there."""
+    """Return the others' recent changes in files of a side's worktree, each with its path there."""
     found: dict[tuple[str, int], OthersFile] = {}
     oldest = (time.time() - LIVE_HOURS * 3600) * 1000
     for home in {one.home.state_dir: one.home for one in side.sessions}.values():
@@ -144,9 +147,10 @@ def conflicts_with(
 def conflict_with(
     merges: Merges, commit: str, base: str, path: str, theirs: UnmergedFile
 ) -> tuple[Conflict | None, bool] | None:
-    """Return what does not merge of a file that others changed, in the `commit` that left the
-    default branch at `base`, and whether a merge says so: if their state is not here, changes of
-    the same lines of the same file only may not merge. None if that cannot be judged either. Raises
+    """Return the conflict of a file that others changed, and whether a merge confirms it.
+
+    The `commit` left the default branch at `base`. If their state is not here, only changes of the
+    same lines of the same file may conflict. Return None if that cannot be judged either. Raises
     GitUnavailableError."""
     own, before = merges.blob_at(commit, path), merges.blob_at(base, path) if base else ""
     if own in (before, theirs.blob):

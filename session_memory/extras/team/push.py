@@ -1,8 +1,6 @@
-"""Pushes what is new and shared in a machine's own store to its team, and withdraws what is no
-longer shared.
+"""Pushes new shared content of a machine's own store to its team, and withdraws the rest.
 
-The team itself knows what it has, so that a push may be interrupted and repeated.
-"""
+The team's store knows what it has, so a push may be interrupted and repeated."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -128,11 +126,11 @@ def push_new(
     is_forgotten: Callable[[SharedSession], bool] = lambda _: False,
     is_spent: Callable[[], bool] = lambda: False,
 ) -> TeamPushReport:
-    """Push what is new since the last time, in batches, until `is_spent`; withdraw what is no
-    longer shared. `shared_as` says how a transcript is shared (None: not at all), given its state
-    in the team's store. `is_forgotten` decides about withdrawing a session that the store does not
-    have. Nothing is pushed before the whole store was redacted by the current rules. Raises
-    DatabaseError."""
+    """Push new content since last time, in batches, until `is_spent`; withdraw unshared content.
+
+    `shared_as` says how a transcript is shared (None: not at all), given its state in the team's
+    store. `is_forgotten` decides about withdrawing a session that the store does not have. Nothing
+    is pushed before the whole store was redacted by the current rules. Raises DatabaseError."""
     pushed = team.pushed()
     files = {(file.home, file.file_path): file for file in stored_files(store)}
     gone = [one for key, one in pushed.items() if key not in files and is_forgotten(one.session)]

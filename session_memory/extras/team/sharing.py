@@ -197,8 +197,9 @@ def hand_over(
     branch: str,
     page: str,
 ) -> None:
-    """Push what is new, then the page of a session. It goes when its session is withdrawn. Raises
-    SessionMemoryError, OSError."""
+    """Push new content, then the handoff page of a session.
+
+    The page goes when its session is withdrawn. Raises SessionMemoryError, OSError."""
     from .postgres.engine import push_handoff
     from .postgres.push import TeamPush
 
@@ -312,8 +313,9 @@ class Sharing:
         return found
 
     def is_held_back(self, session: SharedSession) -> bool:
-        """Return whether a rule that names a session allows fewer people than the team has it for.
-        For sessions that the store does not have any more, so that nothing can replace them."""
+        """Return whether a rule that names a session allows fewer people than the team's copy.
+
+        This is for sessions that the store no longer has, so nothing can replace them."""
         rule = self._rules.rule(
             RuleSubject(0, session.home, session.session_id, session.title, "", "")
         )
@@ -366,9 +368,10 @@ class Sharing:
 
 
 def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple[str, str]:
-    """Return the project of a directory, the same on all machines, and its local root. The name is
-    that of `names` for the nearest parent directory or the repository's main worktree, else the
-    repository's origin. ('', '') if unknown."""
+    """Return the project of a directory, the same on all machines, and its local root.
+
+    The name is the one in `names` for the nearest parent directory or the repository's main
+    worktree, else the repository's origin. Return ('', '') if unknown."""
     if not directory.startswith("/"):
         return "", ""
     real = os.path.realpath(directory)

@@ -50,10 +50,8 @@ def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
 def postings_of(
     index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE
 ) -> QueryPostings:
-    """Return the items that have each part of a query.
-
-    If none has all terms of a part, return the items that have each term. Above `whole` items,
-    return only the items of the rarest parts."""
+    """Return the items that have each part of a query, or each term of a part that none has whole.
+    Above `whole` items, return only the items of the rarest parts."""
     total, average_terms = index.size()
     within = max(1, round(total * scope.share))
 

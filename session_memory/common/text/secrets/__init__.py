@@ -29,14 +29,14 @@ LEAST_RUN = 14  # as long as the shortest of tokens and of the values that rules
 LONG_RUN = b"\xff" * LEAST_RUN
 TIME = b"0000 00 00T00:00"  # as it is among the shapes
 LONGEST_TIME = 32
-# In bytes: a text is searched as ASCII, one byte a character, so that the places are those in the
+# In bytes: a text is searched as ASCII, one byte a character, so places are the same as in the
 # text.
 DIGITS = b"0123456789"
 RUN_CHARACTERS = (ALPHANUMERIC + "_+/=-.~:%$@!&#?*^|{}").encode()
 IN_RUNS = bytes(255 if code in RUN_CHARACTERS else 0 for code in range(256))
 DIGITS_AS_ZERO = bytes.maketrans(b"123456789-", b"000000000 ")
 ANY_BIT = bytes((0, *[1] * 255))
-# The names before a sign, and what may stand between them.
+# The names before a sign, and the characters allowed between them.
 NAME_CHARACTERS = (ALPHANUMERIC + "_-. ").encode()
 ENDINGS = (b"key", b"token", b"secret")
 REST_OF_NAME = (ALPHANUMERIC + "_.-").encode()
@@ -127,7 +127,7 @@ def spots(text: str) -> Spots:
     # one byte a character: a place in it is that in the text
     shadow = text.encode("ascii", "replace")
     small = shadow.lower()
-    if b"\\" in shadow:  # the letter of an escape is no part of the word behind it
+    if b"\\" in shadow:  # the letter of an escape is not part of the word after it
         shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
     shape = shadow.translate(DIGITS_AS_ZERO)
     found = Spots()

@@ -70,7 +70,7 @@ CODE = pattern(
 
 # A variable that holds a password.
 IDENTIFIER = pattern(r"(?i)\w*(?:passw|passphrase)\w*")
-# What stands for a value: a variable, a template, a command's output, a row of dots or stars.
+# Placeholders: a variable, a template, a command's output, a row of dots or stars.
 STANDS_FOR = pattern(
     r"(?i)\$\w+|\$\{.*|\$\(.*|\$env:.*|%\w+%|%[a-z]|%\(.*|\{.*\}|\[.*\]|<.*>|.*(?:\$\{|\{\{).*|@[a-z.]+\(.*|:[a-z_]+"
     r"|([^\w])\1*|(x|0)\2{2,}"
@@ -318,7 +318,7 @@ JUDGES = {
     "random": lambda text, quoted: looks_random(text, STRICT),
     "shape": lambda text, quoted: looks_random(text, LENIENT),
     "password": looks_like_password,
-    # What a command is given for its password is no variable, template or other option.
+    # A command's argument for its password must not be a variable, template or another option.
     "argument": lambda text, quoted: (
         len(text) >= 3
         and text[0] != "-"

@@ -46,7 +46,7 @@ VALUE_WITHIN = 4096
 BLANKS = " \t"
 MOST_BLANKS = 40
 MARK = "[redacted"
-# What may stand before the name where an assignment is all of its line: prompts of a shell, diffs,
+# Text allowed before the name if an assignment is all of its line: prompts of a shell, diffs,
 # lists, listings.
 BEFORE_NAMES = "$#>+-→|0123456789 \t\"'`*"
 KEYWORDS = (
@@ -201,8 +201,9 @@ def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int,
 
 
 def _name_before(text: str, sign: int) -> tuple[int, int]:
-    """Return where the name before a sign begins and ends; -1 if there is no name, or the sign does
-    not assign."""
+    """Return where the name before a sign begins and ends.
+
+    Return -1 if there is no name, or if the sign does not assign."""
     # a::b, a != b; `:=` is at its `:`
     if text[sign + 1 : sign + 2] == ":" or (sign and text[sign - 1] in "!<>=:~"):
         return -1, -1

@@ -1,8 +1,8 @@
 """The rules for secrets, read from rules.tsv, and the tables for searching a text.
 
-Every prompt with news waits for this: a row is read whole only if its keyword is found. An install
-computes PREBUILT (see awareness/events/bundle.py), which makes such a prompt shorter by .05 of a
-bare start."""
+Every prompt with news waits for this, so a row is read completely only if its keyword is found. An
+install computes PREBUILT (see awareness/events/bundle.py), which makes such a prompt shorter by .05
+of a bare start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOREIGN_WORDS = {
     "ö": ("lösenord", "Lösenord"),
     "호": ("비밀번호",),
 }
-# And in ASCII, in any case. Both are what <foreign> and <passwords> stand for.
+# And in ASCII, in any case. <foreign> and <passwords> stand for these two.
 FOREIGN = "mot de passe|senha|kennwort|wachtwoord"
 PASSWORDS = "password|passwort|passphrase|passcode|" + FOREIGN
 # Each keyword for a place holds one of these: a text is searched for all at once. Those with the
@@ -27,7 +27,7 @@ ROOTS = (
     *(b"og ", b" -s", b" --", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
 )
 _ROOTS = frozenset(ROOTS)
-NAMES = b"pass secret token key pw kennwort seed".split()  # in those of assignments.py
+NAMES = b"pass secret token key pw kennwort seed".split()  # in the names of assignments.py
 NO_RULE = -1  # the number of a name's
 WORD_CHARACTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 AS_WORDS = bytes([code if code in WORD_CHARACTERS else 32 for code in range(256)])

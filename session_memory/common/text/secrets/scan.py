@@ -1,7 +1,6 @@
-"""The second look: at each place that the first look found, apply the regex of its rule and the
-judge.
+"""The second look: apply the rule's regex and the judge at each place that the first look found.
 
-This imports `re`, so it is loaded only if there is such a place (see __init__.py)."""
+This imports `re`, so it is loaded only if there is a place to check (see __init__.py)."""
 
 from __future__ import annotations
 
@@ -45,13 +44,13 @@ CLASSES = {
     "<passwords>": "|".join([PASSWORDS, *sum(FOREIGN_WORDS.values(), ())]),
     "<foreign>": "|".join([FOREIGN, *sum(FOREIGN_WORDS.values(), ())]),
 }
-# A sign and what may stand between it and a value of a named rule, which has a digit among its
+# A sign and the text allowed between it and a value of a named rule, which has a digit among its
 # first 65 characters.
 NAMED_SIGN = pattern(
     r"""(?a)[:=>|,][ \t"'`*>=|?\\]{0,12}(?:(?<=[>|])[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?"""
     r"(?=(?P<value>[\w.+/~%-])[\w.+/~%=:|-]{9})(?=[A-Za-z_.+/~%=:|-]{0,64}[0-9])"
 )
-# The name before a sign, and what may stand between them: all backwards.
+# The name before a sign, and the text allowed between them, all backwards.
 NAME = pattern(
     r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)"""
 )

@@ -107,8 +107,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
 
 
 def _shown(one: Expense) -> Expense:
-    """Return an answer with the names that the page shows: a project's in place of a
-    directory's."""
+    """Return an answer with the page's names: a project's instead of a directory's."""
     model = _shown_model(one.usage.model)
     return one._replace(session=_shown_session(one.session), usage=one.usage._replace(model=model))
 

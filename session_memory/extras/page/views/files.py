@@ -1,4 +1,4 @@
-"""Files: what sessions edited lately, with the diffs, and in whose working set each file is."""
+"""Files: recent edits of sessions with the diffs, and in whose working set each file is."""
 
 from __future__ import annotations
 

@@ -78,8 +78,9 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def palette(request: PageRequest) -> dict[str, Any]:
-    """Return the `sessions` whose title, project or id contains every word of the query `q`, and
-    the `hits` in what was said, both within the filters."""
+    """Return the `sessions` and the `hits` for the query `q`, both within the filters.
+
+    The title, project or id of a session must contain every word; hits are in messages."""
     query = request.one("q").strip()
     _, _, wanted = _filters(request, PALETTE_HITS)
     words = query.casefold().split()
@@ -105,7 +106,7 @@ def palette_filters(request: PageRequest) -> dict[str, Any]:
 def _filters(
     request: PageRequest, limit: int
 ) -> tuple[choices.Places, list[choices.Choice], Filter]:
-    """Return what can be chosen, and the filter that is."""
+    """Return the possible filters, and the chosen one."""
     times, since = choices.period(request, "all")
     found = choices.places(request)
     who = request.one("who")

@@ -90,8 +90,9 @@ def _notes(request: PageRequest, conversation: Conversation) -> AnnotatedSession
 
 
 def cost(request: PageRequest) -> dict[str, Any]:
-    """Return the tokens and dollars of the session's own answers, and those of each model. Answers
-    that it copied count where they were given."""
+    """Return the tokens and dollars of the session's own answers, and of each model's.
+
+    Copied answers count in their original session."""
     conversations = _conversations(request)
     latest = conversations[-1]
     file = request.location.transcript_of(latest)
@@ -248,8 +249,10 @@ def _conversation(request: PageRequest) -> Conversation:
 
 
 def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
-    """Return the command that hands the session over, and the one that resumes it in a terminal, if
-    its runtime has it, else the one that restores it from what is kept; '' for none."""
+    """Return the commands that hand the session over, and that resume it in a terminal.
+
+    If its runtime no longer has it, the second command restores it from the kept copy; '' if there
+    is none."""
     runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
     handoff = f"session-memory handoff {shlex.quote(latest.session_id)}"
     if runtime is None or not runtime.install.RESUME or latest.home:

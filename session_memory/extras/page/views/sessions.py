@@ -50,8 +50,7 @@ def now(request: PageRequest) -> dict[str, Any]:
 
 
 class Holder(NamedTuple):
-    """A session with a file in hand: what it did to it, when, and whether it was not told of the
-    collision yet."""
+    """A session with a file in hand: its last action, when, if unaware of the collision."""
 
     session: ActiveSession
     did: str
@@ -70,8 +69,9 @@ class Collision(NamedTuple):
 
 
 def _collisions(sessions: list[ActiveSession]) -> list[Collision]:
-    """Return the collisions that some session was not told yet. What is resolved is in no waiting
-    update."""
+    """Return the collisions that are not yet reported to a session.
+
+    A resolved collision is in no waiting update."""
     unaware: dict[str, set[str]] = {}
     others = []
     for one in sessions:

@@ -30,7 +30,7 @@ MOST = 1000  # conversations in a span: more would not be legible
 YEAR_DAYS = 371  # 53 weeks
 LONGEST = 6
 LEAST_WIDTH = {"day": 0.4, "week": 0.7, "month": 0.7}  # of a bar, in percent of the span
-# minimum room of a bar: that of a day has its title
+# minimum room of a bar; a day's bar has its title
 ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

@@ -59,8 +59,9 @@ def of_file(request: PageRequest) -> dict[str, Any]:
 
 
 def _added_by(call: CallDetail, hunk: int, lines: list[str]) -> list[int]:
-    """Return the numbers of the lines that one hunk of an edit added: those of its text, wherever
-    they stand now."""
+    """Return the numbers of the lines that one hunk of an edit added.
+
+    They are found by their text, wherever they are now."""
     hunks = hunks_of(call.diff) if call.diff else []
     texts = (
         {normalised(text[:SHOWN_CHARACTERS]) for text in hunks[hunk - 1].texts} - {""}

@@ -57,7 +57,7 @@ _NO_TEXT = TextStart("", 0, False)
 MOST_SEGMENTS = 2000  # of those that have a term: the newest
 MOST_ITEMS = 20_000  # of those that have a term: no more segments are read
 WHOLE = 2_000_000  # texts: up to this many, nothing is omitted
-LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
+LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is not a term
 
 
 class KnownTeam(NamedTuple):
@@ -328,8 +328,10 @@ PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
 
 
 def items_of(expression: Expression, terms: Terms, postings: PostingsOf) -> list[int]:
-    """Return the items that match an expression, in order. `postings` returns the items that have a
-    term, or with True any that begins with it; if items are given, at least those of them."""
+    """Return the items that match an expression, in order.
+
+    `postings` returns the items that have a term, or with True any term that begins with it; if
+    items are given, at least those among them."""
 
     def having(words: Words, among: list[int] | None = None) -> list[int]:
         found, each = among, [terms.of_word(word) for word in words.each]

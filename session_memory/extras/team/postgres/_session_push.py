@@ -1,5 +1,6 @@
-"""A session to push to a team, as values: what is new, what the team has already, and the rows that
-are written."""
+"""A session to push to a team, as values.
+
+It has the new content, the content that the team already has, and the rows to write."""
 
 from __future__ import annotations
 
@@ -43,9 +44,10 @@ class SharedSession(NamedTuple):
 
 
 class PushedSession(NamedTuple):
-    """A session in the team's store: its number and its segment's, itself, and how far it was
-    pushed. `mark` is that of all its items (`mark_of`), `open_calls` are the numbers of tool uses
-    without a result yet."""
+    """A session in the team's store.
+
+    It has its number and its segment's, itself, and how far it was pushed. `mark` is the mark of
+    all its items (`mark_of`); `open_calls` are the numbers of tool uses without a result yet."""
 
     id: int
     segment: int
@@ -72,9 +74,10 @@ class SessionPush(NamedTuple):
 def mark_of(
     items: Iterable[StoredEntry], copies: Collection[int], open_calls: Collection[int] = ()
 ) -> int:
-    """Return a checksum of all that others can read of items, which identifies them after a
-    transcript was ingested again. It is a sum: that of more items is added to it (`sum_of`). The
-    tool uses with the numbers `open_calls` count as unfinished."""
+    """Return a checksum of everything that others can read of items.
+
+    It identifies them after a transcript was ingested again. It is a sum: the mark of further items
+    is added to it (`sum_of`). The tool uses with the numbers `open_calls` count as unfinished."""
     marks = []
     for one in items:
         number = one.id & NUMBERS
@@ -102,7 +105,7 @@ def mark_of_result(item: StoredEntry) -> int:
 
 
 def sum_of(marks: Iterable[int]) -> int:
-    """Return the sum of checksums, as large as one of them."""
+    """Return the sum of checksums, as large as a single one."""
     return sum(marks) & _LARGEST
 
 
@@ -173,10 +176,12 @@ class PreparedSession(NamedTuple):
 
 
 class SegmentRows(NamedTuple):
-    """The additions to a segment: the number of items, and the rows of `posting` for them, in the
-    order of the table's key, which is written in half of the time by that, except for the numbers
-    that the server assigns. `counts` is the number of items of each of `terms`; `items` are those
-    of all terms, with a session's index in the batch instead of its number."""
+    """The additions to a segment.
+
+    They have the number of items, and the rows of `posting` for them, in the order of the table's
+    key, which halves the writing time, without the numbers that the server assigns. `counts` is the
+    number of items of each of `terms`; `items` are the items of all terms, with a session's index
+    in the batch instead of its number."""
 
     item_count: int
     terms: list[str]

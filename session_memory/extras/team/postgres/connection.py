@@ -117,9 +117,10 @@ def explained(
     *,
     forbidden: str = _NO_MEMBER,
 ) -> Iterator[None]:
-    """Turn psycopg's errors within the block into a TeamError that says what is wrong and what to
-    do; `forbidden` is the hint if the user lacks rights. A block that uses a `connection` has so
-    many seconds; then it is cut, which raises UnreachableTeamError."""
+    """Turn psycopg's errors within the block into a TeamError with the problem and its remedy.
+
+    `forbidden` is the hint if the user lacks rights. A block that uses a `connection` has a limit
+    in seconds; then it is cut, which raises UnreachableTeamError."""
     import psycopg
     from psycopg import errors
 

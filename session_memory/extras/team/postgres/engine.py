@@ -71,7 +71,7 @@ class TeamStore(TeamDatabase):
 
     @property
     def is_newer(self) -> bool:
-        """Check if a newer version changed the schema, so that it is only read."""
+        """Check if a newer version changed the schema, so the store is only read."""
         return self.schema.is_newer
 
     def answers(self) -> bool:
@@ -153,8 +153,9 @@ SILENCE_SECONDS = 30  # that a server which did not answer is not asked again
 
 
 class TeamPool:
-    """Connections to teams for the page and the tools of an agent, so that no request waits for a
-    new one. A server that did not answer is skipped for a while."""
+    """Connections to teams for the page and an agent's tools, so no request waits for a new one.
+
+    A server that did not answer is skipped for a while."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # held while a connection is made: others wait for the result
@@ -350,8 +351,9 @@ def push_handoff(team: TeamPush, session: int, branch: str, page: str) -> None:
 
 
 def others_handoffs(team: TeamPush, projects: Iterable[str]) -> list[OthersHandoff]:
-    """Return what others handed over lately in these projects, the latest first. Raises
-    TeamError."""
+    """Return the recent handoffs of others in these projects, the latest first.
+
+    Raises TeamError."""
     sql = (
         f"SELECT {_WHOSE}, h.branch, h.at, left(h.page, {_MOST_CHARACTERS}) FROM handoff AS h "
         "JOIN session AS s ON s.id = h.session "

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest
-# of BM25, as in FTS5, so that a team's order is that of one's own
+# of BM25, as in FTS5, so a team's order is the same as your own store's
 _K, _B, _LEAST_RARITY = 1.2, 0.75, 1e-6
 # A memory, and the conversation of the team that shows its source (0: none): the one with its
 # message, else the last one of its session up to its time.
@@ -105,7 +105,7 @@ class TeamMemories:
             for one in chain(*expression[:2])
             for word in one.each
         ]
-        for found in [having[one] for one in each]:  # what is asked for twice counts twice
+        for found in [having[one] for one in each]:  # a repeated term counts twice
             rarity = math.log((total - len(found) + 0.5) / (len(found) + 0.5))
             worth = max(rarity, _LEAST_RARITY) * (_K + 1)
             for number in found.keys() & scores.keys():
@@ -217,7 +217,7 @@ class MemoryPush(NamedTuple):
 
 
 class PushedMemory(NamedTuple):
-    """A memory in the team's store: its number there, and the checksum of what was pushed."""
+    """A memory in the team's store: its number there, and the checksum of the pushed content."""
 
     number: int
     mark: int
@@ -232,7 +232,8 @@ def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
 
 
 def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Collection[int]) -> int:
-    """Write all memories in place of those with the numbers `replaced`, or none; return how many.
+    """Write all memories, replacing those with the numbers `replaced`, or none; return how many.
+
     Raises TeamError."""
     terms = local_terms()
     found = {one.key: _frequencies(one, terms) for one in memories}

@@ -225,9 +225,10 @@ class TeamPush(TeamDatabase):
         return ids
 
     def _open_segments(self, sessions: Sequence[PreparedSession]) -> dict[str, int]:
-        """Return the segments that new sessions go to, by with whom these are shared. They are
-        locked, and so are those of the known ones, before anything else is: processes of one
-        machine wait for each other here and nowhere else."""
+        """Return the segments for new sessions, by the people with whom these are shared.
+
+        They and the known ones are locked before anything else: processes of one machine wait for
+        each other only here."""
         sql = (
             "SELECT id, share, item_count FROM segment WHERE id = ANY(%s) OR id IN "
             "(SELECT max(id) FROM segment WHERE owner = current_user AND machine = "

@@ -1,5 +1,6 @@
-"""Solutions: a command that failed, the changes between its last failing run and the passing one,
-and the pass. Pure."""
+"""Solutions: a command that failed, the changes before it passed, and the pass. Pure.
+
+The changes are those between its last failing and its passing run."""
 
 import math
 import re
@@ -14,8 +15,8 @@ from ....history.patterns.failures import Failure, failures, is_failure, normali
 from ....history.store.values import StoredEntry
 from .sentences import LONGEST, is_taken_back, is_whole, sentences_of
 
-MOST_FILES = 6  # a larger change does not say what helped
-LEAST_TRIES = 2  # runs with the same error: a slip is not worth keeping
+MOST_FILES = 6  # a larger change does not show what helped
+LEAST_TRIES = 2  # runs with the same error; a slip is not worth keeping
 COMMAND_CHARACTERS = 100
 ERROR_CHARACTERS = 160
 PROBLEM_CHARACTERS = 70  # in the title
@@ -75,8 +76,10 @@ def says_something(error: str) -> bool:
 
 
 class Solution(NamedTuple):
-    """A failing run, the edits and other successful steps after the last failure, the run that
-    passed, and the assistant's explanation of the change ('' for none)."""
+    """A failing run, the successful steps after the last failure, and the run that passed.
+
+    The steps are edits and others. It also has the assistant's explanation of the change ('' if
+    there is none)."""
 
     failed: StoredEntry
     edits: tuple[str, ...]
@@ -138,7 +141,7 @@ class _Surroundings:
         return runs[bisect_left(runs, passed.number, key=_number) - 1]
 
     def reason(self, failed: StoredEntry, passed: StoredEntry) -> str:
-        """Return the last explanation between two runs; '' for none."""
+        """Return the last explanation between two runs, or ''."""
         first, last = [
             bisect_left(self._answers, one.number, key=_number) for one in (failed, passed)
         ]
@@ -151,8 +154,10 @@ _number = attrgetter("number")
 
 
 def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
-    """Return the solution of a failing command; None if it is unclear, if it was a slip fixed at
-    once, or red and green of a test of its own."""
+    """Return the solution of a failing command, or None.
+
+    There is none if it is unclear, if it was a slip fixed at once, or if it was the red and green
+    of a new test."""
     passed = failure.fixed
     if (
         failure.tool.kind != "command"
@@ -191,7 +196,7 @@ def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
 
 
 def _reason(text: str) -> str:
-    """Return the first sentence of an assistant's text that explains a change; '' for none."""
+    """Return the first sentence of an assistant's text that explains a change, or ''."""
     told = [one for one in sentences_of(text) if is_whole(one) and not _ANNOUNCES.match(one)]
     return next((one for one in told if _EXPLAINS.search(one)), "")
 

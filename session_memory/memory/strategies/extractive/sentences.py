@@ -1,4 +1,4 @@
-"""Split text into sentences, tell which can be understood alone, make excerpts. Pure."""
+"""Splits text into sentences, finds those that can be understood alone, makes excerpts. Pure."""
 
 import re
 
@@ -62,16 +62,16 @@ _TAKES_BACK = re.compile(
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text word for word, each on one line, without marks before it such
-    as bullets."""
+    """Return the sentences of a text verbatim, each on one line, without marks such as bullets."""
     said = _MARKS.sub("", _RULES.sub("", _FENCED.sub("\n", _WRAPPED.sub(" ", text))))
     return [one_line(part) for part in _SENTENCE_END.split(said) if part.strip()]
 
 
 def excerpt(text: str, limit: int) -> str:
-    """Return the beginning of `text` on one line, without Markdown. Leaves out fenced code unless
-    there is nothing else. Lines that do not end like sentences, such as list items, end with
-    semicolons."""
+    """Return the beginning of `text` on one line, without Markdown.
+
+    Fenced code is left out unless there is nothing else. Lines that do not end like sentences, such
+    as list items, end with semicolons."""
     text = text[: 20 * limit]
     lines = [one_line(line) for line in (plain(text).strip() or text).split("\n")]
     told = [line for line in lines if line]
@@ -82,8 +82,9 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` without fenced code, rules and marks: of headings, bullets, quotes, bold text,
-    symbols."""
+    """Return `text` without fenced code, rules and marks.
+
+    The marks are of headings, bullets, quotes, bold text and symbols."""
     return _BOLD.sub(
         r"\1", _SYMBOLS.sub("", _MARKS.sub("", _RULES.sub("", _FENCED.sub("\n", text))))
     )
@@ -129,7 +130,6 @@ def has_words(text: str) -> bool:
 
 
 def own_words(text: str) -> str:
-    """Return a message without fenced code, lines that people do not type, and what a runtime put
-    between tags."""
+    """Return a message without fenced code, untyped lines, and a runtime's text between tags."""
     lines = _TAGGED.sub("\n", _FENCED.sub("\n", text)).split("\n")
     return "\n".join([line for line in lines if not _PASTED_LINE.match(line)]).strip()

@@ -1,5 +1,6 @@
-"""The strategy without a model: a line of the log for each conversation, and what solved an error
-that came back."""
+"""The strategy without a model.
+
+It makes a line of the log for each conversation, and memories of solutions of recurring errors."""
 
 import os
 import re
@@ -45,14 +46,17 @@ _READS = re.compile(r"(?:read|look at|see|check out|open|go through|have a look)
 
 
 class ExtractiveStrategy(TextStrategy):
-    """The `Strategy` without a model: free, offline. It leaves what a person decided or wants to
-    `summary` and `remember`: of 20 such things that a reader marked, rules kept none
-    (bench/research/extraction/README.md)."""
+    """The `Strategy` without a model: free, offline.
+
+    It leaves a person's decisions and preferences to `summary` and `remember`: of 20 such items
+    that a reader marked, rules kept none (bench/research/extraction/README.md)."""
 
     id = "extractive"
 
     def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
-        """Accept the arguments of every strategy; it has no settings and spends nothing."""
+        """Accept the arguments of every strategy.
+
+        This one has no settings and spends nothing."""
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Return an episode, if something was done or said, and solutions."""
@@ -97,15 +101,18 @@ def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
 
 
 def asks(text: str) -> bool:
-    """Return whether a user's text asks for something: not a greeting, a mere yes or a runtime
-    command."""
+    """Return whether a user's text asks for something.
+
+    A greeting, a mere yes or a runtime command does not."""
     return not is_command(text) and names_something(text) and (has_words(text) or "://" in text)
 
 
 def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: Iterable[str]) -> str:
-    """Choose a conversation's title: the session's title unless it repeats a request; the heading
-    of its plan; the last of few commits; the first request, word for word; the edited files. `made`
-    are commits, `names` files."""
+    """Choose a conversation's title.
+
+    It is the session's title unless that repeats a request; the heading of its plan; the last of
+    few commits; the first request, verbatim; or the edited files. `made` are commits, `names`
+    files."""
     given = one_line(given)
     abouts = [one_line(title_of_request(text)) for text in requests]
     if has_words(given) and not any(about.startswith(given.rstrip("…")) for about in abouts):
@@ -125,8 +132,9 @@ def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: It
 
 
 def _telling_sentence(text: str) -> str:
-    """Return the first sentence of a request that names its topic, preferably not one that only
-    asks to read something; '' for none."""
+    """Return the first sentence of a request that names its topic, or ''.
+
+    A sentence that only asks to read something is used only if there is no other."""
     sentences = [
         one
         for one in sentences_of(_own_words(text)[:2000])
@@ -150,8 +158,9 @@ def commits(entries: Iterable[StoredEntry]) -> list[str]:
 
 
 def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
-    """Map each path to its display form: relative to the working directory or, if all lie below
-    another one, to that."""
+    """Map each path to its display form.
+
+    It is relative to the working directory or, if all are below another one, to that."""
     paths = {
         tool.text
         for tool in tools
@@ -172,8 +181,9 @@ def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
 def episode_text(
     entries: Sequence[StoredEntry], requests: Sequence[str], names: Mapping[str, str]
 ) -> str:
-    """Return a conversation in one line: asked, done, its outcome by git and by its checks, and how
-    it ended."""
+    """Return a conversation in one line.
+
+    It has the requests, the work, its outcome by git and by its checks, and how it ended."""
     tools = [entry for entry in entries if entry.role == "tool"]
     parts = (
         _asked(requests),
@@ -243,8 +253,9 @@ def _committed(tools: Sequence[StoredEntry]) -> str:
 
 
 def _checks(tools: Sequence[StoredEntry]) -> list[str]:
-    """Return the last commands that failed and did not succeed later; else the tests and the like
-    that passed last."""
+    """Return the last commands that failed and did not succeed later, else the last passing checks.
+
+    Checks are tests and similar commands."""
     left = [
         one.tool
         for one in failures(tools[-LAST_TOOL_USES:])

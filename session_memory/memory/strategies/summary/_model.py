@@ -1,8 +1,7 @@
-"""One question to Claude through claude-agent-sdk: one request without tools, a JSON answer, its
-cost, a deadline.
+"""One question to Claude through claude-agent-sdk: a request without tools and a JSON answer.
 
-The runtime that the SDK starts sees none of the user's settings, runs no hooks, and leaves no
-session behind."""
+It has a cost and a deadline. The runtime that the SDK starts sees none of the user's settings, runs
+no hooks, and leaves no session behind."""
 
 from __future__ import annotations
 
@@ -30,22 +29,24 @@ _TOO_LARGE = 413
 
 
 class Claude:
-    """A model to ask, as the settings `own` say. `directory` is an empty working directory for its
-    runtime, '' for a temporary one."""
+    """A model to ask, by the settings `own`.
+
+    `directory` is an empty working directory for its runtime, '' for a temporary one."""
 
     def __init__(self, own: SummarySettings) -> None:
         self.directory = ""
         self._own = own
 
     def cost(self, tokens: int) -> Usage:
-        """Return the most that a request with so many tokens of content costs."""
+        """Return the highest cost of a request with this many tokens of content."""
         return Usage(tokens + OVERHEAD_TOKENS, self._own.max_output_tokens, model=self._own.model)
 
     def ask(
         self, system: str, prompt: str, schema: Mapping[str, Any], report: Callable[[Usage], None]
     ) -> Any:
-        """Send one request and return the JSON value of the answer, None if there is none. Calls
-        `report` with the usage, unless that is unknown. Raises StrategyError."""
+        """Send one request and return the JSON value of the answer, None if there is none.
+
+        Calls `report` with the usage, unless that is unknown. Raises StrategyError."""
         try:
             import claude_agent_sdk  # noqa: F401 (it takes over a second)
         except ImportError as error:
@@ -155,8 +156,9 @@ def _usage(result: ResultMessage | None, model: str) -> Usage | None:
 
 
 def _answer(messages: Sequence[Message]) -> Any:
-    """Return the JSON object of an answer, or in its text, perhaps in a code fence; None if there
-    is none."""
+    """Return the JSON object of an answer, or in its text; None if there is none.
+
+    In the text it may be in a code fence."""
     from claude_agent_sdk import AssistantMessage, TextBlock, ToolUseBlock
 
     blocks = [

@@ -12,7 +12,7 @@ from ...format import KINDS
 from ...strategy import Memory
 
 MOST_MEMORIES = 12
-# kinds that are the user's alone
+# kinds that only the user can have
 _OF_USER = {"preference": "preferences", "question": "questions that stay open"}
 LEAST_QUOTE_CHARACTERS = 12
 LONGEST = {"title": 160, "summary": 1000, "subject": 80, "text": 1000, "quote": 1000}
@@ -24,8 +24,9 @@ _TYPOGRAPHY = str.maketrans(
 
 
 class SummaryReply(NamedTuple):
-    """The usable part of an answer about a conversation, and the errors in the rest. The memories
-    have no title yet."""
+    """The usable part of an answer about a conversation, and the errors in the rest.
+
+    The memories have no title yet."""
 
     title: str
     summary: str
@@ -38,8 +39,10 @@ class BadReplyError(Exception):
 
 
 def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> SummaryReply:
-    """Return the answer in `value`, with the memories whose quotation occurs in `text`; that of a
-    preference or question must occur in `of_user`, the user's messages. Raises BadReplyError."""
+    """Return the answer in `value`, with the memories whose quotation occurs in `text`.
+
+    A preference's or question's quotation must occur in `of_user`, the user's messages. Raises
+    BadReplyError."""
     answer = _object(value, ("title", "summary", "memories"), "the answer")
     memories = answer["memories"]
     if not isinstance(memories, list):
@@ -63,8 +66,9 @@ def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> 
 
 
 def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]:
-    """Return title and summary of a conversation read in parts, and the numbers, from 1, of its
-    answered questions. Raises BadReplyError."""
+    """Return title, summary and answered questions of a conversation read in parts.
+
+    The questions are numbers, from 1. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "answered"), "the answer")
     answered = answer["answered"]
     if not isinstance(answered, list) or not all(type(one) is int for one in answered):
@@ -79,7 +83,7 @@ def comparable(text: str) -> str:
 
 
 def _problem_of(quote: str, comparable_text: str) -> str:
-    """Return the error in a quotation; '' for none."""
+    """Return the error in a quotation; '' if it has none."""
     wanted = comparable(quote)
     if len(wanted) < LEAST_QUOTE_CHARACTERS and wanted.isascii() and len(wanted.split()) < 3:
         return f"its quote is too short to prove anything: {quote!r}"

@@ -1,5 +1,6 @@
-"""The strategy that asks Claude: one episode per conversation, and memories, each with a quotation
-as proof."""
+"""The strategy that asks Claude.
+
+It makes one episode for each conversation, and memories, each with a quotation as proof."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ class SummaryStrategy(TextStrategy):
         self._claude.directory = f"{context.directory}/{self.id}"
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
-        """Return the cost of one call per part, one for the whole if there are several, and one
+        """Return the cost of all calls for a conversation.
+
+        There is one call for each part, one for the whole if there are several parts, and one
         repetition of the most expensive."""
         calls = [
             self._claude.cost(estimated_tokens(part) + KNOWN_TOKENS)
@@ -176,8 +179,9 @@ class _Dialogue:
         tokens: int,
         check: Callable[[Any], Checked],
     ) -> Checked:
-        """Ask with so many `tokens` of content, and return what `check` makes of the answer. The
-        `task` is the name of a system prompt, and the mark in it. Raises StrategyError,
+        """Ask with `tokens` of content, and return the result of `check` for the answer.
+
+        The `task` is the name of a system prompt, and the mark in it. Raises StrategyError,
         BudgetError."""
         system = _PROMPTS[task[0]].format(mark=task[1])
         found, problems = self._judged(system, prompt, schema, tokens, check)
@@ -226,8 +230,9 @@ def _joined(packed: Sequence[Chunk]) -> str:
 def _as_whole(
     dialogue: _Dialogue, replies: Sequence[SummaryReply], stated: Sequence[Memory]
 ) -> tuple[str, str, list[Memory]]:
-    """Return title and summary of all parts, and their memories without the questions that a later
-    part answers."""
+    """Return title and summary of all parts, and their memories.
+
+    Questions that a later part answers are left out."""
     questions = [one for one in stated if one.kind == "question"]
     mark = _new_mark()
     told = [
@@ -248,8 +253,9 @@ def _as_whole(
 
 
 def _sourced(one: Memory, spoken: Sequence[tuple[StoredEntry, str]]) -> Memory:
-    """Return the memory with a title and the message that its quotation is from: the user's, if
-    both said it."""
+    """Return the memory with a title and the message of its quotation.
+
+    If both said it, that is the user's."""
     is_short = len(one.text) <= TITLE_CHARACTERS
     title, text = (one.text, "") if is_short else (shorten(one.text, TITLE_CHARACTERS), one.text)
     sources = [entry for entry, said in spoken if comparable(one.quote) in said]
