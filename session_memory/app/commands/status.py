@@ -157,7 +157,7 @@ def _show_contents(contents: StoreState, terminal: Terminal) -> None:
 
 
 def show_overview() -> int:
-    """Print in 15 lines if all is well, activity, next steps; return 1 if the last upkeep failed.
+    """Print state, activity and next steps in 15 lines; return 1 if the last upkeep failed.
     Raises SessionMemoryError."""
     terminal = Terminal(os.environ)
     location = find_location(None, os.environ)
