@@ -70,8 +70,8 @@ def session_updates_hook(
 
     It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault,
     which is a line in the home's hook.log; it raises nothing but the cancellation of its own task.
-    The SDK would drop a prompt whose callback takes too long. What was not answered in time is
-    reported at the next prompt.
+    The SDK would drop a prompt whose callback takes too long. Reports that miss the timeout come
+    with the next prompt.
 
     `is_fork` goes with `ClaudeAgentOptions(fork_session=True)`, which no callback can tell from a
     new session: what was there before its first prompt is not reported, since it knows that from
@@ -100,7 +100,7 @@ def file_collisions_hook(
         )
 
     It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault,
-    which is a line in the home's hook.log. What was not answered in time is reported later.
+    which is a line in the home's hook.log. Reports that miss the timeout come later.
     """
     root = os.path.abspath(home)
 

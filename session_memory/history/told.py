@@ -37,7 +37,7 @@ class ToldText(NamedTuple):
 
     @property
     def is_of_memories(self) -> bool:
-        """Check if it is what was remembered, and no update."""
+        """Check if the text has memories and is not an update."""
         return self.text.startswith(REMEMBERED)
 
     @property

@@ -59,8 +59,9 @@ def trajectory_of(
 def from_transcript(
     conversation: Conversation, runtime: Runtime, descriptor: int, path: str, gate: Gate
 ) -> Record:
-    """Return the trajectory of a session whose transcript is open and lies at `path`, with those of
-    its sub-agents. Raises OSError."""
+    """Return the trajectory of a session with its sub-agents' trajectories.
+
+    The session's transcript is open and is at `path`. Raises OSError."""
     found = _Steps(runtime, descriptor, gate)
     document = _document(conversation, found.steps, read_at(descriptor, 0, HEAD_BYTES))
     inner = []

@@ -120,7 +120,7 @@ def _asked_for(kind: str) -> dict[str, object]:
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Yield a parser, and those of its actions at any depth."""
+    """Yield a parser and the parsers of its actions at any depth."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

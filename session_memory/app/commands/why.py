@@ -149,8 +149,9 @@ def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
 
 
 def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
-    """Return a record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation;
-    without a revision if one of them is not committed."""
+    """Return a record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation.
+
+    The record has no revision if one line is not committed."""
     files: dict[str, dict[str, list[dict[str, int]]]] = {}
     for one in reasons:
         for path, first, last in one.ranges or ((one.path, one.first, one.last),):

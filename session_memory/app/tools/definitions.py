@@ -104,7 +104,7 @@ def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
 
 
 def chosen_here(backend: Backend, name: str) -> ListedSession:
-    """Return the local session of that name, else that of a conversation's or memory's id.
+    """Return the local session of that name, or else of a conversation's or memory's id.
 
     Updates name a team's sessions as `ann@laptop`. Raises RefusedError."""
     listed = backend.sessions()

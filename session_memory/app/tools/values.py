@@ -163,9 +163,9 @@ class ListedChat(NamedTuple):
 class Administration(Protocol):
     """A host's services for the agent of one of its groups, beyond its sessions.
 
-    They are the tasks that it may change, the next one first, and for main the chats, those of
-    groups first, and the groups. The agent's own `group` is fixed at construction; as an argument
-    '' means that one, and only main may name others. Methods raise as Backend's do."""
+    They are the tasks that it may change, the next one first, and for main the chats, groups' chats
+    first, and the groups. The agent's own `group` is fixed at construction; as an argument '' means
+    that one, and only main may name others. Methods raise as Backend's do."""
 
     group: str
     is_main: bool

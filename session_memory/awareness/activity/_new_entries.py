@@ -265,7 +265,7 @@ class _Reader:
     ) -> None:
         """Read after `cursor`, and the parts left unread before.
 
-        Without a cursor, read what was written since `oldest` (seconds since 1970). If
+        Without a cursor, read the entries written since `oldest` (seconds since 1970). If
         `first_sight` is given, read about that many bytes of it, or more if they contain no
         dialogue. If the file is not the cursor's, read it from its end back to the last entry that
         was seen."""

@@ -1,7 +1,7 @@
 """Conflicts with other branches, found and stored by upkeep.
 
 Upkeep stores them in a file of the home. A prompt reports the conflicts of its session's worktree,
-and a call those of the file that it edits, each once."""
+and a call reports the conflicts of the file that it edits, each once."""
 
 from __future__ import annotations
 

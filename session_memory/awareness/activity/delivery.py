@@ -1,16 +1,17 @@
 """Delivery of an update: prepare, print, commit; and later its acknowledgement by the transcript.
 
 The new state is written beside the old one before the update is printed, and replaces it
-afterwards: a hook killed in between repeats the update. If the session's own transcript shows it,
-as that of a runtime does which records injected text, the state is replaced before: then the
-transcript proves what arrived.
+afterwards: a hook killed in between repeats the update. If the runtime records injected text in the
+session's own transcript, the state is replaced before printing: then the transcript proves what
+arrived.
 
 The parts of the state that moved with the update are kept with the last delivery (`LastDelivery`).
 They count once the transcript shows that the agent got the text: its record is there, and the
-conversation goes on from it. A prompt that is cancelled before the answer leaves its record beside the conversation. If
-nothing follows it yet, the process decides: the same one has cancelled it, another one has resumed
-the conversation with it. An update that the agent did not get is repeated as a whole, but not to a
-prompt of the same turn, since the record may come as late as the turn's end.
+conversation goes on from it. A prompt that is cancelled before the answer leaves its record beside
+the conversation. If nothing follows it yet, the process decides: the same one has cancelled it,
+another one has resumed the conversation with it. An update that the agent did not get is repeated
+as a whole, but not to a prompt of the same turn, since the record may come as late as the turn's
+end.
 
 A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
 the runtime that records none: after MOST_MISSES of these in a row the cursors count at once. The

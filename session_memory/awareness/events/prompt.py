@@ -129,7 +129,7 @@ def start_listening(context: Context) -> None:
 
 
 def write_notes(context: Context, event_name: str) -> None:
-    """Log what could not be read for an event, or was late."""
+    """Log the parts of an event that could not be read or were late."""
     if context.deadline.notes:
         from .log import MOST_LINES, HookLog
 

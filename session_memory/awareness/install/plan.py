@@ -20,8 +20,10 @@ _MODE = 0o644  # of files that a runtime loads
 
 @dataclass(frozen=True)
 class InstalledPaths:
-    """The origin of the files in a home: `source` holds hooks/ and skills/, `python` is the
-    interpreter; `paths` are those of the installed program."""
+    """The origin of the files in a home.
+
+    `source` has hooks/ and skills/, and `python` is the interpreter. `paths` are the paths
+    of the installed program."""
 
     source: Path
     python: str

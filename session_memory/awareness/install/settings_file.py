@@ -14,8 +14,8 @@ from ...common.text.json_edit import StrictJsonError, edited, parse, position
 from ...sessions.runtimes.install import Hook, Install
 
 IsOurs = Callable[[str], bool]
-# A command for a status line that ours stands behind: it gets the same input, and its output comes
-# first, even if ours is gone.
+# A status line command that runs the person's command first and ours after it, with the same input,
+# even if ours is gone.
 _THEIRS, _OURS = (
     'in=$(cat); out=$(printf %s "$in" | {\n',
     '\n}); [ -z "$out" ] || printf "%s\\n" "$out"; printf %s "$in" | ',
@@ -33,8 +33,8 @@ class SettingsFileError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class HookSettings:
-    """A settings file: the hooks in it, the permission rules of what may be done without asking,
-    and all its values."""
+    """A settings file: its hooks, its rules for calls that need no permission, and all its
+    values."""
 
     hooks: list[Hook]
     rules: list[str]
@@ -233,8 +233,9 @@ def _at(values: Any, way: tuple[str, ...]) -> Any:
 
 
 def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """Return `values` with another value where keys lead to; None leaves it out, and what is empty
-    then."""
+    """Return `values` with another value at the keys;
+
+    None removes it, and values that become empty."""
     inner = _put(values.get(way[0]) or {}, way[1:], value) if way[1:] else value
     if inner:
         return {**values, way[0]: inner}
@@ -244,8 +245,10 @@ def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, 
 def _renewed(
     values: dict[str, Any], wanted: list[Hook], is_ours: IsOurs
 ) -> tuple[dict[str, Any], list[Hook]]:
-    """Return the settings in which each hook of ours is as `wanted` has it for its event and
-    matcher, or removed; and those of `wanted` that are not in them."""
+    """Return the settings with each hook of ours as `wanted`, or removed; and the missing hooks.
+
+    A wanted hook is found by its event and matcher. It is missing if the settings do not have
+    it."""
     missing = list(wanted)
 
     def entries_left(event: str, group: dict[str, Any]) -> list[Any]:
@@ -274,15 +277,15 @@ def _renewed(
 
 
 def _with(container: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """Return `container` with a value in the place of the one under `key`; without the key if
-    nothing is left of it."""
+    """Return `container` with a new value under `key`, or without the key if nothing is left of
+    it."""
     if value or not container.get(key):
         return {**container, key: value} if key in container else container
     return {name: one for name, one in container.items() if name != key}
 
 
 def _rules(values: dict[str, Any]) -> list[Any]:
-    """Return the rules for what may be done without asking."""
+    """Return the rules for calls that need no permission."""
     permissions = values.get("permissions")
     allowed = permissions.get("allow") if isinstance(permissions, dict) else None
     return allowed if isinstance(allowed, list) else []

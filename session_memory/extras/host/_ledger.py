@@ -43,9 +43,10 @@ class WrongGroupError(WrongCallError):
 
 
 class Ledger(HostDatabase):
-    """The ledger in the host's database at `path`, with the schedule of its tasks. `now` returns
-    seconds since the epoch. A method that changes something opens a transaction itself, unlike
-    those of HostDatabase."""
+    """The ledger in the host's database at `path`, with the schedule of its tasks.
+
+    `now` returns seconds since the epoch. A method that changes something opens a transaction
+    itself, unlike HostDatabase's methods."""
 
     def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
         super().__init__(path)

@@ -1,4 +1,4 @@
-"""The sessions of a host's group, for its agent's tools; for main's agent, those of all groups.
+"""The sessions of a host's group, for its agent's tools; main's agent gets all groups' sessions.
 
 Ids and names are looked up among the group's sessions: no argument of a tool becomes part of a
 path."""

@@ -92,7 +92,7 @@ def permuted(one: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = SEE
 
 
 def _design_effect(side: Tally) -> float:
-    """Return the ratio of a share's variance to that of independent cases, at least 1."""
+    """Return the ratio of a share's variance to independent cases' variance, at least 1."""
     number, share = len(side.clusters), side.share
     plain = share * (1 - share) / side.cases
     if number < 2 or not plain:

@@ -38,9 +38,8 @@ def find_reasons(
 ) -> tuple[Repository, list[Reason], str]:
     """Return the repository, the reasons for `target`, and its commit ('' for a file).
 
-    Without `target`, the reasons are for the staged lines. If `is_confined`, a file in another
-    repository than that of `directory` is refused. Raises SessionMemoryError,
-    GitUnavailableError."""
+    Without `target`, the reasons are for the staged lines. If `is_confined`, a file outside
+    `directory`'s repository is refused. Raises SessionMemoryError, GitUnavailableError."""
     if "\0" in target:
         raise SessionMemoryError("no file and no commit has a NUL character in its name", HINT)
     matched = _TARGET.match(target)

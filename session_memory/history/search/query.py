@@ -161,7 +161,7 @@ def relaxed(query: Query) -> Query:
 
 
 def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
-    """Check if `terms` contains those of `phrase` in sequence."""
+    """Check if `terms` contains the terms of `phrase` in sequence."""
     return f" {' '.join(phrase)} " in f" {' '.join(terms)} "
 
 

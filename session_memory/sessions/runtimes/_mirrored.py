@@ -32,7 +32,7 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         return self.copies_root(config_dir)
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
-        """Update the mirrors, if a session has changed. What is read for a prompt is bounded."""
+        """Update the mirrors, if a session has changed. A prompt reads only a bounded amount."""
         if any([status_at(config_dir + one) for one in self.SOURCES]):
             home = self.home_of(config_dir)
             root = f"{home.state_dir}/{self.name}"

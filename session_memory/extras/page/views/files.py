@@ -1,4 +1,4 @@
-"""Files: recent edits of sessions with the diffs, and in whose working set each file is."""
+"""Files: recent edits of sessions with the diffs, and the sessions that have each file in hand."""
 
 from __future__ import annotations
 

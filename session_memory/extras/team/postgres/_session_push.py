@@ -189,8 +189,7 @@ class SegmentRows(NamedTuple):
     items: array[int]
 
     def copied(self, segment: int, sessions: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
-        """Yield the rows with the number of their segment and those of the sessions, by their
-        places."""
+        """Yield the rows with the numbers of their segment and of the sessions, by their places."""
         halves = array("I", self.items.tobytes())
         halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
         ids = _swapped(array("Q", halves.tobytes())).tobytes()

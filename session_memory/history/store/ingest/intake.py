@@ -1,4 +1,4 @@
-"""Ingests what is new in the watched directories, and in archives of lost transcripts."""
+"""Ingests new content of the watched directories, and of archives of lost transcripts."""
 
 import os
 from collections.abc import Iterable, Iterator

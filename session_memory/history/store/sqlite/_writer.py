@@ -62,8 +62,9 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
 def without_forgotten(
     batch: Batch, tombstones: Sequence[Tombstone], messages: ForgottenMessages
 ) -> Batch:
-    """Return the batch without what was forgotten, nor a title that may have been made of that. If
-    nothing is left, the state of the file reveals nothing either."""
+    """Return the batch without forgotten entries and without a title that may be made of them.
+
+    If nothing is left, the state of the file reveals nothing either."""
     state = batch.after
     before = forgotten_until(tombstones, state.home, state.session_id, state.cwd)
     kept = [

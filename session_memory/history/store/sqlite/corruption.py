@@ -217,7 +217,7 @@ def _remove(path: str) -> None:
 
 
 def fault_of(store: sqlite.Database) -> str:
-    """Return what is corrupt in an open store, '' if nothing is. Reads all of it."""
+    """Return the fault of an open store, or '' if it is sound. Reads all of the store."""
     try:
         return _fault_of(store.connection, store.path, () if store.is_newer else MIGRATIONS)
     except sqlite.CorruptDatabaseError as error:
@@ -268,8 +268,9 @@ def damage_recognised(store: sqlite.Database) -> Iterator[None]:
 
 
 def quarantine_notice(moved: str) -> str:
-    """Return the notice for a person about a corrupt store, or what was in the place of its log: it
-    is `moved` now."""
+    """Return the notice for a person about a corrupt store, or a foreign file instead of its log.
+
+    `moved` is its new path."""
     if "-wal." in moved or "-shm." in moved or "-journal." in moved:
         return f"a file of the store was not a file of SQLite: it is {moved} now"
     why = next(reason for word, reason in _REASONS.items() if f".{word}-" in moved)

@@ -200,7 +200,7 @@ class SqliteStore(StoreDatabase):
             yield connection
             for name in indexes:
                 connection.execute(f"DROP INDEX {name}")
-            # items that other files shared with what is deleted have other ids
+            # items that other files shared with deleted items have other ids
             apply(connection, None)
 
     def marks(self, conversations: Iterable[Conversation]) -> list[str]:
@@ -245,8 +245,10 @@ class SqliteStore(StoreDatabase):
                 _drop_old_terms(connection)
 
     def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
-        """Delete conversations with all that was made of them, but for memories; and the files that
-        hold no other. `drop_free_pages` then deletes their bytes."""
+        """Delete conversations with everything made of them, except memories.
+
+        Also delete the files that have no other conversation. `drop_free_pages` then deletes
+        their bytes."""
         from .queue_database import forget_conversations
 
         conversations = list(conversations)
@@ -274,9 +276,9 @@ class SqliteStore(StoreDatabase):
             _drop_old_terms(connection)
 
     def redact_again(self, seconds: float) -> None:
-        """Redact what was stored under earlier rules for secrets, for so many seconds; the next
-        call continues. In the end no byte of a secret stays in the database. Raises
-        DatabaseError."""
+        """Redact text stored under earlier rules, for `seconds`; the next call continues.
+
+        In the end no byte of a secret stays in the database. Raises DatabaseError."""
         from . import redaction
 
         with self.explained():
@@ -441,8 +443,7 @@ class SqliteStore(StoreDatabase):
         return hits
 
     def _origins(self, wanted: Filter, excluding: bool) -> list[str]:
-        """Return the ids of other sessions from which the wanted one copied what can be found
-        there."""
+        """Return the ids of sessions from which the wanted session copied items found there."""
         condition, values = where(Filter(session=wanted.session), self.visible)
         if excluding:
             condition += f" AND {item_shown('s.id')} AND {item_shown('s.original')}"

@@ -221,8 +221,9 @@ def title_shown() -> str:
 def _judge(
     connection: Connection, schema: str, rules: ReadRules, files: Sequence[RuleSubject]
 ) -> None:
-    """Write what is excluded of these files. An item of several files is excluded with any of
-    them."""
+    """Write the excluded items of these files.
+
+    An item of several files is excluded with any of them."""
     excluded: list[tuple[int, bool]] = []
     items: list[tuple[int, int, bool]] = []
     for file in files:

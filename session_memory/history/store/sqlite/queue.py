@@ -30,8 +30,8 @@ _COLUMNS = (
 )
 _SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
 _DUE = "coalesce(w.next_try, 0) <= ?"
-# A conversation without a row is open too. What was seen of a file that was read again is unknown
-# before `find_again`.
+# A conversation without a row is open too. If a file was read again, it is unknown before
+# `find_again` which of its items were seen.
 _OPEN = (
     "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item AND coalesce(w.first_item, 1) OR "
     "c.first_item IN (SELECT first_item FROM memory_work WHERE strategy = ? AND "
@@ -41,9 +41,10 @@ _OPEN = (
 
 class ConversationPart(NamedTuple):
     """The items of a conversation, from `first_item` to `until_item`, that a strategy has not seen.
-    `result` is what it has already made of them ('' for nothing). It failed `attempts` times, and
-    the process ended `interruptions` times while it worked. `is_again`: the part includes what was
-    skipped before."""
+
+    `result` is the strategy's result for them so far, or ''. The strategy failed `attempts` times,
+    and the process ended `interruptions` times while it worked. `is_again`: the part includes items
+    that were skipped before."""
 
     conversation: Conversation
     strategy: str
@@ -80,8 +81,9 @@ class StoredQueue(QueueDatabase):
         now: int,
         statuses: tuple[str, ...] = (),
     ) -> list[ConversationPart]:
-        """Return the parts that can be taken now, the oldest first, so that a newer one may correct
-        it. Conversations with one of `statuses` count as well as ready ones."""
+        """Return the parts that can be taken now, the oldest first, so a newer one may correct it.
+
+        Conversations with one of `statuses` count as well as ready ones."""
         return [_part(strategy, row) for row in self._rows(strategy, now, statuses)]
 
     def retries(self, strategy: str, now: int) -> list[Retry]:
@@ -155,8 +157,8 @@ class StoredQueue(QueueDatabase):
                     was_interrupted,
                 ),
             )
-            # Accounts that a process left open: what was reserved counts, unless single calls were
-            # recorded.
+            # In accounts that a process left open, the reserved tokens count, unless single calls
+            # were recorded.
             connection.execute(
                 "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, "
                 "input_tokens, reserved) "
@@ -222,7 +224,7 @@ class StoredQueue(QueueDatabase):
             "owner = NULL, result = NULL, attempts = 0, interruptions = 0, next_try "
             "= 0, problem = '', "
             "seen_item = until_item, seen_until = until_at, reason = ?, "
-            # what is in the memories already stays archived
+            # a result that is already in the memories stays archived
             "outcome = iif(outcome = 'archived', 'archived', ?)"
         )
         with self.transaction() as connection:

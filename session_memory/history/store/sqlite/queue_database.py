@@ -1,6 +1,6 @@
-"""A connection to the store with its queue attached, so that one statement reads both.
+"""A connection to the store with its queue attached, so one statement reads both.
 
-A commit to both reaches the store first; each is atomic for itself."""
+A commit to both reaches the store first. Each of the two is atomic by itself."""
 
 import os
 import time
@@ -23,9 +23,10 @@ from .queue_file import (
 
 
 class QueueDatabase(StoreDatabase):
-    """A connection to the store at `path` with its queue attached; both are made if they are
-    missing. Methods raise DatabaseError, and UnreadableQueueError if the queue is what is
-    damaged."""
+    """A connection to the store at `path` with its queue attached.
+
+    It creates both if they are missing. Methods raise DatabaseError, or UnreadableQueueError if the
+    queue is damaged."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -141,8 +142,7 @@ def _attach_queue(connection: Connection, database: str) -> sqlite.DatabaseError
 
 
 def damage(database: str) -> UnreadableQueueError | None:
-    """Return what is wrong with the queue of the store at `database`; None if nothing is, or if
-    there is none."""
+    """Return the error in the queue of the store at `database`; None if it is sound or absent."""
     import apsw
 
     path = path_of(database)
@@ -189,8 +189,7 @@ class TokenAccounts:
     def open(
         self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int
     ) -> int | None:
-        """Open an account with `estimate` reserved. Return its id, or None if that exceeds what is
-        left of the day."""
+        """Reserve `estimate` in a new account; return its id, None if it exceeds the day's rest."""
         with self._database.transaction() as connection:
             if estimate.tokens and self.of_day(now) + estimate.tokens > day_limit:
                 return None

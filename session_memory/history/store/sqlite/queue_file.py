@@ -1,7 +1,7 @@
 """The queue of strategies and the token accounts in a database of their own, `<store>.queue`.
 
-No transcript tells what is in it, so it is never replaced: if it cannot be read, nothing is spent
-until a person has decided."""
+Its content cannot be rebuilt from transcripts, so it is never replaced. If it cannot be read,
+nothing is spent until a person has decided."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ _RESTORE = (
 
 
 class UnreadableQueueError(DatabaseError):
-    """The queue and the token accounts are damaged. What was spent today is unknown, so it counts
-    as all."""
+    """The queue and the token accounts are damaged.
+
+    The tokens spent today are unknown, so the whole day's budget counts as spent."""
 
 
 def path_of(database: str) -> str:

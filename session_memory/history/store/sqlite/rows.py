@@ -30,8 +30,10 @@ _SAID = "\x01"  # before a title that is the user's first words
 
 
 def conversation_columns(excluding: bool) -> str:
-    """Return the columns of values.Conversation, without what is excluded. The title is the
-    session's, else the user's first words, which `conversation_of` makes a title of."""
+    """Return the columns of values.Conversation, without excluded content.
+
+    The title is the session's, or else the user's first words, and `conversation_of` makes a title
+    of those."""
     title, source_file, cwd, messages = "f.title", "c.source_file", "f.cwd", "c.entry_count"
     shown = ""
     if excluding:
@@ -127,8 +129,8 @@ def _in_directories(wanted: Filter) -> tuple[str, list[str]]:
 
 
 def listed(wanted: Filter, visible: Visible, excluding: bool) -> tuple[str, list[Any]]:
-    """Return the same for what may be listed: without conversations that rules exclude, if they are
-    `excluding` any."""
+    """Return the same for listed conversations: without those that rules exclude, if
+    `excluding`."""
     condition, values = where(wanted, visible)
     return (f"{condition} AND {LISTED}" if excluding else condition), values
 

@@ -103,8 +103,9 @@ def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
 
 
 def work_places(store: SqliteStore) -> list[WorkPlace]:
-    """Return the directories that have conversations, each with its runtimes, the latest first; ''
-    stands for an unknown or private one. Raises DatabaseError."""
+    """Return the directories that have conversations, each with its runtimes, the latest first.
+
+    An unknown or private directory is ''. Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = listed(Filter(), store.visible, excluding)
     directory = unless_private("f.cwd") if excluding else "f.cwd"

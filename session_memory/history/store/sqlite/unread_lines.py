@@ -119,8 +119,9 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
 
 
 def _remove_excluded(store: SqliteStore) -> None:
-    """Remove the lines of files of which rules exclude a part. These wait, so that a file has them
-    again once no rule excludes it."""
+    """Remove the lines of files that rules exclude in part.
+
+    These files wait, so a file gets its lines again once no rule excludes it."""
     waiting = "SELECT file_id FROM memory_unread_lines WHERE since IS NULL"
     ids = [file_id for (file_id,) in store.rows(f"{_EXCLUDED} EXCEPT {waiting}")]
     if not ids:

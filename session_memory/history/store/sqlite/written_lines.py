@@ -1,9 +1,9 @@
 """The lines that items wrote, as keyed hashes, found by `why`. unread_lines.py hashes those that
 ingest did not.
 
-The key lies outside the store's directory, so that a copy of that does not tell which lines were
-written. It never goes to a team. A store whose key is lost gets another, and its lines are read
-again from the transcripts."""
+The key is outside the store's directory, so a copy of the directory does not reveal which lines
+were written. It never goes to a team. A store whose key is lost gets another, and its lines are
+read again from the transcripts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def key_for(store: SqliteStore) -> bytes:
     DatabaseError, OSError."""
     known = known_key(store.path)
     if known:
-        # it is written first, so that none is lost
+        # the key is written first, so it is never lost
         if os.path.lexists(before := _key_of_0_3(store.path)):
             write_private(key_path(store.path), known)
             os.unlink(before)
@@ -129,7 +129,7 @@ def calls_between(store: SqliteStore, since: int, until: int) -> list[TimedCall]
 
 
 def is_without_lines(connection: Connection, file_id: int) -> bool:
-    """Check if none of a file's lines was hashed yet: what is new in it is hashed with the rest."""
+    """Check if no line of a file was hashed yet; its new lines are then hashed with the others."""
     sql = "SELECT 1 FROM memory_unread_lines WHERE file_id = ? AND since IS NULL"
     return bool(fetch(connection, sql, (file_id,)))
 

@@ -1,4 +1,4 @@
-"""Brings the mirrors of ATIF trajectories up to date by adding what is new.
+"""Brings the mirrors of ATIF trajectories up to date by adding new steps.
 
 A trajectory is one JSON document with numbered steps, versions 1.0 to 1.8. Its mirror has a line
 for each step, followed by a line for each of its results. A document that grew adds lines. If a

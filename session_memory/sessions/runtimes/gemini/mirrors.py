@@ -1,4 +1,4 @@
-"""Brings the mirrors of Gemini's chats up to date by adding what is new.
+"""Brings the mirrors of Gemini's chats up to date by adding new messages.
 
 Gemini keeps a chat as a log, `chats/session-<minute>-<beginning of the id>.jsonl`; older versions
 rewrite one JSON document (`.json`). The chat does not contain its directory, and Gemini deletes
