@@ -56,19 +56,19 @@ ODD_NAMES = {
 LONGEST_SENTENCE = 30  # words, in documents
 
 HIGHEST: dict[str, int] = {
-    "a clause as subject": 19,
-    "what + verb": 128,
-    "a pronoun for a class": 166,
+    "a clause as subject": 10,
+    "what + verb": 79,
+    "a pronoun for a class": 136,
     "of before": 5,
     "tell of": 5,
-    "in the place of": 6,
-    "but for": 2,
+    "in the place of": 2,
+    "but for": 0,
     "is no NOUN": 66,
-    "things that stand": 24,
-    ", so that": 14,
-    "of which": 18,
+    "things that stand": 19,
+    ", so that": 5,
+    "of which": 16,
     "long sentences": 53,
-    "odd names": 2159,
+    "odd names": 2119,
 }
 
 

@@ -50,18 +50,18 @@ class Tombstones:
     def cover(self, memory: IndexedMemory) -> bool:
         """Return whether `memory` was forgotten, in the same or nearly the same words."""
         words = _words(memory, self._key) if self._all else frozenset()
-        return any([_covers(one, memory, words) for one in self._all])
+        return any([_covers(tombstone, memory, words) for tombstone in self._all])
 
 
-def _covers(one: Tombstone, memory: IndexedMemory, words: frozenset[str]) -> bool:
-    if memory.id == one.id:
+def _covers(tombstone: Tombstone, memory: IndexedMemory, words: frozenset[str]) -> bool:
+    if memory.id == tombstone.id:
         return True
-    if memory.kind != one.kind:
+    if memory.kind != tombstone.kind:
         return False
     if memory.kind == EPISODE:
-        return not one.conversations.isdisjoint(_conversations(memory))
-    every = words | one.words
-    return bool(every) and len(words & one.words) >= LEAST_SHARED * len(every)
+        return not tombstone.conversations.isdisjoint(_conversations(memory))
+    every = words | tombstone.words
+    return bool(every) and len(words & tombstone.words) >= LEAST_SHARED * len(every)
 
 
 class Forgotten(NamedTuple):
@@ -79,19 +79,21 @@ class Forgotten(NamedTuple):
 
 def read(directory: str) -> list[Tombstone]:
     """Read the tombstones of a memories directory; [] without a file. Raises OSError."""
-    found = _lines(f"{directory}/{TOMBSTONES}", _tombstone)[0]
-    if all(one.is_keyed for one in found):
-        return found
+    tombstones = _lines(f"{directory}/{TOMBSTONES}", _tombstone)[0]
+    if all(tombstone.is_keyed for tombstone in tombstones):
+        return tombstones
     key = _key(directory)
     return [
-        one if one.is_keyed else one._replace(words=_keyed(one.words, key), is_keyed=True)
-        for one in found
+        tombstone
+        if tombstone.is_keyed
+        else tombstone._replace(words=_keyed(tombstone.words, key), is_keyed=True)
+        for tombstone in tombstones
     ]
 
 
 def add(directory: str, memories: Iterable[IndexedMemory]) -> None:
     """Append tombstones. The caller holds the directory's lock. Raises OSError."""
-    known = {one.id: one for one in read(directory)}
+    known = {tombstone.id: tombstone for tombstone in read(directory)}
     key = _key(directory)
     for memory in memories:
         known[memory.id] = Tombstone(
@@ -103,15 +105,15 @@ def add(directory: str, memories: Iterable[IndexedMemory]) -> None:
 def remove(directory: str, ids: Collection[str]) -> None:
     """Remove tombstones. The caller holds the directory's lock. Raises OSError."""
     known = read(directory)
-    kept = [one for one in known if one.id not in ids]
+    kept = [tombstone for tombstone in known if tombstone.id not in ids]
     if len(kept) < len(known):
         _write(f"{directory}/{TOMBSTONES}", kept)
 
 
 def read_undo(directory: str) -> list[Forgotten]:
     """Read the undo log, latest last, and delete entries older than a day. Raises OSError."""
-    found, count = _lines(f"{directory}/{UNDO_LOG}", _forgotten)
-    fresh = [one for one in found if time.time() - one.time < UNDO_SECONDS]
+    entries, count = _lines(f"{directory}/{UNDO_LOG}", _forgotten)
+    fresh = [entry for entry in entries if time.time() - entry.time < UNDO_SECONDS]
     if len(fresh) < count:
         write_undo(directory, fresh)
     return fresh
@@ -130,9 +132,9 @@ def undoable(forgotten: Collection[Forgotten], ids: Collection[str]) -> list[For
     """Return the entries whose ids begin with one of `ids`; without ids, the entries of the last
     deletion."""
     if ids:
-        return [one for one in forgotten if one.id.startswith(tuple(ids))]
-    last = max([one.time for one in forgotten], default=0.0)
-    return [one for one in forgotten if one.time == last]
+        return [entry for entry in forgotten if entry.id.startswith(tuple(ids))]
+    last = max([entry.time for entry in forgotten], default=0.0)
+    return [entry for entry in forgotten if entry.time == last]
 
 
 def _lines(path: str, parsed: Callable[[Any], T]) -> tuple[list[T], int]:
@@ -143,28 +145,29 @@ def _lines(path: str, parsed: Callable[[Any], T]) -> tuple[list[T], int]:
         lines = read_whole(path).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return [], 0
-    found = []
+    values = []
     for line in lines:
         with suppress(ValueError, KeyError, TypeError):
-            found.append(parsed(decode(line)))
-    return found, len(lines)
+            values.append(parsed(decode(line)))
+    return values, len(lines)
 
 
 def _write(path: str, values: Iterable[Tombstone | Forgotten]) -> None:
-    lines = [json.dumps(one._asdict(), default=sorted) for one in values]
+    lines = [json.dumps(value._asdict(), default=sorted) for value in values]
     write_atomically(path, ("\n".join(lines) + "\n").encode())
 
 
 def _tombstone(value: Any) -> Tombstone:
     words, conversations = frozenset(value["words"]), frozenset(value["conversations"])
-    found = Tombstone(
+    tombstone = Tombstone(
         value["id"], value["kind"], words, conversations, value.get("is_keyed") is True
     )
     if not all(
-        isinstance(part, str) for part in (found.id, found.kind, *found.words, *found.conversations)
+        isinstance(part, str)
+        for part in (tombstone.id, tombstone.kind, *tombstone.words, *tombstone.conversations)
     ):
         raise ValueError("not a tombstone")
-    return found
+    return tombstone
 
 
 def _forgotten(value: Any) -> Forgotten:
@@ -181,7 +184,9 @@ def _words(memory: IndexedMemory, key: bytes) -> frozenset[str]:
 
 
 def _keyed(hashes: Iterable[str], key: bytes) -> frozenset[str]:
-    return frozenset([blake2b(one.encode(), key=key, digest_size=6).hexdigest() for one in hashes])
+    return frozenset(
+        [blake2b(text.encode(), key=key, digest_size=6).hexdigest() for text in hashes]
+    )
 
 
 def _key(directory: str) -> bytes:

@@ -79,14 +79,17 @@ class Library:
             self._read_changed()
             placed = self._index.placed(self.home)
             try:
-                misplaced = [one for one in placed if one.is_misplaced]
+                misplaced = [memory for memory in placed if memory.is_misplaced]
                 if misplaced:
                     pages.move_misplaced(self.directory, misplaced)
                     self._read_changed()
                     placed = self._index.placed(self.home)
             finally:
                 prompt_index.renew(
-                    self.directory, self._index, self.home, [one for one in placed if one.is_told]
+                    self.directory,
+                    self._index,
+                    self.home,
+                    [memory for memory in placed if memory.is_told],
                 )
 
     def known(self, text: str, limit: int, *, is_untrusted: bool) -> list[IndexedMemory]:
@@ -100,11 +103,11 @@ class Library:
         said = wording(text)
         words = said.words | said.values
         known = self._all()
-        hidden = {one.id for one in self._index.placed(self.home) if one.is_hidden}
+        hidden = {placed.id for placed in self._index.placed(self.home) if placed.is_hidden}
         scored = []
         for memory in known.current():
-            own = known.wording(memory).words
-            share = len(own & words) / len(own) if own else 0.0
+            memory_words = known.wording(memory).words
+            share = len(memory_words & words) / len(memory_words) if memory_words else 0.0
             if share >= KNOWN_SHARE and memory.is_untrusted == is_untrusted and memory.is_marked:
                 scored.append((share, memory))
         scored.sort(key=lambda pair: -pair[0])
@@ -150,19 +153,21 @@ class Library:
         return list(dict.fromkeys(ids))
 
     def _forget(self, ids: set[str], *, can_undo: bool) -> list[str]:
-        found = [pages.read(self.directory, path) for path in pages.find(self.directory)]
-        every = [memory for page in found for memory in page.memories]
+        all_pages = [pages.read(self.directory, path) for path in pages.find(self.directory)]
+        every = [memory for page in all_pages for memory in page.memories]
         # An episode that a forgotten episode superseded covers the same conversation, so it goes
         # too.
         ids = ids | {
             memory.id for memory in every if memory.kind == EPISODE and memory.superseded in ids
         }
         memories = [memory for memory in every if memory.id in ids]
-        before = [*forgotten.read_undo(self.directory), *_to_undo(found, ids)] if can_undo else []
+        before = (
+            [*forgotten.read_undo(self.directory), *_to_undo(all_pages, ids)] if can_undo else []
+        )
         forgotten.write_undo(self.directory, before)
         # first: after a crash here no strategy recreates the memories
         forgotten.add(self.directory, memories)
-        for page in found:
+        for page in all_pages:
             parts = dict(enumerate(page.parts))
             for at, memory in page.items:
                 if memory.id in ids:
@@ -179,22 +184,22 @@ class Library:
         chosen = forgotten.undoable(known, ids)
         there = {path: pages.read(self.directory, path) for path in pages.find(self.directory)}
         here = {memory.id for page in there.values() for memory in page.memories}
-        for one in chosen:
-            page = there.setdefault(one.path, pages.read(self.directory, one.path))
-            if one.id not in here:
-                page.add(one.part)
-        for one in chosen:
-            by = next(memory for memory in there[one.path].memories if memory.id == one.id)
+        for entry in chosen:
+            page = there.setdefault(entry.path, pages.read(self.directory, entry.path))
+            if entry.id not in here:
+                page.add(entry.part)
+        for entry in chosen:
+            by = next(memory for memory in there[entry.path].memories if memory.id == entry.id)
             for page in there.values():
                 for at, memory in page.items:
-                    if memory.id in one.superseded:
+                    if memory.id in entry.superseded:
                         page.parts[at] = struck(page.parts[at], by)
         for page in there.values():
             if page.parts != pages.read(self.directory, page.path).parts:
                 pages.write(self.directory, page)
-        forgotten.remove(self.directory, {one.id for one in chosen})
-        forgotten.write_undo(self.directory, [one for one in known if one not in chosen])
-        return [one.id for one in chosen]
+        forgotten.remove(self.directory, {entry.id for entry in chosen})
+        forgotten.write_undo(self.directory, [entry for entry in known if entry not in chosen])
+        return [entry.id for entry in chosen]
 
     def _read_changed(self) -> None:
         known = self._index.pages(self.home) | self._stamps
@@ -233,25 +238,27 @@ class Library:
         of_pages = MemoryFilter(
             home=self.home, with_superseded=True, with_excluded=True, paths=tuple(changed)
         )
-        known = {(one.path, one.id): one for one in self._index.memories(of_pages)}
-        missing = {one.id: one for one in self._index.missing(self.home)}
-        before = {one.id: one for one in known.values() if one.is_marked} | missing
-        found = {path: page.memories for path, page in read.items()}
-        here = {memory.id for memories in found.values() for memory in memories}
+        known = {(memory.path, memory.id): memory for memory in self._index.memories(of_pages)}
+        missing = {memory.id: memory for memory in self._index.missing(self.home)}
+        before = {memory.id: memory for memory in known.values() if memory.is_marked} | missing
+        by_path = {path: page.memories for path, page in read.items()}
+        here = {memory.id for memories in by_path.values() for memory in memories}
         here.update(id for id, path in self._index.places(self.home) if path not in changed)
-        lost = [one for id, one in before.items() if id not in here]
-        waiting = [] if is_empty else [one for one in lost if not is_settled(one.path)]
-        settled = [one for one in lost if one not in waiting]
+        lost = [memory for id, memory in before.items() if id not in here]
+        waiting = [] if is_empty else [memory for memory in lost if not is_settled(memory.path)]
+        settled = [memory for memory in lost if memory not in waiting]
         if settled and not is_empty:
             forgotten.add(self.directory, settled)
         stamped: dict[str, tuple[str, list[IndexedMemory]]] = {path: ("", []) for path in changed}
         for path, page in read.items():
             stamped[path] = (
                 page.stamp if page.is_settled else page.content_stamp,
-                self._indexable(found[path], known),
+                self._indexable(by_path[path], known),
             )
-        self._index.replace(self.home, stamped, [one.id for one in waiting])
-        self._index.remove(self.home, [one.id for one in settled if one.path not in changed])
+        self._index.replace(self.home, stamped, [memory.id for memory in waiting])
+        self._index.remove(
+            self.home, [memory.id for memory in settled if memory.path not in changed]
+        )
 
     def _indexable(
         self,
@@ -261,10 +268,12 @@ class Library:
         """Return memories read from pages in the index's form, redacted.
 
         `known` ones are redacted already. A person may have written secrets on a page."""
-        own = [memory._replace(home=self.home) for memory in memories]
+        home_memories = [memory._replace(home=self.home) for memory in memories]
         return [
-            one if known and known.get((one.path, one.id)) == one else _without_secrets(one)
-            for one in own
+            memory
+            if known and known.get((memory.path, memory.id)) == memory
+            else _without_secrets(memory)
+            for memory in home_memories
         ]
 
     def _locked(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> Closing:
@@ -321,13 +330,15 @@ def search_memories(
 
     They are the current ones of trusted sessions that `fits` accepts. See `open_index`."""
     with open_index(location, note, patience) as index:
-        found = index.search(query, MemoryFilter(is_untrusted=False, limit=-1 if fits else limit))
-    found = [memory for memory in found if fits is None or fits(memory)][:limit]
-    if not found:
-        return found
+        memories = index.search(
+            query, MemoryFilter(is_untrusted=False, limit=-1 if fits else limit)
+        )
+    memories = [memory for memory in memories if fits is None or fits(memory)][:limit]
+    if not memories:
+        return memories
     from .doubts import with_doubts  # starts processes and is slow to import
 
-    return with_doubts(found, user_dir(os.environ))
+    return with_doubts(memories, user_dir(os.environ))
 
 
 def latest_memories(location: StoreLocation, limit: int, patience: Patience) -> list[IndexedMemory]:
@@ -375,10 +386,10 @@ def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list
         return [memory for id in back for memory in index.beginning_with(id)]
 
 
-def _to_undo(found: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forgotten]:
+def _to_undo(all_pages: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forgotten]:
     """Return the undo entries of the memories about to be forgotten."""
     now = time.time()
-    parts = [(page.path, page.parts[at], memory) for page in found for at, memory in page.items]
+    parts = [(page.path, page.parts[at], memory) for page in all_pages for at, memory in page.items]
     return [
         forgotten.Forgotten(
             memory.id,
