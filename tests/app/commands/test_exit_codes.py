@@ -199,7 +199,7 @@ CALLS = {
     "proof": 0,
     "read trip": 0,
     "remember hello": 0,
-    "rescue --list": 0,
+    "rescue --list": 1,
     "restore": 0,
     "search trip": 0,
     "sessions --home .": 0,
