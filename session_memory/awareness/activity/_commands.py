@@ -40,7 +40,7 @@ def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
 
 
 def add_sub_agents(report: Report, new: NewEntries, transcripts: list[str]) -> None:
-    """Add to a report the files that sub-agents edited since the first of its new entries."""
+    """Add to a report the files that the session's sub-agents edited since its first new entry."""
     runtime, since = (
         new.runtime,
         report.summary.first_timestamp or report.last_active - RUNNING_SECONDS,

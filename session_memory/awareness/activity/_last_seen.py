@@ -41,7 +41,9 @@ def may_differ(session: OwnSession, path: str, status: stat_result | None) -> bo
 
 
 def _last_in(transcript: str, path: str, session: OwnSession) -> float:
-    """Return when a call in the end of a transcript read or had edited the file; 0 if none did."""
+    """Return the time of the last call that read or edited the file; 0 if there is none.
+
+    Only the end of the transcript is searched."""
     records, name = session.runtime.records, path.rpartition("/")[2].encode("utf-8", "replace")
     lines = read_end(transcript, END_BYTES).split(b"\n")
     for at in range(len(lines) - 1, -1, -1):

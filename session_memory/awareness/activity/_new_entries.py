@@ -66,8 +66,8 @@ class Budget:
 class NewEntries:
     """New `entries` of `session` in file order.
 
-    `title` has its rank ('' if there is none), and `cursor` is after the entries if it `is_read`;
-    otherwise no line was completed. `runtime` is the session's. Bytes before the offset `lowest`
+    `title` is a pair of rank and text ('' if there is none). `cursor` is after the entries if a
+    whole line was read (`is_read`). `runtime` is the session's. Bytes before the offset `lowest`
     were not read now; bytes before `titled` were searched for titles. `is_partial` means that older
     entries were left unread, which the cursor notes for the next time; `is_first_sight` that there
     was no cursor. `bytes_read` is how much was read; `unreadable` is how many records could not be

@@ -277,7 +277,7 @@ class DeliverySearch:
 
 
 def _searched(last: LastDelivery, own: OwnSession) -> DeliverySearch:
-    """Return the outcome of the last delivery by the transcript of that time.
+    """Return the outcome of the last delivery, as the transcript in use at that time shows it.
 
     After a fork the session continues in another transcript. An unreadable transcript counts as
     missing."""

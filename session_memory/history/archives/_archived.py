@@ -56,9 +56,9 @@ class ArchivedEntries:
 
 
 class _Text:
-    """The text of a message without white space, and the ends of its paragraphs.
+    """The text of a message without white space, and where its paragraphs begin and end.
 
-    A record is some of these paragraphs."""
+    A record of the message consists of some of its paragraphs."""
 
     def __init__(self, text: str) -> None:
         whole = _CUT.sub("", text)

@@ -337,7 +337,7 @@ class Pack(sqlite.Database):
         self.connection.executemany(sql, [(chunk,) for chunk in dict.fromkeys(chunks)])
 
     def shrink(self) -> None:
-        """Return dropped content's space to the disk, and delete its bytes from the log."""
+        """Free the disk space of dropped content, and delete its bytes from the log."""
         with sqlite.explained(self.path):
             sqlite.give_back(self.connection)
             self.connection.execute("PRAGMA wal_checkpoint(truncate)")

@@ -135,9 +135,10 @@ class Install:
         return []
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return our files below the runtime's settings directory, such as an extension.
+        """Return the files to install below the runtime's settings directory.
 
-        The result maps paths there to texts. The arguments are as in `wanted_hooks`."""
+        The result maps their paths in that directory to their texts. An extension is an example.
+        The arguments are as in `wanted_hooks`."""
         return {}
 
     def answers(self, event: str) -> bool:

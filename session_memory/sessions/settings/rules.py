@@ -1,6 +1,6 @@
-"""The rules of a person: what they exclude of sessions and projects.
+"""The privacy rules of a person, which exclude sessions and projects.
 
-If several rules fit, the strictest value of each word applies."""
+If several rules match, the strictest value applies for each keyword."""
 
 from __future__ import annotations
 

@@ -73,9 +73,10 @@ class _Refresh:
         self._is_whole = True
 
     def run(self, watched: list[list[Any]]) -> None:
-        """Add to each mirror, and store the state of the database as the next start.
+        """Add the new messages to each mirror, and store how far the database was read.
 
-        `watched` are the database's files with their stamps from before."""
+        The next call begins there. `watched` are the database's files with their stamps from
+        before."""
         before = read_state(self._root)
         self._have_rules_changed = (
             self._everything and before.get("rules") != self._exclusion.stamps
