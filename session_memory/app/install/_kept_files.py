@@ -23,14 +23,14 @@ _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
     r"missed|told-faults|told-homes|notices|environment)\.(?:json|lock))"
-    rf"|state/(?:cursors|projects|team|homes|groups|{_MIRRORS})/.*"
+    rf"|state/(?:cursors|projects|git|team|homes|groups|{_MIRRORS})/.*"
     r"|(?:store/)?lines\.key|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"
     r"|(?:plugin/)?env(?:-[^/]*|\.new)?/.*|plugin/[^/]*\.(?:json|lock|log)"
     r"|(?:\.private-)?(?:conversations|memories)/(?:[^/]+/)*\.[a-z-]+"
     r")(?:\.corrupt[^/]*|\.\d+(?:-\d+)?\.tmp)?"
 )
 _FOLDERS = re.compile(
-    rf"(?:homes/[^/]+/)?(?:state(?:/(?:cursors|projects|homes|groups|(?:team|{_MIRRORS})(?:/.*)?))?"
+    rf"(?:homes/[^/]+/)?(?:state(?:/(?:cursors|projects|git|homes|groups|(?:team|{_MIRRORS})(?:/.*)?))?"
     r"|store(?:/strategies(?:/.*)?)?|plugin|(?:plugin/)?env(?:/.*)?"
     r"|(?:\.private-)?(?:conversations|memories)(?:/.*)?)|homes(?:/[^/]+)?|\."
 )

@@ -111,9 +111,13 @@ def test_every_file_that_the_package_puts_into_its_state_is_ours(tmp_path: Path)
     form = r"""(?:state_dir(?:\}| \+ ")|^_?[A-Z_]+ = ")/([a-z_-]+\.(?:json|lock|log))\""""
     names = {name for text in texts for name in re.findall(form, text, re.MULTILINE)}
     assert {"upkeep.lock", "conflicts.json", "team-changes.json", "hook.log", "hosts.json"} <= names
-    (tmp_path / "state").mkdir()
-    for name in names:
-        (tmp_path / "state" / name).write_text("{}")
+    form = r"""state_dir(?:\}| \+ ")/([a-z_-]+)/"""
+    directories = {name for text in texts for name in re.findall(form, text)}
+    assert {"cursors", "projects", "git"} <= directories
+    for name in names | {f"{directory}/x.json" for directory in directories}:
+        path = tmp_path / "state" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
     assert sort_out(str(tmp_path), str(tmp_path)) == ([str(tmp_path)], [])
 
 
