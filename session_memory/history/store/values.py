@@ -165,9 +165,9 @@ def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
 
     directory = project.rstrip("/")
     texts = [
-        normalize(form, text)
-        for text in (directory, directory.replace("/", "-"))
-        for form in ("NFC", "NFD")
+        text
+        for written in (directory, directory.replace("/", "-"))
+        for text in (normalize("NFC", written), normalize("NFD", written))
     ]
 
     def pattern(one: str) -> str:
