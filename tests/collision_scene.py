@@ -19,6 +19,13 @@ class Pair:
         self.clone.now += minutes * 60
 
 
+def beside(pair: Pair, name: str = "wt") -> Actor:
+    """A session in a worktree of its own, on the branch of its name."""
+    pair.clone.shell(f"git worktree add -q ../{name} -b {name}")
+    place = pair.clone.root.parent / name
+    return pair.clone.session("other", place, place)
+
+
 def collisions(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("! ")]
 

@@ -10,7 +10,6 @@ from .files import NotAFileError, is_file, os, read_whole
 
 _PAUSE_SECONDS = 0.002
 _COMMIT_BYTES = 100
-_KILL = 9
 
 
 def origin_of(common_dir: str) -> str:
@@ -56,33 +55,18 @@ def normalised(url: str) -> str:
 def first_commit(git_dir: str, common_dir: str, seconds: float) -> str:
     """Return the commit that the history of HEAD begins with, by the first parents; '' if there is
     none, if the clone is shallow, or if git does not answer within so many seconds."""
-    from .git_process import GitUnavailableError, RepositoryPlace, start
+    from .git_process import GitUnavailableError, QuickAnswer, RepositoryPlace
 
     if is_file(f"{common_dir}/shallow"):
         return ""
-    process, answers = 0, -1
+    question = ("rev-list", "--first-parent", "--max-parents=0", "HEAD")
     try:
-        with RepositoryPlace(git_dir) as place:
-            answers, stdout = os.pipe()
-            try:
-                question = ("rev-list", "--first-parent", "--max-parents=0", "HEAD")
-                process = start(place, question, -1, stdout)
-            finally:
-                os.close(stdout)
+        with RepositoryPlace(git_dir) as place, QuickAnswer(place, question) as git:
             until = time.monotonic() + seconds
-            ended, status = os.waitpid(process, os.WNOHANG)
-            while not ended and time.monotonic() < until:
+            while not git.has_ended() and time.monotonic() < until:
                 time.sleep(_PAUSE_SECONDS)
-                ended, status = os.waitpid(process, os.WNOHANG)
-            process = 0 if ended else process
-            if not ended or status:
+            if git.status != 0:
                 return ""
-            return os.read(answers, _COMMIT_BYTES).decode("ascii", "replace").strip()
+            return os.read(git.answers, _COMMIT_BYTES).decode("ascii", "replace").strip()
     except (OSError, AttributeError, GitUnavailableError):  # Windows has no posix_spawn
         return ""
-    finally:
-        if process:
-            os.kill(process, _KILL)
-            os.waitpid(process, 0)
-        if answers >= 0:
-            os.close(answers)

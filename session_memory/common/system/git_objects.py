@@ -101,29 +101,15 @@ class GitObjects:
 def is_reachable(common_dir: str, commit: str) -> bool | None:
     """Check if any ref of a repository leads to a commit; None if git is not there, or cannot
     tell. Quick enough for a prompt that is rare."""
-    from .git_process import GitUnavailableError, RepositoryPlace, start
+    from .git_process import GitUnavailableError, QuickAnswer, RepositoryPlace
 
-    process, answers = 0, -1
+    question = ("rev-list", "--max-count=1", commit, "--not", "--all")
     try:
-        with RepositoryPlace(common_dir) as place:
-            answers, stdout = os.pipe()
-            try:
-                question = ("rev-list", "--max-count=1", commit, "--not", "--all")
-                process = start(place, question, -1, stdout)
-            finally:
-                os.close(stdout)
-            answer = os.read(answers, _MOST_BYTES)
-            _, status = os.waitpid(process, 0)
-            process = 0
-            return not answer if status == 0 else None
+        with RepositoryPlace(common_dir) as place, QuickAnswer(place, question) as git:
+            answer = os.read(git.answers, _MOST_BYTES)
+            return not answer if git.wait() == 0 else None
     except (OSError, AttributeError, GitUnavailableError):  # Windows has no posix_spawn
         return None
-    finally:
-        if process:
-            os.kill(process, _KILL)
-            os.waitpid(process, 0)
-        if answers >= 0:
-            os.close(answers)
 
 
 INDEX_BYTES = 64 * 1024 * 1024

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from subprocess import CompletedProcess
 
+_KILL = 9
 SECONDS = 5.0  # for one question; a slower one is not answered
 _SWITCHES = ("--no-pager", "--no-replace-objects")
 QUIET = {
@@ -181,39 +182,66 @@ def start(
     return process
 
 
+class QuickAnswer:
+    """The answer of a git that is started for a prompt, from its stdout or its stderr.
+
+    `answers` is the descriptor to read it from. `status` is git's exit status, None while it runs.
+    To be used in a `with` block, whose end kills git if it still runs. Raises GitUnavailableError,
+    OSError, and on Windows AttributeError."""
+
+    def __init__(
+        self, place: GitPlace, arguments: tuple[str, ...], *, is_of_stderr: bool = False
+    ) -> None:
+        self.status: int | None = None
+        self.answers, written = os.pipe()
+        try:
+            outputs = (-1, written) if is_of_stderr else (written, -1)
+            self._process = start(place, arguments, -1, *outputs)
+        except BaseException:
+            os.close(self.answers)
+            raise
+        finally:
+            os.close(written)
+
+    def __enter__(self) -> QuickAnswer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.status is None:
+            os.kill(self._process, _KILL)
+            os.waitpid(self._process, 0)
+        os.close(self.answers)
+
+    def wait(self) -> int:
+        """Wait until git ends, and return its exit status."""
+        _, self.status = os.waitpid(self._process, 0)
+        return self.status
+
+    def has_ended(self) -> bool:
+        """Check, without waiting, if git has ended."""
+        if self.status is None:
+            ended, status = os.waitpid(self._process, os.WNOHANG)
+            self.status = status if ended else None
+        return self.status is not None
+
+
 def refusal_of_git(directory: str) -> str:
     """Return git's words if it refuses to work in a directory, by its own check of the owner and
     with the person's and the system's `safe.directory`; '' if it works there. Quick enough for a
     prompt."""
+    question = ("rev-parse", "--git-dir")
     try:
-        errors, stderr = os.pipe()
-    except OSError as error:
-        return str(error)
-    process = 0
-    try:
-        process = start(PersonPlace(directory), ("rev-parse", "--git-dir"), -1, -1, stderr)
-        os.close(stderr)
-        stderr, said = -1, b""
-        while block := os.read(errors, 4096):
-            said += block
-        _, status = os.waitpid(process, 0)
-        process = 0
-        return (
-            ""
-            if status == 0
-            else said.decode("utf-8", "replace").strip() or "git refuses to work here"
-        )
+        with QuickAnswer(PersonPlace(directory), question, is_of_stderr=True) as git:
+            said = b""
+            while block := os.read(git.answers, 4096):
+                said += block
+            if git.wait() == 0:
+                return ""
+            return said.decode("utf-8", "replace").strip() or "git refuses to work here"
     except (OSError, GitUnavailableError) as error:
         return str(error)
     except AttributeError:  # Windows, which has other owners
         return ""
-    finally:
-        if process:
-            os.kill(process, 9)
-            os.waitpid(process, 0)
-        os.close(errors)
-        if stderr >= 0:
-            os.close(stderr)
 
 
 def common_dir_of(git_dir: str) -> str:

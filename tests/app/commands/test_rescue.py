@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collision_scene import Pair
+from collision_scene import Pair, beside
 from own_process import plain_environment, run_here
 
-from bench.clones import Actor, Clone, git
+from bench.clones import Clone, git
 
 PRECIOUS = "precious line of mine\n"
 
@@ -20,13 +20,6 @@ PRECIOUS = "precious line of mine\n"
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     return Pair(Clone(tmp_path))
-
-
-def beside(pair: Pair, name: str = "wt") -> Actor:
-    """A session in a worktree of its own, on the branch of its name."""
-    pair.clone.shell(f"git worktree add -q ../{name} -b {name}")
-    place = pair.clone.root.parent / name
-    return pair.clone.session("other", place, place)
 
 
 def run(pair: Pair, *words: str, cwd: Path | None = None, code: int = 0) -> str:

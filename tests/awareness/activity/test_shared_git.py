@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from collision_scene import Pair, collisions
+from collision_scene import Pair, beside, collisions
 
 from bench.clones import Actor, Clone, git
 from session_memory.awareness.activity.collisions.ref_notes import (
@@ -24,13 +24,6 @@ PRECIOUS = "precious\n"
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     return Pair(Clone(tmp_path))
-
-
-def beside(pair: Pair, name: str = "wt") -> Actor:
-    """A session in a worktree of its own, on the branch of its name."""
-    pair.clone.shell(f"git worktree add -q ../{name} -b {name}")
-    place = pair.clone.root.parent / name
-    return pair.clone.session("other", place, place)
 
 
 def stashed(pair: Pair, actor: Actor) -> str:
