@@ -155,8 +155,12 @@ def test_an_environment_gets_its_packages_from_whatever_pip_there_is(
     python = python_without_pip(tmp_path / "python")
     library = next((tmp_path / "python/lib").iterdir())
     if has == "pip":
-        shutil.copytree(pip_files(), library / "site-packages" / "pip")
-        main = library / "site-packages/pip/__main__.py"  # as before version 22.3
+        # Debian's Python has its packages elsewhere than in site-packages
+        places = [python, "-I", "-c", "import site; print(site.getsitepackages()[-1])"]
+        place = Path(subprocess.check_output(places, text=True).strip())
+        assert place.is_relative_to(tmp_path)
+        shutil.copytree(pip_files(), place / "pip")
+        main = place / "pip/__main__.py"  # as before version 22.3
         main.write_text(
             "import sys\nassert '--python' not in sys.argv, 'no such option: --python'\n"
             + main.read_text()
