@@ -100,16 +100,16 @@ class Deadline:
         """Call `take` with each item. If one raises or takes too long, continue with the next
         unless no time is left. Until one fails, all together cost one `attempt`."""
         left = iter(items)
-        taken: list[Item] = []
+        begun: list[Item] = []
 
         def take_rest() -> bool:
             for item in left:
-                taken[:] = [item]
+                begun[:] = [item]
                 take(item)
             return True
 
         while (
-            self.attempt(lambda: name_of(taken[0]) if taken else "", take_rest) is None
+            self.attempt(lambda: name_of(begun[0]) if begun else "", take_rest) is None
             and not self.is_over
         ):
             pass

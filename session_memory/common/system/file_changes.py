@@ -50,9 +50,12 @@ class FileChange:
     def diff(self) -> str:
         sides = (self.before, self.after)
         old, new = (
-            (one or b"").decode("utf-8", "replace").splitlines(keepends=True) for one in sides
+            (content or b"").decode("utf-8", "replace").splitlines(keepends=True)
+            for content in sides
         )
-        old_name, new_name = (os.devnull if one is None else str(self.path) for one in sides)
+        old_name, new_name = (
+            os.devnull if content is None else str(self.path) for content in sides
+        )
         lines = []
         for line in difflib.unified_diff(old, new, old_name, new_name):
             lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")

@@ -174,25 +174,25 @@ def real_path(path: str) -> str:
         from os.path import realpath
 
         return realpath(path)
-    found: list[str] = []
+    resolved: list[str] = []
     parts = path.split("/")[::-1]
     links = 0
     while parts:
         part = parts.pop()
         if part == "..":
-            del found[-1:]
+            del resolved[-1:]
         elif part and part != ".":
-            found.append(part)
+            resolved.append(part)
             try:
-                target = os.readlink("/" + "/".join(found))
+                target = os.readlink("/" + "/".join(resolved))
             except (OSError, ValueError):
                 continue
             links += 1
             if links > MOST_LINKS:
                 return path
-            found = [] if target.startswith("/") else found[:-1]
+            resolved = [] if target.startswith("/") else resolved[:-1]
             parts += target.split("/")[::-1]
-    return "/" + "/".join(found)
+    return "/" + "/".join(resolved)
 
 
 def without_links(path: str) -> str:

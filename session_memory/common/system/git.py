@@ -76,15 +76,15 @@ def locate_worktree(
         files.real_path(user_dir) if user_dir else "",
     )
     known = {} if known is None else known
-    seen, found = [], None
+    seen, worktree = [], None
     while directory and directory != user_dir and not user_dir.startswith(directory + "/"):
         seen.append(directory)
-        found = known[directory] if directory in known else _worktree_at(directory)
-        if found is not None or directory in known:
+        worktree = known[directory] if directory in known else _worktree_at(directory)
+        if worktree is not None or directory in known:
             break
         directory = directory.rpartition("/")[0]
-    known.update(dict.fromkeys(seen, found))
-    return found
+    known.update(dict.fromkeys(seen, worktree))
+    return worktree
 
 
 def refusal(worktree: Worktree) -> str:
@@ -117,36 +117,40 @@ def refusal_at(directory: str, user_dir: str = "") -> str:
 def worktrees_of(common_dir: str) -> list[Worktree]:
     """Return the worktrees of a repository, the main one first if known; without those whose
     directory is gone."""
-    found = []
+    worktrees = []
     root, _, name = common_dir.rpartition("/")
     if name == ".git" and root:
-        found.append(Worktree(root, common_dir, common_dir))
+        worktrees.append(Worktree(root, common_dir, common_dir))
     for name in sorted(files.names_in(common_dir + "/worktrees"))[:MOST_WORKTREES]:
         git_dir = f"{common_dir}/worktrees/{name}"
         link = _first_line(git_dir + "/gitdir")
         root = _resolved(link, git_dir).rpartition("/")[0] if link else ""
         if root and files.is_directory(root):
-            found.append(Worktree(root, git_dir, common_dir))
-    return found
+            worktrees.append(Worktree(root, git_dir, common_dir))
+    return worktrees
 
 
 def copied_to(path: str, others: list[str], user_dir: str = "") -> list[str]:
     """Return the paths of `others` that are the file at `path` in another worktree of its
     repository. All paths are absolute."""
-    own = find_worktree(path.rpartition("/")[0], user_dir)
-    inside = path[len(own.root) :] if own else ""
-    found = []
-    for other in [one for one in others if inside and one.endswith(inside) and one != path]:
+    worktree = find_worktree(path.rpartition("/")[0], user_dir)
+    inside = path[len(worktree.root) :] if worktree else ""
+    copies = []
+    for other in [
+        path_there
+        for path_there in others
+        if inside and path_there.endswith(inside) and path_there != path
+    ]:
         tree = find_worktree(other.rpartition("/")[0], user_dir)
         if (
-            own
+            worktree
             and tree
-            and tree.common_dir == own.common_dir
+            and tree.common_dir == worktree.common_dir
             and other == tree.root + inside
-            and tree.root != own.root
+            and tree.root != worktree.root
         ):
-            found.append(other)
-    return found
+            copies.append(other)
+    return copies
 
 
 def head_of(git_dir: str) -> str:

@@ -135,12 +135,12 @@ class GitIndex:
     def as_they_are(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the object name of each file at `paths` (absolute) whose size and time in the
         index match the disk: its content was added or committed."""
-        found = {}
+        object_ids = {}
         for path in paths:
             entry, status = self._entry(path), status_at(path, follow_symlinks=False)
             if entry and status is not None and _is_same(entry, status):
-                found[path] = entry[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
-        return found
+                object_ids[path] = entry[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
+        return object_ids
 
     def at(self, path: str) -> str:
         """Return the name of the object at a path (absolute), whatever is on the disk; '' for
@@ -164,7 +164,9 @@ class GitIndex:
         else:
             every = _entries(git_dir, index, self._id_bytes)
             self._entries = {
-                name: one for name, one in every if not _flags(one, 0, self._id_bytes) & _STAGE_BITS
+                name: entry
+                for name, entry in every
+                if not _flags(entry, 0, self._id_bytes) & _STAGE_BITS
             }
 
 
@@ -209,20 +211,20 @@ def _find(index: bytes, name: bytes, id_bytes: int) -> bytes:
 
 def _entries(git_dir: str, index: bytes, id_bytes: int) -> Iterator[IndexEntry]:
     """Yield the entries of an index, including the shared index if it is split."""
-    own, end = _parsed(index, id_bytes)
+    own_entries, end = _parsed(index, id_bytes)
     shared, deleted, replaced = _link(git_dir, index, end, id_bytes)
-    without_path = iter([entry for name, entry in own if not name])
+    without_path = iter([entry for name, entry in own_entries if not name])
     for number, (name, entry) in enumerate(_parsed(shared, id_bytes)[0]):
         if replaced[number : number + 1] == "1":
             yield name, next(without_path, b"")
         elif deleted[number : number + 1] != "1":
             yield name, entry
-    yield from [one for one in own if one[0]]
+    yield from [entry for entry in own_entries if entry[0]]
 
 
 def _parsed(index: bytes, id_bytes: int) -> tuple[list[IndexEntry], int]:
     """Return the entries of one file, and the offset behind them."""
-    found: list[IndexEntry] = []
+    entries: list[IndexEntry] = []
     is_compressed = int.from_bytes(index[4:8], "big") == 4
     at, name = _HEADER_BYTES, b""
     for _ in range(int.from_bytes(index[8:12], "big")):
@@ -236,9 +238,9 @@ def _parsed(index: bytes, id_bytes: int) -> tuple[list[IndexEntry], int]:
         if end < 0 or len(name) > _LONGEST_PATH:
             break
         name = name + index[start:end] if is_compressed else index[start:end]
-        found.append((name, index[at:begin]))
+        entries.append((name, index[at:begin]))
         at = end + 1 if is_compressed else at + (end - at + 8) // 8 * 8
-    return found, at
+    return entries, at
 
 
 def _link(git_dir: str, index: bytes, at: int, id_bytes: int) -> tuple[bytes, str, str]:
@@ -259,20 +261,20 @@ def _bits(content: bytes, at: int) -> tuple[str, int]:
     """Return the digits of the bitmap at an offset, which is compressed by EWAH, and the offset
     behind it."""
     end = at + 8 + 8 * int.from_bytes(content[at + 4 : at + 8], "big")
-    words = [content[one : one + 8] for one in range(at + 8, end, 8)]
-    found: list[str] = []
+    words = [content[start : start + 8] for start in range(at + 8, end, 8)]
+    digits: list[str] = []
     number = 0
     while number < len(words):
         # a bit, how many words of it follow, and how many other words
         mark = int.from_bytes(words[number], "big")
         literals = mark >> 33
-        found.append(str(mark & 1) * min(64 * ((mark >> 1) & 0xFFFFFFFF), _MOST_ENTRIES))
-        found += [
+        digits.append(str(mark & 1) * min(64 * ((mark >> 1) & 0xFFFFFFFF), _MOST_ENTRIES))
+        digits += [
             f"{int.from_bytes(word, 'big'):064b}"[::-1]
             for word in words[number + 1 : number + 1 + literals]
         ]
         number += 1 + literals
-    return "".join(found), end + 4
+    return "".join(digits), end + 4
 
 
 def _flags(index: bytes, at: int, id_bytes: int) -> int:

@@ -120,7 +120,7 @@ def as_list(value: object) -> list[Any]:
 def objects_of(value: object) -> list[dict[str, Any]]:
     """Return the objects in a list, without its other values; an empty list if `value` is not a
     list."""
-    return [one for one in as_list(value) if isinstance(one, dict)]
+    return [item for item in as_list(value) if isinstance(item, dict)]
 
 
 def as_string(value: object) -> str:

@@ -64,7 +64,7 @@ def address_of(url: str) -> DatabaseAddress:
     given = {_name_of(option): unquote(option.partition("=")[2]) for option in options}
     query = "&".join([option for option in options if _name_of(option) != "password"])
     bare = urlunsplit(parts._replace(netloc=f"{user}@{where}" if user else where, query=query))
-    found = DatabaseAddress(
+    address = DatabaseAddress(
         bare,
         given.get("password", unquote(parts.password or "")),
         given.get("host", parts.hostname or ""),
@@ -72,9 +72,9 @@ def address_of(url: str) -> DatabaseAddress:
         given.get("dbname", unquote(parts.path.strip("/"))),
         given.get("user", unquote(user)),
     )
-    if any(character in str(part) for part in found for character in "\n\r\0"):
+    if any(character in str(part) for part in address for character in "\n\r\0"):
         raise ValueError("it contains a line break")
-    return found
+    return address
 
 
 def _name_of(option: str) -> str:

@@ -361,7 +361,7 @@ class Terminal:
             import json
 
             shown = {
-                key: one if key in verbatim else _for_models(one) for key, one in value.items()
+                key: item if key in verbatim else _for_models(item) for key, item in value.items()
             }
             text = json.dumps(shown, indent=indent, ensure_ascii=False)
             for character in set(text) - {"\n"}:
@@ -395,8 +395,8 @@ def _for_models(value: Any) -> Any:
             [part if number % 2 else for_prompt(part) for number, part in enumerate(parts)]
         )
     if isinstance(value, dict):
-        return {_for_models(key): _for_models(one) for key, one in value.items()}
-    return [_for_models(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {_for_models(key): _for_models(item) for key, item in value.items()}
+    return [_for_models(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def byte_size(count: float) -> str:

@@ -124,7 +124,9 @@ def has_words(text: str, words: str) -> bool:
     """Check if each of `words` begins a word of `text`, in any case."""
     known = words_of(text.casefold())
     wanted = words_of(words.casefold())
-    return bool(wanted) and all(any(word.startswith(one) for word in known) for one in wanted)
+    return bool(wanted) and all(
+        any(word.startswith(beginning) for word in known) for beginning in wanted
+    )
 
 
 def words_of(text: str) -> list[str]:

@@ -50,9 +50,9 @@ def parse(text: str) -> Any:
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal is_lax
-        found = dict(pairs)
-        is_lax = is_lax or len(found) < len(pairs)
-        return found
+        pairs_by_key = dict(pairs)
+        is_lax = is_lax or len(pairs_by_key) < len(pairs)
+        return pairs_by_key
 
     def constant(name: str) -> None:
         nonlocal is_lax
@@ -112,12 +112,12 @@ def position(text: str, way: Sequence[str | int]) -> int:
     text = without_last_commas(without_comments(without_bom(text)))
     at = _space_end(text, 0)
     for step in way:
-        found = [
+        places = [
             child.value_start
             for child in children(text, at)
             if isinstance(step, int) or child.key == step
         ]
-        at = found[step if isinstance(step, int) else 0]
+        at = places[step if isinstance(step, int) else 0]
     return at
 
 
@@ -139,13 +139,13 @@ class _Edit:
     def __init__(self, text: str) -> None:
         self._text, self._uncommented = text, without_comments(without_bom(text))
         self.plain = without_last_commas(self._uncommented)
-        found = _BEGINNING.match(self.plain)
-        is_empty = found is None or found.end() == found.end("space")
-        space = "\n" + _INDENT_UNIT if found is None or is_empty else found["space"]
+        opening = _BEGINNING.match(self.plain)
+        is_empty = opening is None or opening.end() == opening.end("space")
+        space = "\n" + _INDENT_UNIT if opening is None or is_empty else opening["space"]
         self._newline = "\r\n" if "\r\n" in text else "\n"
         self._is_multiline = "\n" in space
         self._unit = space.rpartition("\n")[2] if self._is_multiline else ""
-        self._gap = "" if found and found["gap"] == "" else " "
+        self._gap = "" if opening and opening["gap"] == "" else " "
 
     def written(self, place: JsonChild, value: Any) -> str:
         """Return the text of `value` as a replacement for the current one."""
@@ -159,10 +159,10 @@ class _Edit:
             kept = {
                 index: value[child.key] for index, child in enumerate(there) if child.key in value
             }
-            added = [(key, one) for key, one in value.items() if key not in old]
+            added = [(key, item) for key, item in value.items() if key not in old]
         elif isinstance(old, list) and isinstance(value, list):
             kept = _aligned(old, value)
-            added = [(None, one) for one in value[len(kept) :]]
+            added = [(None, item) for item in value[len(kept) :]]
         is_commented = type(old) is type(value) and self._has_comment(start, end)
         if not kept and not is_commented:
             is_multiline = "\n" in text[start:end] or (self._is_multiline and not there)
@@ -171,11 +171,11 @@ class _Edit:
             return self._refilled(start, there, end, added)
         parts = [text[start : there[0].start]]
         before = -1
-        for index, one in kept.items():  # in ascending order
+        for index, item in kept.items():  # in ascending order
             child = there[index]
             parts.append(self._between(there, before, index) if before >= 0 else "")
             before = index
-            parts.append(text[child.start : child.value_start] + self.written(child, one))
+            parts.append(text[child.start : child.value_start] + self.written(child, item))
         return "".join(parts) + self._end(start, there, max(kept), end, added)
 
     def _between(self, there: list[JsonChild], before: int, index: int) -> str:
@@ -295,19 +295,19 @@ def _without_comma(text: str, plain: str) -> str:
 def _aligned(old: list[Any], new: list[Any]) -> dict[int, Any]:
     """Return which items of `old` stay, with the item of `new` that each becomes: the first of
     `new`, in order."""
-    found: dict[int, Any] = {}
-    for index, one in enumerate(old):
-        if len(found) < len(new) and (
-            one == new[len(found)] or len(old) - index <= len(new) - len(found)
+    kept: dict[int, Any] = {}
+    for index, item in enumerate(old):
+        if len(kept) < len(new) and (
+            item == new[len(kept)] or len(old) - index <= len(new) - len(kept)
         ):
-            found[index] = new[len(found)]
-    return found
+            kept[index] = new[len(kept)]
+    return kept
 
 
 def _space_end(text: str, at: int) -> int:
     """Return the next position without white space."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
 
 
 def _indent_at(text: str, at: int) -> str:

@@ -84,7 +84,8 @@ def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
     for parts_of_text, in_table in zip(parts, is_table):
         prose[in_table] += [part for part, is_code in parts_of_text if not is_code]
     escaped = {
-        in_table: iter(_escape_prose(some, labels, in_table)) for in_table, some in prose.items()
+        in_table: iter(_escape_prose(texts_there, labels, in_table))
+        for in_table, texts_there in prose.items()
     }
     return [
         "\n".join(
@@ -105,7 +106,7 @@ def unescape(text: str) -> str:
             parts.append(_ESCAPED_OWN_IN_CODE.sub(r"\1", "\n" + part)[1:])
         else:
             parts.append(
-                _ESCAPED.sub(lambda found: found[0] if found[0][0] == "`" else found[0][1], part)
+                _ESCAPED.sub(lambda match: match[0] if match[0][0] == "`" else match[0][1], part)
             )
     return "\n".join(parts)
 
@@ -240,7 +241,7 @@ def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str
     joined = (_SPECIAL_IN_TABLE if in_table else _SPECIAL).sub(_escape_special, joined)
     named: list[int] = []
     lines = "\n" + joined
-    joined = labels.lines.sub(lambda found: _escape_line(found, labels.names, named), lines)[1:]
+    joined = labels.lines.sub(lambda match: _escape_line(match, labels.names, named), lines)[1:]
     if _follows_bold(lines, named):
         joined = _escape_bold_before_names(joined, labels.names)
     escaped = joined.split(_SEPARATOR) if len(texts) > 1 else [joined]
@@ -280,24 +281,24 @@ def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
     return "\n".join(lines)
 
 
-def _escape_bold(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] in "`\\" else "".join(["\\" + mark for mark in found[0]])
+def _escape_bold(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] in "`\\" else "".join(["\\" + mark for mark in match[0]])
 
 
-def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int]) -> str:
+def _escape_line(match: re.Match[str], names: re.Pattern[str], named: list[int]) -> str:
     """Return the beginning of a line, escaped if needed. If it may be a name without marks, add its
     index to `named`: it is a label only if bold type began before it."""
-    begin, end = found.start() + 1, found.string.find("\n", found.end())
-    line = found.string[begin:] if end < 0 else found.string[begin:end]
+    begin, end = match.start() + 1, match.string.find("\n", match.end())
+    line = match.string[begin:] if end < 0 else match.string[begin:end]
     at = _meaning_at(line)
     if at >= 0:
-        return f"{found[0][: at + 1]}\\{found[0][at + 1 :]}"
+        return f"{match[0][: at + 1]}\\{match[0][at + 1 :]}"
     label = _label_at(line, names)
     if label is None:
         if names.match(_folded(line.lstrip(" \t>")[:_LABEL_CHARACTERS])):
             named.append(begin)
-        return found[0]
-    before, marks = found[0][: label + 1], found[0][label + 1 :]
+        return match[0]
+    before, marks = match[0][: label + 1], match[0][label + 1 :]
     if marks.startswith("#"):
         before += "\\"
     return before + "".join(["\\" + mark if mark in "*_[" else mark for mark in marks])
@@ -324,8 +325,8 @@ def _meaning_at(line: str) -> int:
 def _label_at(line: str, names: re.Pattern[str]) -> int | None:
     """Return the index in `line` (perhaps within lists and quotations) of marks before bold words,
     or of a heading, that could be taken for a speaker's name; None if there are none."""
-    if own := _OWN_LINE.match(line):
-        return own.end()
+    if archive_line := _OWN_LINE.match(line):
+        return archive_line.end()
     at = 0
     while container := _CONTAINER.match(line, at):
         at = container.end()
@@ -336,11 +337,11 @@ def _label_at(line: str, names: re.Pattern[str]) -> int | None:
     return at if names.match(label) or _DATED.match(label) else None
 
 
-def _escape_special(found: re.Match[str]) -> str:
-    marks, code = found.groups()
-    if found[0][0] != "`":
-        return "\\" + found[0]
-    return found[0] if marks is None or code else "\\`" * len(found[0])
+def _escape_special(match: re.Match[str]) -> str:
+    marks, code = match.groups()
+    if match[0][0] != "`":
+        return "\\" + match[0]
+    return match[0] if marks is None or code else "\\`" * len(match[0])
 
 
 def _escape_code(text: str) -> str:

@@ -56,7 +56,11 @@ def dashed(path: str) -> str:
     # by hand: loading the codec takes longer
     return "".join(
         [
-            one if one.isascii() and one.isalnum() else "-" if one < "\U00010000" else "--"
-            for one in path
+            character
+            if character.isascii() and character.isalnum()
+            else "-"
+            if character < "\U00010000"
+            else "--"
+            for character in path
         ]
     )

@@ -53,11 +53,11 @@ def only_reads(command: str) -> bool:
     a file."""
     for command_part in simple_commands(command):
         words = [word.text or word.typed for word in command_part.words]
-        program, rest = _program(words)
+        program, arguments = _program(words)
         if any([not word.text.startswith("/dev/") for word in command_part.outputs]):
             return False
         if program in _RUNS_OTHERS or (
-            program in _WITH_ACTIONS and not _WITH_ACTIONS[program].isdisjoint(rest)
+            program in _WITH_ACTIONS and not _WITH_ACTIONS[program].isdisjoint(arguments)
         ):
             return False
         if program and _name(command_part.words) not in (LOOKING, ""):
@@ -75,14 +75,14 @@ def prints(command: str, path: str) -> bool:
     """Check if a part of a command line prints the file at `path`, or is a `git diff` of all
     files."""
     name = path.rpartition("/")[2]
-    for one in simple_commands(command):
-        program, rest = _program([word.text or word.typed for word in one.words])
-        is_diff = program == "git" and rest[:1] == ["diff"] and "--stat" not in rest
-        named = [word.rpartition("/")[2] for word in rest if not word.startswith("-")]
+    for simple_command in simple_commands(command):
+        program, arguments = _program([word.text or word.typed for word in simple_command.words])
+        is_diff = program == "git" and arguments[:1] == ["diff"] and "--stat" not in arguments
+        named = [word.rpartition("/")[2] for word in arguments if not word.startswith("-")]
         if (
-            one.outputs
+            simple_command.outputs
             or not (program in _PRINTERS or is_diff)
-            or any([word.startswith("-i") for word in rest])
+            or any([word.startswith("-i") for word in arguments])
         ):
             continue
         if name in named or (is_diff and len(named) == 1):
@@ -100,9 +100,9 @@ def may_find_nothing(command: str) -> bool:
 def commit_message(command: str) -> str:
     """Return the first line of the message of a `git commit -m`; '' for any other command."""
     for words in _simple_commands(command):
-        program, rest = _program([word.text for word in words])
-        if program == "git" and "commit" in rest[:3]:
-            for word, following in zip(rest, words[len(words) - len(rest) + 1 :]):
+        program, arguments = _program([word.text for word in words])
+        if program == "git" and "commit" in arguments[:3]:
+            for word, following in zip(arguments, words[len(words) - len(arguments) + 1 :]):
                 # -m, -am, -qam
                 if word == "--message" or (word.endswith("m") and word[:1] == "-" != word[1:2]):
                     return _first_line(
@@ -130,36 +130,36 @@ def is_carrying(command: str) -> bool:
 def _first_line(message: str) -> str:
     """Return the first line of a message, which may be a here-document: `$(cat <<'EOF' ...`."""
     lines = [line.strip() for line in message.splitlines()]
-    told = [
+    lines_of_text = [
         line
         for line in lines
         if line and not line.startswith("$(cat") and line not in ("EOF", ")", 'EOF"')
     ]
-    return told[0] if told else ""
+    return lines_of_text[0] if lines_of_text else ""
 
 
 def _simple_commands(command: str, every: bool = False) -> list[list[Word]]:
     """Return the words of each command; of a pipeline only the first command, unless `every`."""
-    found: list[list[Word]] = []
-    for one in simple_commands(command):
+    commands: list[list[Word]] = []
+    for simple_command in simple_commands(command):
         at = 0
-        while at < len(one.words) and one.words[at].text in _KEYWORDS:
+        while at < len(simple_command.words) and simple_command.words[at].text in _KEYWORDS:
             at += 1
-        if one.words[at:] and (every or one.before != "|"):
-            found.append(one.words[at:])
-    return found
+        if simple_command.words[at:] and (every or simple_command.before != "|"):
+            commands.append(simple_command.words[at:])
+    return commands
 
 
 def _name(words: list[Word]) -> str:
     """Return the name of a simple command; '' for one that does nothing by itself."""
-    program, rest = _program([word.text or word.typed for word in words])
+    program, arguments = _program([word.text or word.typed for word in words])
     if not program or program in _SILENT or program.startswith("#"):
         return ""
     if program in _LOOKERS and not (
-        program == "sed" and any(word.startswith("-i") for word in rest)
+        program == "sed" and any(word.startswith("-i") for word in arguments)
     ):
         return LOOKING
-    plain = [word for word in rest if not word.startswith("-")]
+    plain = [word for word in arguments if not word.startswith("-")]
     if program == "git":
         plain = [word for word in plain if "/" not in word and "=" not in word]
         return LOOKING if plain[:1] and plain[0] in _GIT_LOOKERS else " ".join(["git", *plain[:1]])
@@ -167,9 +167,9 @@ def _name(words: list[Word]) -> str:
         more = 2 if program in _RUNNERS and plain[:1] in (["run"], ["exec"]) else 1
         return " ".join([program, *plain[:more]])
     if program.rstrip("0123456789.") in _INTERPRETERS:
-        if "-m" in rest[:-1]:
-            return f"{program} -m {rest[rest.index('-m') + 1]}"
-        if plain and not {"-c", "-e", "--eval", "-p"} & set(rest):
+        if "-m" in arguments[:-1]:
+            return f"{program} -m {arguments[arguments.index('-m') + 1]}"
+        if plain and not {"-c", "-e", "--eval", "-p"} & set(arguments):
             return f"{program} {plain[0].rpartition('/')[2]}"
     return program
 

@@ -75,23 +75,23 @@ def effects_of(command: str, cwd: str) -> list[ShellEffect]:
 
 
 def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
-    found: list[ShellEffect] = []
+    effects_so_far: list[ShellEffect] = []
     outer: list[str] = []
     is_doubtful = False
-    for one in simple_commands(command):
-        if one.before == "(":
+    for simple_command in simple_commands(command):
+        if simple_command.before == "(":
             outer.append(cwd)
-        elif one.before == ")" and outer:
+        elif simple_command.before == ")" and outer:
             cwd = outer.pop()
-        elif one.before not in ("|", "&&"):
-            is_doubtful = one.before == "||"
-        if one.words and one.before != "|":
-            for effect in found:
+        elif simple_command.before not in ("|", "&&"):
+            is_doubtful = simple_command.before == "||"
+        if simple_command.words and simple_command.before != "|":
+            for effect in effects_so_far:
                 effect.is_followed = True
-        program, words = _program(one.words)
+        program, words = _program(simple_command.words)
         effects: list[ShellEffect] = []
         if program == "cd":
-            cwd = cwd if one.before == "|" else _changed(words, cwd)
+            cwd = cwd if simple_command.before == "|" else _changed(words, cwd)
         elif program in ("pushd", "popd"):
             cwd = _changed(words, cwd) if program == "pushd" else ""
         elif program == "git":
@@ -104,18 +104,20 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
                 effects = _effects(words[at + 1].text, cwd, depth + 1)
         elif program in _PROGRAMS:
             effects = [effect for effect in _PROGRAMS[program](program, words, cwd) if effect.path]
-        for word in one.outputs:
+        for word in simple_command.outputs:
             path = resolved(word.text, cwd) if word.is_sure and word.text else ""
             if path and not path.startswith("/dev/"):
                 effects.append(ShellEffect(EDIT, path))
         for effect in effects:
             effect.is_doubtful = effect.is_doubtful or is_doubtful
-        found += effects
+        effects_so_far += effects
         # A command after `&&` runs only if this one succeeds; most commands are expected to.
         is_doubtful = (
-            is_doubtful or program in _TESTS or (bool(one.words) and one.words[0].text in _TESTS)
+            is_doubtful
+            or program in _TESTS
+            or (bool(simple_command.words) and simple_command.words[0].text in _TESTS)
         )
-    return found
+    return effects_so_far
 
 
 def _program(words: list[Word]) -> tuple[str, list[Word]]:
@@ -276,19 +278,19 @@ def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
         elif text in _GIT_WITH_VALUE:
             at += 1
         at += 1
-    rest = words[at:]
-    if not rest or not cwd:
+    arguments = words[at:]
+    if not arguments or not cwd:
         return
-    subcommand = rest[0].text
+    subcommand = arguments[0].text
     if subcommand == "mv":
-        effects = list(_move("mv", rest[1:], cwd))
+        effects = list(_move("mv", arguments[1:], cwd))
     elif subcommand == "rm" and not any(
-        word.text in ("--cached", "-n", "--dry-run") for word in rest
+        word.text in ("--cached", "-n", "--dry-run") for word in arguments
     ):
-        effects = list(_remove("rm", rest[1:], cwd))
+        effects = list(_remove("rm", arguments[1:], cwd))
     else:
         effects = [
-            ShellEffect(GIT, cwd, tuple([word.text if word.is_sure else "" for word in rest]))
+            ShellEffect(GIT, cwd, tuple([word.text if word.is_sure else "" for word in arguments]))
         ]
         effects[0].typed = " ".join(["git", *[word.typed for word in words]])
     yield from [effect for effect in effects if effect.path]

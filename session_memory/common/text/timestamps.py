@@ -189,15 +189,15 @@ def _instant(date: time.struct_time, clock: str) -> float:
     zone_at = next((at for at, character in enumerate(clock) if character in "z+-"), len(clock))
     zone, (minute, point, fraction) = clock[zone_at:], clock[:zone_at].strip().partition(".")
     at = time.strptime(minute, "%H:%M:%S" if minute.count(":") == 2 else "%H:%M")
-    rest = float(f"0.{fraction}") if point and fraction.isdecimal() else 0.0
+    fraction_seconds = float(f"0.{fraction}") if point and fraction.isdecimal() else 0.0
     if point and not fraction.isdecimal():
         raise ValueError(clock)
     if not zone:
-        return time.mktime((*date[:3], *at[3:6], 0, 0, -1)) + rest
+        return time.mktime((*date[:3], *at[3:6], 0, 0, -1)) + fraction_seconds
     digits = zone[1:].replace(":", "")
     if zone != "z" and not (
         digits.isdecimal() and len(digits) in (2, 4) and digits[:2] < "24" and digits[2:3] < "6"
     ):
         raise ValueError(zone)
     midnight = _days_from_civil(*date[:3]) * 86400
-    return midnight + at[3] * 3600 + at[4] * 60 + at[5] + rest - _zone_seconds(zone)
+    return midnight + at[3] * 3600 + at[4] * 60 + at[5] + fraction_seconds - _zone_seconds(zone)

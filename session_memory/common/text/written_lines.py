@@ -29,17 +29,17 @@ def added_lines(before: str, after: str) -> list[str]:
     LEAST_CHARACTERS, each once."""
     gone = set(map(str.strip, before.split("\n"))) if before else set()
     new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
-    found = [
+    added = [
         line
         for line in new
         if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS and line not in gone
     ]
-    text = "\n".join(found)
+    text = "\n".join(added)
     if "  " not in text and "\t" not in text:  # of most edits
-        return found
+        return added
     gone.update([normalised(line) for line in gone if "  " in line or "\t" in line])
     spaced = dict.fromkeys(
-        [normalised(line) if "  " in line or "\t" in line else line for line in found]
+        [normalised(line) if "  " in line or "\t" in line else line for line in added]
     )
     return [line for line in spaced if line not in gone and len(line) >= LEAST_CHARACTERS]
 
@@ -65,7 +65,9 @@ def here_documents(command: str) -> list[str]:
     are omitted."""
     if "<<" not in command:
         return []
-    bodies = [one[5] for one in _HERE_DOCUMENT.finditer(command) if not _MESSAGE.search(one[1])]
+    bodies = [
+        match[5] for match in _HERE_DOCUMENT.finditer(command) if not _MESSAGE.search(match[1])
+    ]
     return [_added_by(body) if _IS_PATCH.search(body) else body for body in bodies]
 
 
@@ -100,10 +102,10 @@ def _added_by(patch: str) -> str:
 
 def line_hashes(lines: Iterable[str], key: bytes) -> list[int]:
     """Return a keyed 64-bit hash of each normalised line, signed as SQLite's integers are."""
-    found = []
+    hashes = []
     keyed = blake2b(key=key, digest_size=8)
     for line in lines:
         hashed = keyed.copy()  # half the time of a new one
         hashed.update(line.encode("utf-8", "surrogatepass"))
-        found.append(int.from_bytes(hashed.digest(), "little", signed=True))
-    return found
+        hashes.append(int.from_bytes(hashed.digest(), "little", signed=True))
+    return hashes

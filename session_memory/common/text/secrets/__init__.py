@@ -114,12 +114,12 @@ def redact(text: str) -> str:
 
 def find_secrets(text: str) -> list[Secret]:
     """Return the secrets in `text`, in order, without overlaps. Never raise for a string."""
-    found = spots(text)
-    if not found:
+    candidates = spots(text)
+    if not candidates:
         return []
     from .scan import find
 
-    return [Secret(kind, start, end) for kind, start, end in find(text, found)]
+    return [Secret(kind, start, end) for kind, start, end in find(text, candidates)]
 
 
 def spots(text: str) -> Spots:
@@ -130,18 +130,18 @@ def spots(text: str) -> Spots:
     if b"\\" in shadow:  # the letter of an escape is not part of the word after it
         shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
     shape = shadow.translate(DIGITS_AS_ZERO)
-    found = Spots()
-    _find_in_runs(found, shadow, shape)
-    if signs := _find_places(found, text, small):
-        found.values = [
+    candidates = Spots()
+    _find_in_runs(candidates, shadow, shape)
+    if signs := _find_places(candidates, text, small):
+        candidates.values = [
             value for value in assigned_values(text, signs) if may_be_secret(text, value)
         ]
     for number, keyword in TABLES.digits:
         if keyword in shape:
-            found.rules += [
+            candidates.rules += [
                 (number, at) for at in places(shape, keyword) if begins_number(shape, at)
             ]
-    return found
+    return candidates
 
 
 def begins_number(shape: bytes, at: int) -> bool:
@@ -149,7 +149,7 @@ def begins_number(shape: bytes, at: int) -> bool:
     return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
 
 
-def _find_in_runs(found: Spots, shadow: bytes, shape: bytes) -> None:
+def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
     """Add the finds in long runs without spaces and brackets: in runs with a digit, as tokens have,
     or very long ones."""
     inside = shadow.translate(IN_RUNS) + b"\0"
@@ -177,10 +177,10 @@ def _find_in_runs(found: Spots, shadow: bytes, shape: bytes) -> None:
             if (first < start and names_rule(shadow, first)) or names_rule_within(
                 shadow, start, end - SHORTEST_VALUE
             ):
-                found.named.append((first, end))
+                candidates.named.append((first, end))
         start = find(LONG_RUN, end)
     if runs:
-        _find_tokens(found, shadow, runs)
+        _find_tokens(candidates, shadow, runs)
 
 
 def names_rule_within(shadow: bytes, start: int, end: int) -> bool:
@@ -193,7 +193,7 @@ def names_rule_within(shadow: bytes, start: int, end: int) -> bool:
     return False
 
 
-def _find_tokens(found: Spots, shadow: bytes, runs: list[bytes]) -> None:
+def _find_tokens(candidates: Spots, shadow: bytes, runs: list[bytes]) -> None:
     """Add the keywords of tokens in the runs, looked up by their first word, or by what their only
     one begins with."""
     # A run may begin with the end of an escape of JSON or of a terminal
@@ -214,7 +214,7 @@ def _find_tokens(found: Spots, shadow: bytes, runs: list[bytes]) -> None:
     for number, keyword in rows:
         if keyword in joined:
             is_inside = rule(number).form == "inside"
-            found.rules += [
+            candidates.rules += [
                 (number, at)
                 for at in places(shadow, keyword)
                 if is_inside or begins_word(shadow, at)
@@ -257,7 +257,7 @@ def is_of_rule(name: bytes) -> bool:
     return is_parted and any(known in joined for known in TABLES.names)
 
 
-def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
+def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
     """Add the keywords of rules for places. Return the signs after possible names, see
     `_look_behind_name`."""
     signs: dict[int, bool] = {}
@@ -277,15 +277,15 @@ def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
             row = rule(number)
             if row.form == "command":
                 if stands_behind(small, at, row.gate.encode().split(b"|")):
-                    found.rules.append((number, at + 1))
+                    candidates.rules.append((number, at + 1))
             elif small.find(row.near, at, at + NEAR) >= 0 and (
                 row.judge not in ("prose", "password") or holds_password(small, root)
             ):
-                found.rules.append((number, at))
+                candidates.rules.append((number, at))
         root = marks.find(1, root + 1)
     for gate, others in TABLES.gates.items():
         if gate in small:
-            found.rules += [
+            candidates.rules += [
                 (number, at) for number, keyword in others for at in places(small, keyword)
             ]
     if not text.isascii():
@@ -293,7 +293,7 @@ def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
             text.encode("utf-8", "ignore").translate(None, ASCII).decode()
         ):
             spots = [at for word in FOREIGN_WORDS[letter] for at in places(text, word)]
-            found.rules += [(number, at) for number in TABLES.foreign for at in spots]
+            candidates.rules += [(number, at) for number in TABLES.foreign for at in spots]
     return signs
 
 
@@ -310,11 +310,11 @@ def holds_password(small: bytes, at: int) -> bool:
     """Check that near behind `at` a word has digits or signs among its letters, as what a sentence
     calls a password."""
     for word in small[at : at + PASSWORD_WITHIN].split():
-        rest = word.translate(None, LETTERS_AND_ENDS)
+        signs = word.translate(None, LETTERS_AND_ENDS)
         if (
             len(word) >= 4
-            and rest
-            and (rest.translate(None, DIGITS) or len(rest) < len(word.strip(ENDS_OF_WORDS)))
+            and signs
+            and (signs.translate(None, DIGITS) or len(signs) < len(word.strip(ENDS_OF_WORDS)))
         ):
             return True
     return False
@@ -352,13 +352,13 @@ def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue
 def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) -> None:
     """Add the sign of an assignment (False), or the end of an option (True), after the possible
     name at `at`."""
-    rest = small[at : at + LONGEST_REST].lstrip(REST_OF_NAME)
-    end = at + min(LONGEST_REST, len(small) - at) - len(rest)
-    behind = rest.lstrip(BEHIND_NAME)
+    after_name = small[at : at + LONGEST_REST].lstrip(REST_OF_NAME)
+    end = at + min(LONGEST_REST, len(small) - at) - len(after_name)
+    behind = after_name.lstrip(BEHIND_NAME)
     if text[end : end + 1] in FLAG_ENDS and text.rfind("--", max(0, at - NAME_WITHIN), end) >= 0:
         signs[end] = True
     elif behind[:1] in OPENS_VALUE:
-        signs.setdefault(end + len(rest) - len(behind), False)
+        signs.setdefault(end + len(after_name) - len(behind), False)
 
 
 def may_be_secret(text: str, value: AssignedValue) -> bool:

@@ -44,8 +44,8 @@ class _Pattern:
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the compiled regex, and keep it."""
-        self.__dict__[name] = found = getattr(re.compile(*self._asked), name)
-        return found
+        self.__dict__[name] = attribute = getattr(re.compile(*self._asked), name)
+        return attribute
 
 
 def pattern(text: str, flags: int = 0) -> re.Pattern[str]:

@@ -335,15 +335,15 @@ def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int
         if text.startswith(("\\n", '\\"', " #", " //"), stop):
             break
         stop += 1
-    rest = text[start:stop].strip().rstrip("\\")
-    words = rest.split()
-    if len(words) == 1 and rest[-1] not in ",;{([":
-        return start + len(rest), "line"
+    remainder = text[start:stop].strip().rstrip("\\")
+    words = remainder.split()
+    if len(words) == 1 and remainder[-1] not in ",;{([":
+        return start + len(remainder), "line"
     has_digits = all(any(character.isdigit() for character in word) for word in words)
     if 1 < len(words) <= 6 and (
-        has_digits or (is_phrase and len(words) > 2 and rest.replace(" ", "").isalpha())
+        has_digits or (is_phrase and len(words) > 2 and remainder.replace(" ", "").isalpha())
     ):
-        return start + len(rest), "line"
+        return start + len(remainder), "line"
     return end, ""
 
 

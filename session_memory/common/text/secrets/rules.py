@@ -70,14 +70,14 @@ class Tables:
         tokens = []
         numbers: list[int] = []
         for number, row in enumerate(rows):
-            form, _, keywords, rest = row.split(b"\t", 3)
+            form, _, keywords, options = row.split(b"\t", 3)
             if form == b"named":
                 names.append(keywords)
             elif form == b"token" or form == b"inside":
                 tokens.append(keywords)
                 numbers += [number] * (keywords.count(b" ") + 1)
             elif form != b"assigned":
-                self._add_places(number, form, keywords, rest)
+                self._add_places(number, form, keywords, options)
         self.names = frozenset(b" ".join(names).replace(b"*", b"").split())
         self._add_tokens(numbers, b" ".join(tokens))
         for name in NAMES:
@@ -104,11 +104,11 @@ class Tables:
             else:
                 self.words[word] = [(number, keyword)]
 
-    def _add_places(self, number: int, form: bytes, keywords: bytes, rest: bytes) -> None:
+    def _add_places(self, number: int, form: bytes, keywords: bytes, options: bytes) -> None:
         if b"<" in keywords:
             self.foreign.append(number)
             keywords = (PASSWORDS if keywords == b"<passwords>" else FOREIGN).encode()
-        _, _, gate = rest.partition(b"\tgate=")
+        _, _, gate = options.partition(b"\tgate=")
         for keyword in keywords.split(b"|"):
             if form == b"digits":
                 self.digits.append((number, keyword))
@@ -132,15 +132,15 @@ def columns() -> tuple[bytes, ...]:
     """Return for each of three places the bits of the characters there: one of eight, by a root's
     second character. Behind a root of two characters, anything may be."""
     groups: dict[int, int] = {}
-    found = (bytearray(256), bytearray(256), bytearray(256))
+    bits_by_place = (bytearray(256), bytearray(256), bytearray(256))
     for root in ROOTS:
         bit = groups.setdefault(root[1], 1 << len(groups) % 8)
-        for column, code in zip(found, root):
+        for column, code in zip(bits_by_place, root):
             column[code] |= bit
     for root in ROOTS:
         if len(root) == 2:
-            found[2][:] = bytes([bits | groups[root[1]] for bits in found[2]])
-    return tuple(map(bytes, found))
+            bits_by_place[2][:] = bytes([bits | groups[root[1]] for bits in bits_by_place[2]])
+    return tuple(map(bytes, bits_by_place))
 
 
 def _rows() -> list[bytes]:

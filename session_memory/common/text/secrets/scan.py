@@ -82,21 +82,21 @@ def compiled(number: int) -> re.Pattern[str]:
 def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
     """Return (kind, start, end) of every secret at one of the spots, in order, without overlaps."""
     search = Search(text)
-    found: list[Found] = []
+    finds: list[Found] = []
     for number, at in sorted(spots.rules, key=itemgetter(1)):
-        found += search.matched(rule(number), at)
+        finds += search.matched(rule(number), at)
     for value in spots.values:
-        found += search.assigned(value)
+        finds += search.assigned(value)
     for start, end in spots.named:
         for hit in NAMED_SIGN.finditer(text, start, end):
-            found += search.named(hit)
-    return merged(found)
+            finds += search.named(hit)
+    return merged(finds)
 
 
-def merged(found: list[Found]) -> list[tuple[str, int, int]]:
+def merged(finds: list[Found]) -> list[tuple[str, int, int]]:
     """Join finds that overlap, under the rule that stands first."""
     result: list[Found] = []
-    for start, end, number in sorted(found):
+    for start, end, number in sorted(finds):
         if result and start < result[-1][1]:
             first, last, other = result[-1]
             result[-1] = (first, max(last, end), min(other, number))
@@ -172,8 +172,8 @@ class Search:
         is_escape = name[2] and name[1][-1] in "nrt"
         for number in rules_of((name[1][:-1] if is_escape else name[1])[::-1]):
             value = compiled(number).match(self.text, hit.start("value"))
-            if value is not None and (found := self.judged(value, rule(number))):
-                return found
+            if value is not None and (finds := self.judged(value, rule(number))):
+                return finds
         return []
 
     def judged(self, hit: re.Match[str], rule: SecretRule) -> list[Found]:
