@@ -13,12 +13,12 @@ from . import NAME, __version__
 from .common.extensions import AbsentFeatureError, load
 from .common.system.terminal import Terminal, columns, exit_code, print_error
 from .common.system.utf8_mode import ensure_utf8_mode
-from .extension_points import COMMANDS as GROUPS
+from .extension_points import COMMANDS as HEADINGS
 
 if TYPE_CHECKING:
     from .app.install.command import Subcommand
 
-_PLACES = {name: place for rows in GROUPS.values() for name, place in rows.items()}
+_PLACES = {name: place for rows in HEADINGS.values() for name, place in rows.items()}
 COMMANDS = tuple(_PLACES)
 _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
 _WITHOUT_END = ("host", "page", "watch")
@@ -236,7 +236,7 @@ def _module(name: str) -> ModuleType | Subcommand:
 
 def _present() -> Iterator[tuple[str, str, ModuleType | Subcommand]]:
     """Yield the heading, name and module of each subcommand that this copy has."""
-    for heading, rows in GROUPS.items():
+    for heading, rows in HEADINGS.items():
         for name in rows:
             try:
                 yield heading, name, _module(name)

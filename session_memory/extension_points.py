@@ -76,6 +76,10 @@ DOCTOR_SECTIONS = {
 # return a list of `Finding`, see app/install/program_checks.py.
 CHECKS = {"program": "app.install.program_checks:check_program"}
 
+# What stays after an uninstall of the whole program, beside what runtimes keep: functions of the
+# environment, which return pairs of words, what stays and how to remove it.
+LEFTOVERS = {"hosts": "extras.host.leftovers:left_behind"}
+
 # More servers of tools that `mcp` offers, beside a home: add_arguments(parser, places), and
 # served(arguments), which returns None if the arguments do not name it.
 TOOL_SERVERS = {"group of a host": "extras.host.tool_server"}

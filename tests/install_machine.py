@@ -29,7 +29,7 @@ from own_process import run_here
 from bench.scratch import remove_tree
 from session_memory.app.install import _installation as installation
 from session_memory.app.install import command, program
-from session_memory.app.install.environment import GROUPS, Environment
+from session_memory.app.install.environment import PARTS, Environment
 from session_memory.app.install.program import ensure_app
 from session_memory.common.system.files import lock
 from session_memory.sessions.settings.program import ProgramPaths
@@ -178,7 +178,7 @@ class Machine:
         record = {
             "pins": pins_of(self.source),
             "version": ".".join(map(str, sys.version_info[:3])),
-            "groups": [*GROUPS, "sdk"],
+            "groups": [*PARTS, "sdk"],
         }
         (env / "session-memory.json").write_text(json.dumps(record))
         return self
@@ -482,7 +482,7 @@ def make_index(directory: Path, lock_file: Path) -> Path:
     versions."""
     directory.mkdir()
     pins = dict(re.findall(r"^([a-z-]+)==(\S+)", lock_file.read_text(), re.MULTILINE))
-    for name in (*GROUPS["basic"], *GROUPS["store"]):
+    for name in (*PARTS["basic"], *PARTS["store"]):
         info = f"{name}-{pins[name]}.dist-info"
         with zipfile.ZipFile(directory / f"{name}-{pins[name]}-py3-none-any.whl", "w") as wheel:
             for file in distribution(name).files or []:

@@ -88,7 +88,7 @@ def test_every_path_in_a_text_leads_to_a_file(pattern: re.Pattern[str], root: Pa
 
 
 def test_every_module_that_the_bundle_groups_is_there() -> None:
-    names = [name for group in bundle._GROUPS for name in group]
+    names = [name for part in bundle._PARTS for name in part]
     assert [name for name in names if not is_there(name)] == []
 
 

@@ -56,12 +56,12 @@ class KnownMemories:
         }:
             self._sort(self._episodes, session)
 
-    def _sort(self, groups: dict[T, dict[str, IndexedMemory]], key: T) -> None:
+    def _sort(self, by_key: dict[T, dict[str, IndexedMemory]], key: T) -> None:
         latest = sorted(
-            groups[key].values(),
+            by_key[key].values(),
             key=lambda one: (one.at is not None, -(one.at or 0), -self._ranks[one.id]),
         )
-        groups[key] = {one.id: one for one in latest}
+        by_key[key] = {one.id: one for one in latest}
 
     def near(self, memory: IndexedMemory) -> Iterable[IndexedMemory]:
         """Return current memories similar to `memory`: same kind, subject and trust; no

@@ -31,7 +31,7 @@ from ._homes import (
 )
 from ._kept_files import check_place
 from ._trial import Trial, try_hook
-from .environment import Environment, missing_groups, version_of
+from .environment import Environment, missing_parts, version_of
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 
@@ -70,7 +70,7 @@ class InstallRequest(NamedTuple):
     the environment too; with `skills_for_all`, skills are also put where several runtimes look; a
     `dry_run` changes nothing."""
 
-    homes: list[str]
+    roots: list[str]
     runtimes: Collection[Runtime] = ()
     extras: Collection[str] = ()
     skills_for_all: bool = False
@@ -176,7 +176,7 @@ def _targets(
 
     `refused` gets the reason if a named home is left out."""
     found = _named(request, ledger, environ, refused)
-    if not request.homes and not request.runtimes:
+    if not request.roots and not request.runtimes:
         templated = [
             target for home in ledger.records if (target := templated_home(home, ledger, environ))
         ]
@@ -213,7 +213,7 @@ def _named(
 ) -> list[Target]:
     """Return the homes that were named; add to `refused` why others are not. Raises NoHomeError."""
     found = [
-        templated_home(path, ledger, environ) or identify(path, environ) for path in request.homes
+        templated_home(path, ledger, environ) or identify(path, environ) for path in request.roots
     ]
     for one in request.runtimes:
         target = settings_of(one, environ)
@@ -250,7 +250,7 @@ def _foreseen_program(
     paths: ProgramPaths, source: Path, extras: Collection[str]
 ) -> InstalledProgram:
     """Return the program as an install would leave it."""
-    missing = missing_groups(paths, source / program.LOCK_FILE)
+    missing = missing_parts(paths, source / program.LOCK_FILE)
     version = version_of(paths.python)
     state = "ready" if version else "missing"
     return InstalledProgram(

@@ -213,11 +213,11 @@ def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
 def _show_missing(environment: Environment, terminal: Terminal, called_as: str) -> None:
     """Print the failed parts of an install, the reasons, and the remedies."""
     for problem in dict.fromkeys(environment.problems.values()):
-        groups = [group for group, its in environment.problems.items() if its == problem]
-        terminal.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
+        parts = [part for part, its in environment.problems.items() if its == problem]
+        terminal.note(f"Not installed: {', '.join(names_of(parts))} ({problem}).")
     if not environment.problems:
         return
-    lacking = [what for group, what in _LACKING.items() if group in environment.problems]
+    lacking = [what for part, what in _LACKING.items() if part in environment.problems]
     if lacking:
         terminal.note(f"Prompts get updates without these packages, but {enumerated(lacking)}.")
     extras = "".join([f" --with {name}" for name in environment.problems if name in EXTRAS])
@@ -353,7 +353,7 @@ def _changes(plan: HomePlan) -> dict[str, Any]:
 
 
 def _installed_result(done: Installed) -> dict[str, Any]:
-    homes: list[dict[str, Any]] = [
+    changes: list[dict[str, Any]] = [
         {
             "kind": target.kind,
             **_changes(plan),
@@ -364,7 +364,7 @@ def _installed_result(done: Installed) -> dict[str, Any]:
         }
         for target, plan in zip(done.targets, done.plans)
     ]
-    for home, trial in zip(homes, done.trials):
+    for home, trial in zip(changes, done.trials):
         home["trial"] = vars(trial)
     return {
         "version": __version__,
@@ -377,7 +377,7 @@ def _installed_result(done: Installed) -> dict[str, Any]:
         "program_changed": done.program.is_app_changed,
         "command": str(command_path(done.paths)),
         "is_sample": done.is_sample,
-        "homes": homes,
+        "homes": changes,
         "notes": done.notes,
         "refused": [{"error": str(error), "hint": error.hint} for error in done.refused],
     }

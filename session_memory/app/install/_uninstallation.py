@@ -16,13 +16,14 @@ from ... import NAME
 from ...awareness.install.ledger import HomeRecord, InstallLedger
 from ...awareness.install.settings_file import SettingsFile
 from ...common.errors import SessionMemoryError
+from ...common.extensions import load_present
 from ...common.system.file_changes import checksum, read_if_there, remove_if_empty
 from ...common.system.files import expanded
+from ...extension_points import LEFTOVERS
 from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.install import text_of
 from ...sessions.settings.homes import home_at, person_home, private_beside
 from ...sessions.settings.program import ProgramPaths
-from ...sessions.settings.registry import registered_hosts
 from . import _home_changes as home_changes
 from . import program
 from ._homes import (
@@ -74,7 +75,7 @@ class Uninstalled:
 
 
 def uninstall(
-    homes: list[str],
+    roots: list[str],
     paths: ProgramPaths,
     environ: Mapping[str, str],
     *,
@@ -82,14 +83,14 @@ def uninstall(
     purge: bool,
     confirm: Callable[[list[str]], None],
 ) -> Uninstalled:
-    """Uninstall from `homes`; without any, from all, and remove the program.
+    """Uninstall from the homes `roots`; without any, from all, and remove the program.
 
     `purge` also deletes the data about their sessions, and the configuration, but not the named
     sessions, which belong to the host. `confirm` gets these paths first, and may raise to prevent
     the deletion. Nothing is changed before the settings of every home are found to be valid. Raises
     SessionMemoryError, OSError."""
     ledger = InstallLedger.read(paths.ledger_file)
-    foreseen = _foreseen(homes, ledger, paths, environ, dry_run=dry_run, purge=purge)
+    foreseen = _foreseen(roots, ledger, paths, environ, dry_run=dry_run, purge=purge)
     if dry_run:
         return foreseen
     if foreseen.purged:
@@ -100,12 +101,12 @@ def uninstall(
         # as it is now: an install may have been at work until now
         ledger = InstallLedger.read(paths.ledger_file)
         return _take_out(
-            _foreseen(homes, ledger, paths, environ, dry_run=False, purge=purge), ledger
+            _foreseen(roots, ledger, paths, environ, dry_run=False, purge=purge), ledger
         )
 
 
 def _foreseen(
-    homes: list[str],
+    roots: list[str],
     ledger: InstallLedger,
     paths: ProgramPaths,
     environ: Mapping[str, str],
@@ -116,10 +117,10 @@ def _foreseen(
     """Return the effects of an uninstall.
 
     A home that moved, or that `ledger` did not know, is in it afterwards."""
-    records = _records(homes, ledger, environ)
+    records = _records(roots, ledger, environ)
     is_ours = ledger.recogniser()
     plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
-    result = Uninstalled(paths, plans, dry_run, not homes)
+    result = Uninstalled(paths, plans, dry_run, not roots)
     for plan, record in zip(plans, records.values()):
         after = plan.settings.after if plan.settings else None
         result.restored[plan.root] = (None if after is None else after.decode()) == record.original
@@ -145,12 +146,12 @@ def _foreseen(
 
 
 def _records(
-    homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
+    roots: list[str], ledger: InstallLedger, environ: Mapping[str, str]
 ) -> dict[str, HomeRecord]:
     """Return the records of the homes to uninstall from. Without a ledger, search the homes of the
     person's runtimes. Skills that several runtimes share go with the last of these."""
-    if homes:
-        named = dict(_record_of(path, ledger, environ) for path in homes)
+    if roots:
+        named = dict(_record_of(path, ledger, environ) for path in roots)
         left = {root: record for root, record in ledger.records.items() if root not in named}
         runtimes = [runtime_called(record.runtime) for record in left.values()]
         if all(one is None or one.install.SKILLS_FOLDER for one in runtimes):
@@ -341,15 +342,8 @@ def leftovers(
                 for one in runtime.install.left_behind(plan.root, plan.settings.after)
             ]
     if is_whole:
-        for host in registered_hosts(environ):
-            groups = f"{host}/groups"
-            if os.path.isdir(groups):
-                number = len([one for one in os.scandir(groups) if one.is_dir()])
-                what = (
-                    f"the host {host}, with {number} group{'' if number == 1 else 's'} and "
-                    f"their sessions"
-                )
-                found.append(Leftover(what, "stop it, then delete the directory"))
+        for left_by in load_present(LEFTOVERS.values()):
+            found += [Leftover(*words) for words in left_by(environ)]
     return list(dict.fromkeys(found))
 
 

@@ -23,7 +23,7 @@ from ._program_directory import remove_replaced, replace_directory
 OLDEST_PYTHON = (3, 10)
 # What is installed, in this order. The lock file has a part for each, with all that it needs beyond
 # those before it.
-GROUPS = {
+PARTS = {
     "basic": ("orjson", "pyyaml"),
     "store": ("apsw",),
     "watch": ("shtab", "watchfiles"),
@@ -41,7 +41,7 @@ class Environment:
     """The environment of the hooks: `python`, of `version`, runs them.
 
     `state` is ready, made, added (to an existing one) or missing. `problems` says why each failed
-    group could not be installed. `remedy` is the command that provides an install's requirements
+    part could not be installed. `remedy` is the command that provides an install's requirements
     for them, or ''."""
 
     python: str
@@ -57,18 +57,18 @@ class Environment:
 
 @dataclass
 class _Record:
-    """The origin of an environment, kept in it: a checksum of the pins, the Python, the groups
+    """The origin of an environment, kept in it: a checksum of the pins, the Python, the parts
     installed, and the `remedy` that `settings.program.how_to_add` reads."""
 
     pins: str
     version: str
-    groups: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
     remedy: str = ""
 
 
-def names_of(groups: Iterable[str]) -> list[str]:
-    """The distributions that these groups and extras ask for."""
-    return [name for group in groups for name in (*GROUPS.get(group, ()), *EXTRAS.get(group, ()))]
+def names_of(parts: Iterable[str]) -> list[str]:
+    """The distributions that these parts and extras ask for."""
+    return [name for part in parts for name in (*PARTS.get(part, ()), *EXTRAS.get(part, ()))]
 
 
 def sizes_of(extras: Iterable[str]) -> str:
@@ -105,8 +105,8 @@ def minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
-    """The groups that the environment lacks; all of them if `lock_file` has other pins than those
+def missing_parts(paths: ProgramPaths, lock_file: Path) -> list[str]:
+    """The parts that the environment lacks; all of them if `lock_file` has other pins than those
     it was made from, or its Python is gone or of another version."""
     record = _read_record(paths.env)
     if (
@@ -114,15 +114,15 @@ def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
         and record.pins == _pins(lock_file)
         and minor(record.version) == minor(version_of(paths.python))
     ):
-        return [group for group in GROUPS if group not in record.groups]
-    return list(GROUPS)
+        return [part for part in PARTS if part not in record.parts]
+    return list(PARTS)
 
 
 def installed_extras(paths: ProgramPaths) -> list[str]:
     """Return the extras that the environment has, or had before it became outdated: an install
     keeps these."""
     record = _read_record(paths.env)
-    return [name for name in EXTRAS if record and name in record.groups]
+    return [name for name in EXTRAS if record and name in record.parts]
 
 
 def remedy_of(paths: ProgramPaths) -> str:
@@ -135,27 +135,25 @@ def ensure_environment(
     paths: ProgramPaths,
     lock_file: Path,
     terminal: Terminal,
-    groups: Collection[str] = tuple(GROUPS),
+    parts: Collection[str] = tuple(PARTS),
 ) -> Environment:
-    """Make the environment, or add the missing ones of `groups`, which may name extras too.
+    """Make the environment, or add the missing ones of `parts`, which may name extras too.
 
-    Existing groups stay. `problems` has failed groups."""
-    missing = missing_groups(paths, lock_file)
+    Existing parts stay. `problems` has failed parts."""
+    missing = missing_parts(paths, lock_file)
     record = _read_record(paths.env)
-    if record is None or missing == list(GROUPS):
+    if record is None or missing == list(PARTS):
         return _make_anew(
-            paths, lock_file, terminal, list(dict.fromkeys([*groups, *installed_extras(paths)]))
+            paths, lock_file, terminal, list(dict.fromkeys([*parts, *installed_extras(paths)]))
         )
-    absent = [
-        group for group in (*GROUPS, *EXTRAS) if group in groups and group not in record.groups
-    ]
+    absent = [part for part in (*PARTS, *EXTRAS) if part in parts and part not in record.parts]
     problems, remedy = _install(paths.env, record, absent, lock_file, terminal)
     state = "added" if len(problems) < len(absent) else "ready"
     return Environment(str(paths.python), version_of(paths.python), state, problems, remedy)
 
 
 def _make_anew(
-    paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str]
+    paths: ProgramPaths, lock_file: Path, terminal: Terminal, parts: Collection[str]
 ) -> Environment:
     """Builds a new environment beside the old one, and keeps the old one where the new one would
     have less."""
@@ -164,14 +162,14 @@ def _make_anew(
     built = paths.program_dir / f"env-{pins[:8]}-{version}"
     with terminal.working(f"making a private environment with Python {version}"):
         problem = _make_venv(built)
-    problems, remedy = dict.fromkeys(groups, problem), package_for(base_python()) if problem else ""
+    problems, remedy = dict.fromkeys(parts, problem), package_for(base_python()) if problem else ""
     if not problem:
         record = _Record(pins, version)
         _write_record(built, record)
-        problems, remedy = _install(built, record, list(groups), lock_file, terminal)
+        problems, remedy = _install(built, record, list(parts), lock_file, terminal)
     old_version = version_of(paths.python)
     old = _read_record(paths.env) if old_version else None
-    if problem or ("basic" in problems and old and "basic" in old.groups):
+    if problem or ("basic" in problems and old and "basic" in old.parts):
         shutil.rmtree(built, ignore_errors=True)
         if old_version:
             return Environment(str(paths.python), old_version, "ready", problems, remedy)
@@ -196,7 +194,7 @@ def _make_venv(directory: Path) -> str:
 
 
 class _Installation:
-    """One installation of groups into an environment, which notes in the environment's record what
+    """One installation of parts into an environment, which notes in the environment's record what
     it has."""
 
     def __init__(self, env: Path, record: _Record, lock_file: Path, installers: Installers) -> None:
@@ -205,23 +203,23 @@ class _Installation:
         self.problems: dict[str, str] = {}
         self.remedy = ""
 
-    def install(self, groups: list[str]) -> None:
-        """Install groups at once, since each start of pip takes a second; one by one where that
+    def install(self, parts: list[str]) -> None:
+        """Install parts at once, since each start of pip takes a second; one by one where that
         fails, to have at least those that can be had."""
-        problem = NO_INDEX if NO_INDEX in self.problems.values() else self._problem_of(groups)
+        problem = NO_INDEX if NO_INDEX in self.problems.values() else self._problem_of(parts)
         if not problem:
-            self.record.groups += groups
+            self.record.parts += parts
             _write_record(self.env, self.record)
-        elif len(groups) == 1 or problem in (NO_INDEX, NO_PIP) or self.remedy:
-            self.problems |= dict.fromkeys(groups, problem)
+        elif len(parts) == 1 or problem in (NO_INDEX, NO_PIP) or self.remedy:
+            self.problems |= dict.fromkeys(parts, problem)
         else:
-            for group in groups:
-                self.install([group])
+            for part in parts:
+                self.install([part])
 
-    def _problem_of(self, groups: list[str]) -> str:
-        """Install groups; return '', or why they could not be."""
+    def _problem_of(self, parts: list[str]) -> str:
+        """Install parts; return '', or why they could not be."""
         try:
-            done = self.installers.install(_wanted(groups, self.lock_file))
+            done = self.installers.install(_wanted(parts, self.lock_file))
         except NoInstallerError as error:
             self.remedy = error.hint
             return str(error)
@@ -229,7 +227,7 @@ class _Installation:
         if not done.returncode:
             return ""
         if any(sign in said for sign in _UNREACHABLE) or (
-            len(groups) == 1 and _NOT_IN_INDEX in said
+            len(parts) == 1 and _NOT_IN_INDEX in said
         ):
             return NO_INDEX
         errors = [
@@ -241,16 +239,16 @@ class _Installation:
 
 
 def _install(
-    env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal
+    env: Path, record: _Record, parts: list[str], lock_file: Path, terminal: Terminal
 ) -> tuple[dict[str, str], str]:
-    """Install groups into `env`; return for each that could not be installed, why, and the command
+    """Install parts into `env`; return for each that could not be installed, why, and the command
     for a pip, or ''."""
-    if not groups:
+    if not parts:
         return {}, ""
-    pinned = [group for group in groups if f"# [{group}]\n" in lock_file.read_text()]
+    pinned = [part for part in parts if f"# [{part}]\n" in lock_file.read_text()]
     with Installers(str(python_in(env)), base_python(), os.environ) as installers:
         installation = _Installation(env, record, lock_file, installers)
-        for batch in filter(None, [pinned, *([group] for group in groups if group not in pinned)]):
+        for batch in filter(None, [pinned, *([part] for part in parts if part not in pinned)]):
             with terminal.working(f"installing {', '.join(names_of(batch))}"):
                 installation.install(batch)
     if record.remedy != installation.remedy:
@@ -259,14 +257,14 @@ def _install(
     return installation.problems, installation.remedy
 
 
-def _wanted(groups: list[str], lock_file: Path) -> list[str]:
-    """Return pip's arguments for groups: their pins, or, for an extra without pins, versions that
+def _wanted(parts: list[str], lock_file: Path) -> list[str]:
+    """Return pip's arguments for parts: their pins, or, for an extra without pins, versions that
     fit the others."""
     text = lock_file.read_text()
-    if f"# [{groups[0]}]\n" not in text:
-        return ["--constraint", str(lock_file), *names_of(groups)]
-    parts = [text.partition(f"# [{group}]\n")[2].partition("\n\n")[0] for group in groups]
-    return ["--no-deps", *[line for part in parts for line in part.splitlines()]]
+    if f"# [{parts[0]}]\n" not in text:
+        return ["--constraint", str(lock_file), *names_of(parts)]
+    pins = [text.partition(f"# [{part}]\n")[2].partition("\n\n")[0] for part in parts]
+    return ["--no-deps", *[line for pinned in pins for line in pinned.splitlines()]]
 
 
 def _last_line(output: str) -> str:
@@ -276,7 +274,9 @@ def _last_line(output: str) -> str:
 
 
 def _write_record(env: Path, record: _Record) -> None:
-    (env / ENVIRONMENT_RECORD).write_text(json.dumps(vars(record)) + "\n")
+    values = {**vars(record)}
+    values["groups"] = values.pop("parts")  # the file's name for them since 0.2.0
+    (env / ENVIRONMENT_RECORD).write_text(json.dumps(values) + "\n")
 
 
 def _pins(lock_file: Path) -> str:
@@ -285,6 +285,8 @@ def _pins(lock_file: Path) -> str:
 
 def _read_record(env: Path) -> _Record | None:
     try:
-        return _Record(**json.loads((env / ENVIRONMENT_RECORD).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        values = json.loads((env / ENVIRONMENT_RECORD).read_bytes())
+        values["parts"] = values.pop("groups")
+        return _Record(**values)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

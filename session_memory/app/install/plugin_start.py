@@ -30,7 +30,7 @@ from ...sessions.settings.homes import ENV_GUARD, Home, environment, runtime_hom
 from ...sessions.settings.program import shared_data_dir
 from ...sessions.settings.yaml_file import ENV_DATA
 
-GROUPS = ("basic", "store")
+PARTS = ("basic", "store")
 _NOTE_FILE = "/environment.json"
 _RETRY_SECONDS = 3600
 _CHILD = "--in-background"
@@ -158,7 +158,7 @@ def _set_up(data_dir: str, lock_file: str, home: Home) -> None:
 
     paths = ProgramPaths(Path(data_dir), Path(data_dir, "bin"))
     with locked(paths):
-        made = ensure_environment(paths, Path(lock_file), Terminal({}, is_json=True), groups=GROUPS)
+        made = ensure_environment(paths, Path(lock_file), Terminal({}, is_json=True), parts=PARTS)
     _write_note(
         data_dir,
         _wanted(lock_file),

@@ -27,7 +27,7 @@ from ...common.system.files import lock
 from ...common.system.terminal import Terminal
 from ...sessions.settings.program import PACKAGED, ProgramPaths, package_dir
 from ._program_directory import remove_replaced, replace_directory
-from .environment import GROUPS, Environment, ensure_environment, minor
+from .environment import PARTS, Environment, ensure_environment, minor
 
 PACKAGE = "session_memory"
 LOCK_FILE = "requirements.lock"
@@ -124,7 +124,7 @@ def ensure_program(
 ) -> InstalledProgram:
     """Installs the program, or brings it up to date, with `extras`. Raises SessionMemoryError,
     OSError."""
-    environment = ensure_environment(paths, source / LOCK_FILE, terminal, (*GROUPS, *extras))
+    environment = ensure_environment(paths, source / LOCK_FILE, terminal, (*PARTS, *extras))
     is_app_changed = ensure_app(paths, source, environment)
     content = launcher_text(environment.python, paths.app).encode()
     if read_if_there(paths.launcher) != content:

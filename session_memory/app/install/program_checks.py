@@ -15,7 +15,7 @@ from ...common.errors import SessionMemoryError
 from ...common.text.format import enumerated
 from ...sessions.runtimes import all_runtimes
 from ...sessions.settings.program import ProgramPaths
-from .environment import minor, missing_groups, names_of, remedy_of, version_of
+from .environment import minor, missing_parts, names_of, remedy_of, version_of
 from .program import LOCK_FILE, has_usable_bundle, is_our_link
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
@@ -57,7 +57,7 @@ def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Findi
 def _check_app(paths: ProgramPaths, version: str) -> Finding:
     text = (paths.app / "session_memory" / "__init__.py").read_text(errors="replace")
     found = re.search(r'__version__ = "([^"]+)"', text)
-    about = f"version {found.group(1) if found else 'unknown'} in {paths.app}"
+    about = f"version {found[1] if found else 'unknown'} in {paths.app}"
     modules = list((paths.app / "session_memory").rglob("*.py"))
     # Without an environment the hooks run with some other interpreter: its compiled modules have
     # any tag.
@@ -88,7 +88,7 @@ def _check_environment(paths: ProgramPaths, version: str) -> Finding:
             )
             return Finding(WRONG, "environment", text, _REINSTALL)
         return Finding(WRONG, "environment", f"{paths.python} does not run", _REINSTALL)
-    missing = names_of(missing_groups(paths, paths.app / LOCK_FILE))
+    missing = names_of(missing_parts(paths, paths.app / LOCK_FILE))
     if missing:
         text = f"Python {version}; not installed: {', '.join(missing)}"
         return Finding(

@@ -168,7 +168,7 @@ def sample_transcript(source: Path, name: str, directory: str, end: float) -> tu
     text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
     text = text.replace(_HOME_MARK, json.dumps(directory)[1:-1])
     shift = end - max(epoch_seconds(time) or 0 for time in _TIMESTAMP.findall(text))
-    text = _TIMESTAMP.sub(lambda match: iso_time((epoch_seconds(match.group()) or 0) + shift), text)
+    text = _TIMESTAMP.sub(lambda match: iso_time((epoch_seconds(match[0]) or 0) + shift), text)
     first = json.loads(text.partition("\n")[0])
     return text, first.get("sessionId") or first["payload"]["id"]
 

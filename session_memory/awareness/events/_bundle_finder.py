@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     # Name, whether it is a package, path of the source below the root, its size, its mtime in ns.
     BundledModule = tuple[str, bool, str, int, int]
     # The offset and length of the codes of some modules in the bundle, and the modules.
-    BundledGroup = tuple[int, int, tuple[BundledModule, ...]]
+    BundledPart = tuple[int, int, tuple[BundledModule, ...]]
 
 
 class BundleFinder:
     """Finds the modules of a bundle, as a member of `sys.meta_path`.
 
-    Modules that are loaded together form a group: with the first of them all run, each after its
+    Modules that are loaded together form a part: with the first of them all run, each after its
     imports. So `importlib` does not search for the others, which takes as long for a module as
     running it. A module whose source has changed is loaded from its source."""
 
-    def __init__(self, bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
+    def __init__(self, bundle: FileIO, root: str, parts: tuple[BundledPart, ...]) -> None:
         self._bundle = bundle
         self._root = root
-        self._groups = {module[0]: group for group in groups for module in group[2]}
+        self._parts = {module[0]: part for part in parts for module in part[2]}
         self._waiting: dict[str, tuple[BundledModule, CodeType]] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Return the spec of a bundled module, which has already run; None for any other.
 
         Raises the module's errors."""
-        if name in self._groups:
-            modules = self._groups[name][2]
-            self._read(self._groups[name])
+        if name in self._parts:
+            modules = self._parts[name][2]
+            self._read(self._parts[name])
             for module in modules:
                 self._run(module[0])
         else:
@@ -59,12 +59,12 @@ class BundleFinder:
     def exec_module(self, module: ModuleType) -> None:
         """Nothing is left to do."""
 
-    def _read(self, group: BundledGroup) -> None:
-        """Read the modules of a group, to run later."""
-        at, length, modules = group
+    def _read(self, part: BundledPart) -> None:
+        """Read the modules of a part, to run later."""
+        at, length, modules = part
         self._bundle.seek(at)
         for module, code in zip(modules, loads(self._bundle.read(length))):
-            del self._groups[module[0]]
+            del self._parts[module[0]]
             if is_as_bundled(self._root, module):
                 self._waiting[module[0]] = module, code
 
@@ -96,15 +96,15 @@ class BundleFinder:
             setattr(sys.modules[above], last, module)
 
 
-def use(bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
+def use(bundle: FileIO, root: str, parts: tuple[BundledPart, ...]) -> None:
     """Load modules from `bundle` from now on, if it is whole."""
-    if is_whole(bundle, groups):
-        sys.meta_path.insert(0, BundleFinder(bundle, root, groups))
+    if is_whole(bundle, parts):
+        sys.meta_path.insert(0, BundleFinder(bundle, root, parts))
 
 
-def is_whole(bundle: FileIO, groups: tuple[BundledGroup, ...]) -> bool:
+def is_whole(bundle: FileIO, parts: tuple[BundledPart, ...]) -> bool:
     """Check if `bundle` has the length that it was made with."""
-    return bundle.seek(0, 2) == groups[-1][0] + groups[-1][1]
+    return bundle.seek(0, 2) == parts[-1][0] + parts[-1][1]
 
 
 def is_as_bundled(root: str, module: BundledModule) -> bool:

@@ -7,8 +7,8 @@ each of 24 to 34 modules, and opens, checks and reads a file. The entries in `ho
 bundle, which contains
 
     in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, the
-    groups), marshalled
-    the codes of each group of modules, marshalled as one tuple; only imported groups are read
+    parts), marshalled
+    the codes of the modules of each part, marshalled as one tuple; only imported parts are read
 
 The rows of `extension_points.EVENTS` are in it too, each with its module. The install computes a
 module's PREBUILT: the code has its value.
@@ -33,16 +33,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType
 
-    from ._bundle_finder import BundledGroup, BundledModule
+    from ._bundle_finder import BundledModule, BundledPart
 
 FILE = "prompt.bundle"  # in the program's directory; the entries also know the name and HEAD_BYTES
 HEAD_BYTES = 20 * 1024
 _PACKAGE = "session_memory"
-# Modules that prompts load, each with its imports that no earlier group has. One group is for every
+# Modules that prompts load, each with its imports that no earlier part has. One part is for every
 # prompt, another for nearly every prompt with news. Before them come, singly, modules that several
 # of these import.
 _RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif")
-_GROUPS = (
+_PARTS = (
     (
         "awareness.events.main",
         "awareness.events.prompt",
@@ -97,9 +97,9 @@ def write_bundle(root: str) -> None:
     ValueError."""
     known: dict[str, _Source] = {}
     begun = {""}
-    groups: list[BundledGroup] = []
+    parts: list[BundledPart] = []
     codes = b""
-    for names in (*_GROUPS, *_feature_groups(root)):
+    for names in (*_PARTS, *_feature_parts(root)):
         before = len(known)
         for name in names:
             _add(root, f"{_PACKAGE}.{name}", known, begun)
@@ -107,12 +107,12 @@ def write_bundle(root: str) -> None:
         if not sources:  # a feature that was deleted
             continue
         together = marshal.dumps(tuple([source.code() for source in sources]))
-        groups.append(
+        parts.append(
             (HEAD_BYTES + len(codes), len(together), tuple([source.module for source in sources]))
         )
         codes += together
     finder = _Source(root, bundle_finder.__name__).code()
-    head = MAGIC_NUMBER + marshal.dumps((finder, tuple(groups)))
+    head = MAGIC_NUMBER + marshal.dumps((finder, tuple(parts)))
     if len(head) > HEAD_BYTES:
         raise ValueError(
             f"{FILE}: a head of {len(head)} bytes is more than the entries in hooks/ read"
@@ -127,17 +127,17 @@ def has_usable_bundle(root: str) -> bool:
             head = bundle.read(HEAD_BYTES)
             if not head.startswith(MAGIC_NUMBER):
                 return False
-            groups: tuple[BundledGroup, ...] = marshal.loads(head[len(MAGIC_NUMBER) :])[1]
-            modules = [module for group in groups for module in group[2]]
-            return bundle_finder.is_whole(bundle, groups) and all(
+            parts: tuple[BundledPart, ...] = marshal.loads(head[len(MAGIC_NUMBER) :])[1]
+            modules = [module for part in parts for module in part[2]]
+            return bundle_finder.is_whole(bundle, parts) and all(
                 bundle_finder.is_as_bundled(root, module) for module in modules
             )
     except (OSError, ValueError, EOFError, TypeError):
         return False
 
 
-def _feature_groups(root: str) -> list[tuple[str, ...]]:
-    """Return the groups of the features of events: shared imports first, then each feature.
+def _feature_parts(root: str) -> list[tuple[str, ...]]:
+    """Return the parts of the features of events: shared imports first, then each feature.
 
     A deleted feature has none."""
     modules = {place.partition(":")[0] for rows in EVENTS.values() for place, *_ in rows.values()}

@@ -142,7 +142,7 @@ def _read_missed(path: str) -> dict[str, dict[str, tuple[int, str]]]:
 
 
 _NOTICES_FILE = "/notices.json"  # the lines that a person was shown, by kind
-_FAULTS, _HOMES = "faults", "homes"  # these only look like agent homes
+_FAULTS, _LOOKALIKES = "faults", "homes"  # these only look like agent homes
 _MOST_NOTICES = 100  # of one kind
 
 
@@ -186,7 +186,7 @@ def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str)
 
     A returned line counts as reported."""
     line = looks_like_home(start, environ, folder)
-    if not line or not _not_shown_yet(home, _HOMES, [line]):
+    if not line or not _not_shown_yet(home, _LOOKALIKES, [line]):
         return ""
     return f"session-memory: {line}"
 

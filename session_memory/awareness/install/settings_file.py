@@ -56,10 +56,10 @@ class SettingsFile:
         """Return the hooks, the permission rules and the values in it."""
         _, values = self._checked()
         hooks = [
-            Hook(event, group.get("matcher"), entry)
-            for event, groups in (values.get("hooks") or {}).items()
-            for group in groups
-            for entry in group.get("hooks", ())
+            Hook(event, matcher.get("matcher"), entry)
+            for event, matchers in (values.get("hooks") or {}).items()
+            for matcher in matchers
+            for entry in matcher.get("hooks", ())
         ]
         rules = [rule for rule in _rules(values) if isinstance(rule, str)]
         return HookSettings(hooks, rules, values)
@@ -71,13 +71,13 @@ class SettingsFile:
         renewed, missing = _renewed(values, wanted, is_ours)
         hooks: dict[str, Any] = dict(renewed.get("hooks") or {})
         for hook in missing:
-            group = {} if hook.matcher is None else {"matcher": hook.matcher}
-            hooks[hook.event] = [*hooks.get(hook.event, ()), {**group, "hooks": [hook.entry]}]
+            matcher = {} if hook.matcher is None else {"matcher": hook.matcher}
+            hooks[hook.event] = [*hooks.get(hook.event, ()), {**matcher, "hooks": [hook.entry]}]
         after = {**renewed, "hooks": hooks} if missing else renewed
         return self._edited(edited(text, renewed), after)
 
     def without_hooks(self, is_ours: IsOurs) -> SettingsFile:
-        """Return it without our hooks, and without groups and events that held nothing else."""
+        """Return it without our hooks, and without matchers and events that held nothing else."""
         text, values = self._checked()
         return self._edited(text, _renewed(values, [], is_ours)[0])
 
@@ -179,21 +179,21 @@ class SettingsFile:
         text, values = self._decoded()
         hooks = values.get("hooks")
         self._expect(text, hooks, ("hooks",), dict, "`hooks` should be an object")
-        for event, groups in (hooks or {}).items():
-            self._check_groups(text, event, groups)
+        for event, matchers in (hooks or {}).items():
+            self._check_matchers(text, event, matchers)
         return text, values
 
-    def _check_groups(self, text: str, event: str, groups: Any) -> None:
+    def _check_matchers(self, text: str, event: str, matchers: Any) -> None:
         name, way = f"hooks.{event}", ("hooks", event)
-        self._expect(text, groups, way, list, f"`{name}` should be a list")
-        for index, group in enumerate(groups):
+        self._expect(text, matchers, way, list, f"`{name}` should be a list")
+        for index, matcher in enumerate(matchers):
             message = f"`{name}` should hold objects with `hooks`"
-            self._expect(text, group, (*way, index), dict, message)
-            entries, in_group = group.get("hooks", []), (*way, index, "hooks")
-            self._expect(text, entries, in_group, list, f"`hooks` in `{name}` should be a list")
+            self._expect(text, matcher, (*way, index), dict, message)
+            entries, inside = matcher.get("hooks", []), (*way, index, "hooks")
+            self._expect(text, entries, inside, list, f"`hooks` in `{name}` should be a list")
             for number, entry in enumerate(entries):
                 message = f"`hooks` in `{name}` should hold objects"
-                self._expect(text, entry, (*in_group, number), dict, message)
+                self._expect(text, entry, (*inside, number), dict, message)
 
     def _expect(self, text: str, value: Any, way: _Way, kind: type, message: str) -> None:
         """Raise SettingsFileError if the value at `way` is of another kind; `null` counts as
@@ -251,10 +251,10 @@ def _renewed(
     it."""
     missing = list(wanted)
 
-    def entries_left(event: str, group: dict[str, Any]) -> list[Any]:
+    def entries_left(event: str, matcher: dict[str, Any]) -> list[Any]:
         left = []
-        for entry in group["hooks"]:
-            hook = Hook(event, group.get("matcher"), entry)
+        for entry in matcher["hooks"]:
+            hook = Hook(event, matcher.get("matcher"), entry)
             alike = [
                 one for one in missing if (one.event, one.matcher) == (hook.event, hook.matcher)
             ]
@@ -266,12 +266,12 @@ def _renewed(
         return left
 
     hooks = values.get("hooks") or {}
-    for event, groups in list(hooks.items()):
+    for event, matchers in list(hooks.items()):
         left = [
-            _with(group, "hooks", entries_left(event, group)) if "hooks" in group else group
-            for group in groups
+            _with(matcher, "hooks", entries_left(event, matcher)) if "hooks" in matcher else matcher
+            for matcher in matchers
         ]
-        left = [new for old, new in zip(groups, left) if "hooks" in new or "hooks" not in old]
+        left = [new for old, new in zip(matchers, left) if "hooks" in new or "hooks" not in old]
         hooks = _with(hooks, event, left)
     return _with(values, "hooks", hooks) if values.get("hooks") else values, missing
 

@@ -35,7 +35,7 @@ class DatabaseAddress(NamedTuple):
 
     url: str
     password: str
-    host: str
+    server: str
     port: int
     database: str
     user: str
@@ -88,7 +88,7 @@ def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
     # what a link leads to is replaced, not the link
     path = os.path.realpath(password_file(environ))
     known = (
-        address.host or "localhost",
+        address.server or "localhost",
         str(address.port),
         address.database or "*",
         address.user or "*",

@@ -159,7 +159,7 @@ def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> 
     A fence without an end would hide the rest of the text. An indented fence may be in a list: the
     list, and the code, end at the first line with less indentation. `unclosed` has the lengths of
     fences, by character, that are known to have no end: each is searched only once."""
-    indent, marks = opened.groups()
+    indent, marks = opened[1], opened[2]
     if len(marks) >= unclosed.get(marks[0], len(marks) + 1):
         return None
     closed = _fence_end(len(indent), marks).search(lines, opened.end())
@@ -338,7 +338,7 @@ def _label_at(line: str, names: re.Pattern[str]) -> int | None:
 
 
 def _escape_special(match: re.Match[str]) -> str:
-    marks, code = match.groups()
+    marks, code = match[1], match[2]
     if match[0][0] != "`":
         return "\\" + match[0]
     return match[0] if marks is None or code else "\\`" * len(match[0])

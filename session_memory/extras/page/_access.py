@@ -75,8 +75,8 @@ class Access:
         """Return the response to a request from elsewhere or for something outside the root; None
         if it is allowed."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        host, path = headers.get(b"host", ""), scope["path"]
-        if host not in self._hosts:
+        authority, path = headers.get(b"host", ""), scope["path"]
+        if authority not in self._hosts:
             return PlainTextResponse("Wrong Host header: open the page by its link.\n", 421)
         if not path.startswith(self.root + "/"):
             return PlainTextResponse("Not found.\n", 404)
@@ -85,7 +85,7 @@ class Access:
         if not self._knows(headers.get(b"cookie", "")):
             return PlainTextResponse(_NO_ENTRY, 403)
         is_change = scope["method"] not in ("GET", "HEAD")
-        site, own = headers.get(b"sec-fetch-site", "none"), f"http://{host}"
+        site, own = headers.get(b"sec-fetch-site", "none"), f"http://{authority}"
         origin = headers.get(b"origin", "" if is_change else own)
         # A form of a page without referrers has the origin `null`. Only a browser states that it
         # comes from the same page.

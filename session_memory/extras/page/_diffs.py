@@ -65,13 +65,13 @@ def _lines(old: list[str], new: list[str], before: int, after: int) -> Iterable[
         yield from (DiffLine("del", line, number) for number, line in enumerate(old, before))
         yield from (DiffLine("add", line, None, number) for number, line in enumerate(new, after))
         return
-    groups = difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(
+    hunks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(
         CONTEXT_LINES
     )
-    for position, group in enumerate(groups):
+    for position, hunk in enumerate(hunks):
         if position:
             yield DiffLine("at", "")
-        for kind, i1, i2, j1, j2 in group:
+        for kind, i1, i2, j1, j2 in hunk:
             if kind == "equal":
                 yield from (
                     DiffLine("", old[i], before + i, after + j)

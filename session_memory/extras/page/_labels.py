@@ -90,6 +90,6 @@ def _plain(line: str) -> str:
     lead = _LEAD.match(line)
     if lead:
         line = ("• " if lead[0].strip() in ("-", "*", "+") else "") + line[lead.end() :]
-    for pattern, group in ((_LINK, r"\1"), (_BOLD, r"\1"), (_CODE, r"\2")):
-        line = pattern.sub(group, line)
+    for pattern, content in ((_LINK, r"\1"), (_BOLD, r"\1"), (_CODE, r"\2")):
+        line = pattern.sub(content, line)
     return line

@@ -192,15 +192,15 @@ class Live:
 
     def _roots(self) -> list[str]:
         location = self._pool.location
-        homes = [
+        agents = [
             location.home,
             *(location.home_for(one.home) for one in location.watched if one.home),
         ]
-        own = [*(f"{home.state_dir}/cursors" for home in homes), location.home.memories_dir]
+        ours = [*(f"{home.state_dir}/cursors" for home in agents), location.home.memories_dir]
         return sorted(
             {
                 path
-                for path in [*(one.root for one in location.watched), *own]
+                for path in [*(one.root for one in location.watched), *ours]
                 if os.path.isdir(path)
             }
         )

@@ -133,7 +133,7 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
     if found is None or end_of_archive[found.end() :].strip():
         return None
     try:
-        facts = json.loads(found.group(1))
+        facts = json.loads(found[1])
     except (ValueError, RecursionError):
         return None
     if not isinstance(facts, dict) or not isinstance(facts.get("session"), str):

@@ -203,18 +203,18 @@ def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[
     notice about it. `session-memory doctor` reports it."""
     hooks = []
     behind = "" if argument == "claude" else f" {argument}"
-    for event, groups in json.loads(declared)["hooks"].items():
-        for group in groups:
-            for entry in group["hooks"]:
+    for event, matchers in json.loads(declared)["hooks"].items():
+        for matcher in matchers:
+            for entry in matcher["hooks"]:
                 if _PLUGIN_ONLY in entry["command"]:
                     continue
                 command = _PLUGIN_PATH.sub(
-                    lambda match: shlex.quote(app + match.group(1)) + behind, entry["command"]
+                    lambda match: shlex.quote(app + match[1]) + behind, entry["command"]
                 )
                 command = re.sub(r"^python3 ", lambda _: shlex.quote(python) + " ", command)
                 if "||" not in entry["command"]:
                     command += _FAIL_OPEN
-                hooks.append(Hook(event, group.get("matcher"), {**entry, "command": command}))
+                hooks.append(Hook(event, matcher.get("matcher"), {**entry, "command": command}))
     return hooks
 
 

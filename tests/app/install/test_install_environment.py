@@ -157,7 +157,7 @@ def test_the_lock_pins_exactly_one_version_of_all_that_is_asked_for() -> None:
     wanted = re.findall(r"^(?:dependencies|sdk) = (\[.*?\])", declared, re.MULTILINE | re.DOTALL)
     assert len(wanted) == 2
     asked = {re.split("[<>=~]", name)[0] for some in wanted for name in ast.literal_eval(some)}
-    assert asked == set(environment.names_of([*environment.GROUPS, "sdk"]))
+    assert asked == set(environment.names_of([*environment.PARTS, "sdk"]))
     assert asked <= set(names)
 
 

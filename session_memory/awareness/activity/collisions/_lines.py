@@ -53,21 +53,21 @@ def lines_of(
     for fact in sorted(facts, key=order):
         session = "" if fact.kind == EDITED else fact.session
         files.setdefault((*_alike(fact), fact.path, session), []).append(fact)
-    groups: dict[tuple[object, ...], list[Fact]] = {}
+    alike: dict[tuple[object, ...], list[Fact]] = {}
     for found in files.values():
         sessions = found[0].session, frozenset([fact.session for fact in found])
-        groups.setdefault((*_alike(found[0]), *sessions), []).extend(found)
+        alike.setdefault((*_alike(found[0]), *sessions), []).extend(found)
     lines: list[str] = []
     reported: list[Fact] = []
     idle_room = room // 2
-    for group in groups.values():
-        line = _line(group, others.get(group[0].session), directory, now)
-        is_idle = group[0].kind == EDITED and group[0].session in idle
+    for merged in alike.values():
+        line = _line(merged, others.get(merged[0].session), directory, now)
+        is_idle = merged[0].kind == EDITED and merged[0].session in idle
         if len(line) < (min(room, idle_room) if is_idle and lines else room):
             room -= len(line) + 1
             idle_room -= len(line) + 1 if is_idle else 0
             lines.append(line)
-            reported += group
+            reported += merged
     return lines, reported
 
 
@@ -122,19 +122,19 @@ def shown_command(command: str) -> str:
     return f"`{shorten(typed, COMMAND_CHARACTERS)}`"
 
 
-def _line(group: list[Fact], other: Report | None, directory: str, now: float) -> str:
+def _line(facts: list[Fact], other: Report | None, directory: str, now: float) -> str:
     """Return the line about facts that differ only in their path and session, the newest first."""
-    first = group[0]
+    first = facts[0]
     if first.kind == LOST:
         from ._loss_text import lost_line
 
         when = age(now - first.time)
         return lost_line(first, f"{when} by {called(other)}" if other else when)
-    return f"! {_LINES[first.kind](_Words(group, other, directory, now))}"
+    return f"! {_LINES[first.kind](_Words(facts, other, directory, now))}"
 
 
 class _Words:
-    """Words about a group of facts.
+    """Words about facts that share a line.
 
     They are its `files`, `by` whom and when they were changed, the git command that was `ran` (''
     if it may not be quoted), and the branches, commits and worktree of the `first` fact."""
@@ -151,11 +151,11 @@ class _Words:
         "worktree",
     )
 
-    def __init__(self, group: list[Fact], other: Report | None, directory: str, now: float) -> None:
-        first = self.first = group[0]
+    def __init__(self, facts: list[Fact], other: Report | None, directory: str, now: float) -> None:
+        first = self.first = facts[0]
         paths = [
             relative(path, directory)
-            for path in dict.fromkeys([fact.path for fact in group])
+            for path in dict.fromkeys([fact.path for fact in facts])
             if path
         ]
         self.number = len(paths)
@@ -165,7 +165,7 @@ class _Words:
         self.files = [shorten(path, PATH_CHARACTERS) for path in paths]
         if self.number > NAMED_FILES:
             self.files.append(f"{self.number - NAMED_FILES} more")
-        self.by = _by_whom(group, other, now)
+        self.by = _by_whom(facts, other, now)
         self.ran = ""
         if other is not None and other.may_quote and first.words:
             quoted = [f'"{word}"' if " " in word else word or ELLIPSIS for word in first.words]
@@ -178,12 +178,12 @@ class _Words:
         return "it" if self.number == 1 else "them"
 
 
-def _by_whom(group: list[Fact], other: Report | None, now: float) -> str:
-    """Return when the facts of a group happened, and the session that made them."""
-    by = age(now - max(fact.time for fact in group))
+def _by_whom(facts: list[Fact], other: Report | None, now: float) -> str:
+    """Return when the facts happened, and the session that made them."""
+    by = age(now - max(fact.time for fact in facts))
     if other:
-        by += f" {'during a command of' if group[0].is_doubtful else 'by'} {called(other)}"
-    more = len({fact.session for fact in group}) - 1
+        by += f" {'during a command of' if facts[0].is_doubtful else 'by'} {called(other)}"
+    more = len({fact.session for fact in facts}) - 1
     return f"{by} and {counted(more, 'more session')}" if more else by
 
 

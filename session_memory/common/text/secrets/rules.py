@@ -131,15 +131,15 @@ class Tables:
 def columns() -> tuple[bytes, ...]:
     """Return for each of three places the bits of the characters there: one of eight, by a root's
     second character. Behind a root of two characters, anything may be."""
-    groups: dict[int, int] = {}
+    bit_of: dict[int, int] = {}
     bits_by_place = (bytearray(256), bytearray(256), bytearray(256))
     for root in ROOTS:
-        bit = groups.setdefault(root[1], 1 << len(groups) % 8)
+        bit = bit_of.setdefault(root[1], 1 << len(bit_of) % 8)
         for column, code in zip(bits_by_place, root):
             column[code] |= bit
     for root in ROOTS:
         if len(root) == 2:
-            bits_by_place[2][:] = bytes([bits | groups[root[1]] for bits in bits_by_place[2]])
+            bits_by_place[2][:] = bytes([bits | bit_of[root[1]] for bits in bits_by_place[2]])
     return tuple(map(bytes, bits_by_place))
 
 

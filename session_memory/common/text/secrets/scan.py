@@ -178,12 +178,12 @@ class Search:
 
     def judged(self, hit: re.Match[str], rule: SecretRule) -> list[Found]:
         """Return the secret in a match, unless the judge of the rule says that it is none."""
-        groups = hit.re.groupindex
-        start, end = hit.span("secret") if "secret" in groups else hit.span()
+        named = hit.re.groupindex
+        start, end = hit.span("secret") if "secret" in named else hit.span()
         quote = (
             self.text[start - 1 : start] if self.text[start - 1 : start] in ('"', "'", "`") else ""
         )
-        if "value" in groups:
+        if "value" in named:
             start, end, quote = whole_value(self.text, end)
             if end - start > LONG_VALUE:
                 self.ends[rule.number] = end
@@ -191,7 +191,7 @@ class Search:
         if not secret or secret.startswith(MARK):
             return []
         if rule.judge and not JUDGES[rule.judge](
-            hit["body"] if "body" in groups else secret, bool(quote)
+            hit["body"] if "body" in named else secret, bool(quote)
         ):
             return []
         self.ends[rule.number] = end

@@ -215,9 +215,9 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
     item_counts: Counter[int | str] = Counter()
     for place, one in enumerate(batch):
         before = one.before
-        group = before.segment if before else one.session.share
-        item_counts[group] += len(one.items)
-        items_of = postings[group].__getitem__
+        segment = before.segment if before else one.session.share
+        item_counts[segment] += len(one.items)
+        items_of = postings[segment].__getitem__
         text_count = term_count = 0
         for item in one.items:
             if item.text and item.id & NUMBERS not in one.copies:
@@ -251,7 +251,8 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
             )
         )
     return PreparedBatch(
-        sessions, {group: _rows(item_counts[group], found) for group, found in postings.items()}
+        sessions,
+        {segment: _rows(item_counts[segment], found) for segment, found in postings.items()},
     )
 
 

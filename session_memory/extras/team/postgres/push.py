@@ -287,9 +287,9 @@ class TeamPush(TeamDatabase):
         may be the same. An empty segment has no rows to extend, which takes half the time."""
         for kind in (int, str):
             added = {
-                open_segments[group] if isinstance(group, str) else group: of
-                for group, of in batch.segments.items()
-                if isinstance(group, kind)
+                open_segments[segment] if isinstance(segment, str) else segment: of
+                for segment, of in batch.segments.items()
+                if isinstance(segment, kind)
             }
             if added:
                 sql = (

@@ -205,8 +205,8 @@ def match_of(expression: Expression) -> str:
         ]
         return f"({' OR '.join(every)})"
 
-    groups = [[*expression.parts]] if expression.parts else []
-    match = " AND ".join(map(any_of, groups + [[one] for one in expression.required]))
+    phrases = [[*expression.parts]] if expression.parts else []
+    match = " AND ".join(map(any_of, phrases + [[one] for one in expression.required]))
     return f"({match}) NOT {any_of(expression.unwanted)}" if expression.unwanted else match
 
 

@@ -49,10 +49,10 @@ def count_unchanged(
         return None
     if _any(connection, _ENDED, now - location.settings.gap) or is_behind(connection):
         return None
-    groups = {directory.home for directory in location.watched}
-    if any(home in groups for (home,) in fetch(connection, _UNFINISHED)):
+    own_names = {directory.home for directory in location.watched}
+    if any(home in own_names for (home,) in fetch(connection, _UNFINISHED)):
         return None
-    if not with_faults and any(_any(connection, _FAULTS, home, FOREIGN) for home in groups):
+    if not with_faults and any(_any(connection, _FAULTS, home, FOREIGN) for home in own_names):
         return None
     all_known, all_unread = _known(connection), _unread(connection)
     total = 0

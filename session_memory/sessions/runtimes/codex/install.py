@@ -61,7 +61,7 @@ class CodexInstall(SettingsHooks):
             rf"""^\[plugins\.["'](({re.escape(plugin)})@[^"']+)["']\]([^\[]*)""", re.MULTILINE
         )
         found = entry.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}"))
-        return [match.group(1) for match in found if not _is_off(match.group(3))]
+        return [match[1] for match in found if not _is_off(match[3])]
 
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event == "SessionEnd":  # Codex warns of a longer limit at each start
@@ -98,7 +98,7 @@ class CodexInstall(SettingsHooks):
         """Yield the place of each hook of hooks.json in config.toml, and its text there."""
         path = os.path.realpath(f"{settings_dir}/{self.SETTINGS_FILE}")
         for match in _STATE.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}")):
-            quoted, body = match.groups()
+            quoted, body = match[1], match[2]
             key = json.loads(quoted) if quoted[0] == '"' else quoted[1:-1]
             file, _, place = key.partition(f"{self.SETTINGS_FILE}:")
             if os.path.realpath(f"{file}{self.SETTINGS_FILE}") == path:
@@ -120,10 +120,10 @@ def _places(text: str) -> dict[str, str]:
     try:
         declared = json.loads(text)["hooks"].items()
         return {
-            f"{_CAPITAL.sub('_', event).lower()}:{group_at}:{at}": event
-            for event, groups in declared
-            for group_at, group in enumerate(groups)
-            for at in range(len(group["hooks"]))
+            f"{_CAPITAL.sub('_', event).lower()}:{matcher_at}:{at}": event
+            for event, matchers in declared
+            for matcher_at, matcher in enumerate(matchers)
+            for at in range(len(matcher["hooks"]))
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
