@@ -18,7 +18,7 @@ from statistics import median
 
 from session_memory.history.archives.format import ArchiveStyle
 from session_memory.history.archives.writer import ArchiveSource, write_archive
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 from .command import run
 from .report import Row, as_table

@@ -23,7 +23,7 @@ from typing import Any
 from session_memory.awareness.activity.call_collisions import CallSearch
 from session_memory.awareness.activity.changes import Observation, OwnSession
 from session_memory.awareness.activity.updates import open_update
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.settings.homes import Home
 from session_memory.sessions.transcripts.entries import Session

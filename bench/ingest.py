@@ -22,7 +22,7 @@ from statistics import median
 from session_memory.history.store.ingest.ingestion import Ingestion
 from session_memory.history.store.ingest.sources import SourceDirectory
 from session_memory.history.store.sqlite.engine import SqliteStore
-from session_memory.sessions.runtimes import all_runtimes, runtime
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 from .command import run
 from .corpus import FORMATS, MEGABYTE, Author, Texts, write_session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 from .corpus import FORMATS, Author, texts_of, write_chat
 from .opencode import LONG_AGO_SECONDS, LargeDatabase
@@ -16,7 +16,7 @@ MIRRORED = "opencode", "gemini"
 BRING_MIRRORS = """
 import sys
 sys.path.append(sys.argv[1])
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import environment
 for name in sys.argv[2:]:
     one = runtime(name)

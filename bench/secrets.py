@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from session_memory.common.text.secrets import find_secrets, redact
+from session_memory.common.text.secrets.redaction import find_secrets, redact
 from tests.text_scene import samples
 
 from .command import run

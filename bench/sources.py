@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 from .corpus import MEGABYTE, Author, texts_of, write_session
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from session_memory.app.install.example import write_sample
-from session_memory.sessions.runtimes import Runtime, runtime
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.log import last_entries
 
 from .scenes import REPOSITORY

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from session_memory.common.system.git_objects import GitObjects
-from session_memory.sessions.runtimes import Runtime, runtime
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.project_folders import keep_project
 
 from .clones import GIT

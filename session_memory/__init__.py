@@ -3,7 +3,7 @@ in all of them.
 
 Three things to know first:
 
-- A `Runtime` (sessions/runtimes/_base.py) is what runs an agent, such as Claude Code or Codex.
+- A `Runtime` (sessions/runtimes/base.py) is what runs an agent, such as Claude Code or Codex.
 - An `Entry` (sessions/transcripts/entries.py) is what was said or done in a session, as one record of its
   transcript has it.
 - An update is what a session learns about the others: a `Report` for each of them

@@ -18,7 +18,7 @@ from .awareness.events.tool_call import is_answered
 from .awareness.events.upkeep_start import start_upkeep as start_upkeep_of
 from .common.errors import SessionMemoryError
 from .common.text.paths import is_name
-from .sessions.runtimes import runtime
+from .sessions.runtimes.table import runtime
 from .sessions.settings.homes import home_at, named_home
 from .sessions.settings.program import program_paths
 

@@ -29,11 +29,23 @@ FORMER_NAMES = {
     "testing.transcripts": "extras.conformance.transcripts",
     "text": "common.text",
     "text.sanitize": "common.text.sanitize",
-    "text.secrets": "common.text.secrets",
+    "text.secrets": "common.text.secrets.redaction",
     "tools": "app.tools",
 }
 # Names that moved out of these modules, each with its module.
-MOVED = {"tools.GroupBackend": "extras.host.group_backend"}
+MOVED = {
+    "tools.Backend": "app.tools.backend",
+    "tools.GroupBackend": "extras.host.group_backend",
+    "tools.HomeBackend": "app.tools.home_backend",
+    "tools.ListedSession": "app.tools.values",
+    "tools.RefusedError": "app.tools.values",
+    "tools.SearchLimits": "app.tools.values",
+    "tools.SearchResult": "app.tools.values",
+    "tools.TOOLS": "app.tools.definitions",
+    "tools.ToolResult": "app.tools.call",
+    "tools.call": "app.tools.call",
+    "tools.sdk_server": "app.tools.sdk_server",
+}
 
 
 class _Forwarder:
@@ -51,7 +63,12 @@ class _Forwarder:
     def exec_module(self, module: ModuleType) -> None:
         """Load the target, and forward to it."""
         target = importlib.import_module(self._target)
-        public = {name: value for name, value in vars(target).items() if name[0] != "_"}
+        former = module.__name__.partition(".")[2]
+        public = {
+            name: value
+            for name, value in vars(target).items()
+            if name[0] != "_" and f"{former}.{name}" not in MOVED
+        }
         module.__dict__.update(public)
         module.__getattr__ = partial(_attribute, module.__name__, target)  # type: ignore[method-assign]
         text = (

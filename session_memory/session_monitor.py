@@ -18,7 +18,8 @@ from .awareness.activity.updates import open_update
 from .common.text.format import shorten
 from .history.archives import writer
 from .history.archives.list import settle
-from .sessions.runtimes import claude, pi, runtime
+from .sessions.runtimes import claude, pi
+from .sessions.runtimes.table import runtime
 from .sessions.settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .sessions.settings.privacy import Privacy
 from .sessions.transcripts import log as transcript_log

@@ -9,7 +9,7 @@ from records import assistant, tool_result, user
 
 from session_memory.history.archives.format import ArchiveStyle, messages_in
 from session_memory.history.archives.writer import ArchiveSource, write_archive
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 MONDAY = datetime(2026, 9, 21, 14, 13, tzinfo=timezone.utc).timestamp()
 ARCHIVED = datetime(2026, 9, 22, 3, 39, tzinfo=timezone.utc).timestamp()

@@ -20,7 +20,8 @@ from store_scene import StoreUser
 
 from session_memory.app.upkeep.runner import do_upkeep
 from session_memory.common.text.timestamps import epoch_seconds
-from session_memory.sessions.runtimes import Runtime, runtime
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import runtime
 
 FIXTURES = Path(__file__).parent / "sessions" / "runtimes" / "fixtures"
 BEGAN = 1795168800  # of the story that the fixtures tell

@@ -26,7 +26,7 @@ from fakes.loopback import Json, Request
 from own_process import run_here
 from records import exchange, new_id, write
 
-from session_memory.app.tools import ToolResult, call
+from session_memory.app.tools.call import ToolResult, call
 from session_memory.extras.host._ipc import answer_requests
 from session_memory.extras.host._ledger import Ledger
 from session_memory.extras.host._log import HostLog

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.log import last_entries
 from session_memory.sessions.transcripts.reader import TranscriptReader

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from session_memory.former_names import FORMER_NAMES
+from session_memory.former_names import FORMER_NAMES, MOVED
 
 ROOT = Path(__file__).resolve().parents[1]
 # As the pages of 0.4.2 had them.
@@ -51,6 +51,15 @@ def test_an_import_that_0_4_showed_works(code: str) -> None:
 @pytest.mark.parametrize("former", FORMER_NAMES)
 def test_a_former_name_gives_what_the_module_of_today_has(former: str) -> None:
     done = run(IS_SAME.format(former=former, today=FORMER_NAMES[former]))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("former", MOVED)
+def test_a_name_that_left_its_module_is_what_its_new_module_has(former: str) -> None:
+    module, _, name = former.partition(".")
+    today = f"session_memory.{MOVED[former]}"
+    code = f"from {today} import {name} as today; from session_memory.{module} import {name}"
+    done = run(f"{code}; assert {name} is today")
     assert (done.returncode, done.stderr) == (0, "")
 
 

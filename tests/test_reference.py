@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from session_memory.app.tools.definitions import ALL, Tool
-from session_memory.sessions.runtimes import Runtime, all_runtimes
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import all_runtimes
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"

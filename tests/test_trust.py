@@ -15,7 +15,7 @@ import pytest
 import records
 from install_machine import REPOSITORY, Machine, used_machine
 
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 
 PAGE = REPOSITORY / "docs/use/trust.md"
 EXTENSIONS = {

@@ -7,8 +7,15 @@ from typing import Any
 
 from records import NamedHome
 
-from session_memory.app.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
-from session_memory.app.tools.values import EVERYWHERE, GraphFact, SearchLimits
+from session_memory.app.tools.call import ToolResult, call
+from session_memory.app.tools.home_backend import HomeBackend
+from session_memory.app.tools.values import (
+    EVERYWHERE,
+    GraphFact,
+    ListedSession,
+    SearchLimits,
+    SearchResult,
+)
 from session_memory.history.patterns.habits import ErrorMatch
 from session_memory.sessions.transcripts.entries import Entry
 

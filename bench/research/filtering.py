@@ -21,7 +21,7 @@ from session_memory.history.filtering import chunks, exchanges, filtered
 from session_memory.history.store.ingest.extract import Extractor, result_text
 from session_memory.history.store.ingest.values import NewEntry, ToolOutcome
 from session_memory.history.store.values import TOOL_ROLE, StoredEntry
-from session_memory.sessions.runtimes import Runtime
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.detection import runtime_of
 from session_memory.sessions.runtimes.records import (
     CALLS,

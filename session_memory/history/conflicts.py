@@ -23,7 +23,7 @@ from ..common.system.git_process import GitUnavailableError
 from ..common.text.format import one_line, shorten
 from ..common.text.sanitize import for_people, quotable
 from ..extension_points import OTHER_SOURCES
-from ..sessions.runtimes import all_runtimes
+from ..sessions.runtimes.table import all_runtimes
 from ..sessions.settings.compiled import OFF
 from ..sessions.settings.homes import Home
 from ..sessions.settings.privacy import Privacy

@@ -17,9 +17,10 @@ from ..common.system.quick_json import decode_line
 from ..common.text.sanitize import for_prompt
 from ..common.text.timestamps import local_time
 from ..sessions.confined_files import OutsideGroupError, open_inside
-from ..sessions.runtimes import Runtime, all_runtimes
+from ..sessions.runtimes.base import Runtime
 from ..sessions.runtimes.detection import runtime_of
 from ..sessions.runtimes.records import USAGE, Branch
+from ..sessions.runtimes.table import all_runtimes
 from ..sessions.transcripts.lines import first_line, lines_forward
 from ..sessions.transcripts.usage import ModelUsage
 from .prices import Prices, cost

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from ..common.system.files import Opened
 from ..common.system.quick_json import decode_line
-from ..sessions.runtimes import Runtime
+from ..sessions.runtimes.base import Runtime
 from ..sessions.runtimes.detection import runtime_of
 from ..sessions.settings.forgotten import ForgottenSessions
 from ..sessions.transcripts.entries import Entry

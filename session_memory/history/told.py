@@ -10,7 +10,7 @@ from ..awareness.activity.delivery import ARRIVED, DeliverySearch
 from ..common.system.files import Closing
 from ..common.text.tokens import CHARACTERS_PER_TOKEN
 from ..sessions.confined_files import OutsideGroupError
-from ..sessions.runtimes import Runtime
+from ..sessions.runtimes.base import Runtime
 from ..sessions.runtimes.detection import runtime_of
 from ..sessions.runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, Injected
 from ..sessions.transcripts.entries import INTRODUCTION, REMEMBERED, Entry

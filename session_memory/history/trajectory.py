@@ -11,8 +11,9 @@ from ..common.system.files import Closing, Opened, read_at
 from ..common.system.quick_json import decode_line
 from ..common.text.sanitize import for_people, name_for_people
 from ..common.text.timestamps import iso_time
-from ..sessions.runtimes import Runtime, all_runtimes
+from ..sessions.runtimes.base import Runtime
 from ..sessions.runtimes.records import CallResult, Compaction
+from ..sessions.runtimes.table import all_runtimes
 from ..sessions.transcripts.entries import Entry
 from ..sessions.transcripts.gate import Gate
 from ..sessions.transcripts.lines import first_line, lines_forward

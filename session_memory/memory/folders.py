@@ -4,7 +4,7 @@ import os
 
 from ..history.store.location import StoreLocation
 from ..history.store.values import Conversation
-from ..sessions.runtimes import all_runtimes
+from ..sessions.runtimes.table import all_runtimes
 from ..sessions.settings.homes import named_home
 
 

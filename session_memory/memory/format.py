@@ -1,17 +1,19 @@
 """Memories as Markdown: a page is a heading and its memories. Pure: `parse` undoes `render`.
 
-    ## The JWT expiry is 3600 seconds ^k3f9a2b7qx
-
-    What there is to say beside the heading.
-
-    > expiry set to 3600
-
-    *About auth*
-    *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary, in
-    /srv/shop*
-
 A person may edit all of it. The id after `^` identifies a memory; one that a person wrote has none.
 """
+
+# An example:
+#
+#     ## The JWT expiry is 3600 seconds ^k3f9a2b7qx
+#
+#     More text about it.
+#
+#     > expiry set to 3600
+#
+#     *About auth*
+#     *From 2026-02-21 14:32:05 UTC, session d58a79a7-..., conversation 12, message 34, by summary,
+#     in /srv/shop*
 
 import base64
 import re

@@ -2,18 +2,18 @@
 
 The index is one file, written by `memory/prompt_index.py`: a table of buckets; the stop words,
 between spaces; its sources; the memories; then the buckets with their terms. A prompt reads one
-bucket for each of its other words. A bucket is a JSON object, `{"expir": [weight, at, -at, ...],
-...}`: the weight of a term, and the places of the memories that have it, negative if only their
-further text does. A memory is
-
-    [total, key, text, hurdle, projects, files, settled, branch, ...]
-
-`key` is its id with the version of its content, `total` the weight of all its terms; in other
-projects than `projects`, if there are any, it has to fit `hurdle` times as well. It may be
-outdated, and is left out, once one of `files`, which it names, was written after the time
-`settled`, or if another branch than `branch` ('' for any) is checked out. `call_memories` explains
-the rest.
+bucket for each of its other words.
 """
+
+# A bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: the weight of a term, and the
+# places of the memories that have it, negative if only their further text does. A memory is
+#
+#     [total, key, text, hurdle, projects, files, settled, branch, ...]
+#
+# `key` is its id with the version of its content, `total` the weight of all its terms. In projects
+# other than `projects`, if there are any, it has to fit `hurdle` times as well. It may be outdated,
+# and is left out, once one of its `files` was written after the time `settled`, or if another branch
+# than `branch` ('' for any) is checked out. `call_memories` explains the remaining values.
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from session_memory.awareness.install.ledger import InstallLedger
 from session_memory.awareness.install.plan import HookPlan, InstalledPaths
 from session_memory.awareness.install.settings_file import SettingsFile
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.program import ProgramPaths
 
 

@@ -13,8 +13,8 @@ import pytest
 from bench.corpus import FORMATS, Author, Texts, append_turns, texts_of, write_session
 from bench.corpus.__main__ import main as make_corpus
 from session_memory.common.system.json import decode_line
-from session_memory.sessions.runtimes import runtime as runtime_of
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES
+from session_memory.sessions.runtimes.table import runtime as runtime_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT.parent / "shared" / "transcripts" / "claude"

@@ -23,7 +23,7 @@ from session_memory.history.filtering import (
     size_text,
 )
 from session_memory.history.store.values import StoredEntry
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.settings.sections import Filtering, MemorySettings
 
 ROOT = Path(__file__).resolve().parents[2]

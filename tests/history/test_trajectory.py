@@ -25,9 +25,10 @@ from session_memory.history.costs import answers_in
 from session_memory.history.store.ingest.extract import result_text
 from session_memory.history.store.values import Conversation
 from session_memory.history.trajectory import from_transcript
-from session_memory.sessions.runtimes import Runtime, all_runtimes, runtime
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.detection import runtime_of
 from session_memory.sessions.runtimes.records import CallResult
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.settings.privacy import Privacy
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.gate import Gate

@@ -19,7 +19,8 @@ from runtimes_scene import Person as RuntimesUser
 from store_scene import StoreUser
 
 from session_memory.app.commands import memories as memories_command
-from session_memory.app.tools import HomeBackend, call
+from session_memory.app.tools.call import call
+from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.awareness.activity.update_text import HEADER
 from session_memory.common.errors import WrongCallError
 from session_memory.history.search.query import asks_for_last_work
@@ -29,7 +30,7 @@ from session_memory.memory import folders as memory_folders
 from session_memory.memory import forgotten
 from session_memory.memory.memory_index import MemoryFilter, MemoryIndex
 from session_memory.memory.strategy import Memory
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings import homes
 from session_memory.sessions.settings.sections import StoreSettings
 

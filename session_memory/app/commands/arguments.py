@@ -140,7 +140,7 @@ def repository_directories(path: str, notes_file: str) -> tuple[str, ...]:
 def folders_of(directories: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of the runtimes' folders for transcripts of sessions in these
     directories."""
-    from ...sessions.runtimes import all_runtimes
+    from ...sessions.runtimes.table import all_runtimes
 
     names = {
         runtime.project_dir("", directory)[len(runtime.transcripts_dir("")) + 1 :].partition("/")[0]

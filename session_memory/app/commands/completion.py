@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 from ...common.system.terminal import Terminal
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.section_table import KEYS
 
 SUMMARY = "print a completion script for bash, zsh or fish"

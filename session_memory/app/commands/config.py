@@ -13,7 +13,7 @@ from ...common.system.terminal import Terminal, called_as
 from ...common.text.format import enumerated
 from ...common.text.sanitize import for_people, name_for_people
 from ...history.store.location import find_location
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.check import FileCheck, as_meant, problem_with, refused
 from ...sessions.settings.compiled import Key, Kind
 from ...sessions.settings.homes import Home

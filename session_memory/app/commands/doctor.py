@@ -19,7 +19,7 @@ from ...common.system.files import expanded
 from ...common.system.terminal import Terminal
 from ...extension_points import CHECKS, DOCTOR_SECTIONS
 from ...history.store.location import find_location
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import required_user_dir
 from ...sessions.settings.program import ProgramPaths, program_paths
 from ..install._checks import check_home

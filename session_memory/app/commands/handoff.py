@@ -15,8 +15,8 @@ from ...extension_points import HANDOFFS, RECEIVED_HANDOFFS
 from ...history.conflicts import find_conflicts, live_sessions, sides_of
 from ...history.patterns.handoff import handed_over, page
 from ...history.store.values import Conversation, Filter, edits_in
-from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import user_dir
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common
 from .opened_store import OpenStore, last_conversation, on_store, refresh

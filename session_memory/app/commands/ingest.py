@@ -26,8 +26,8 @@ from ...history.store.ingest.sources import (
 )
 from ...history.store.location import StoreLocation, find_location
 from ...history.store.sqlite.unchanged import unchanged_files
-from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.detection import is_started_by_agent, runtime_of
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.forgotten import is_unfinished
 from .arguments import OnlyForPeopleError, add_common
 from .opened_store import OpenStore

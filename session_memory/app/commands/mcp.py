@@ -9,10 +9,10 @@ from functools import partial
 from ...common.extensions import load_present
 from ...common.system.terminal import exit_code
 from ...extension_points import TOOL_SERVERS
-from ..tools import HomeBackend
 from ..tools._stdio_server import serve_this_process
 from ..tools.call import Served, call
 from ..tools.definitions import tools_for
+from ..tools.home_backend import HomeBackend
 from .arguments import HOME
 
 SUMMARY = "serve the tools to an MCP client, on stdin and stdout"

@@ -12,7 +12,7 @@ from ...common.text.sanitize import name_for_people
 from ...memory.writer import note_by_person
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.settings.homes import user_dir
-from ..tools import HomeBackend
+from ..tools.home_backend import HomeBackend
 from .arguments import add_common
 from .memories import as_json, line_of
 from .opened_store import OpenStore, with_store

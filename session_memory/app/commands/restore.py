@@ -17,8 +17,9 @@ from ...common.text.sanitize import name_for_people
 from ...history.copies.pack import REDACTED, KeptSession, open_if_there, pack_path
 from ...history.copies.restore import RestorePlace, restore
 from ...history.store.location import StoreLocation, find_location
-from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.detection import is_started_by_agent
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.transcripts.earlier_paths import note_repositories, present_directory
 from .arguments import OnlyForPeopleError, add_common
 from .output import brief, iso, moment

@@ -15,7 +15,8 @@ from ... import NAME
 from ...awareness.install.ledger import InstallLedger
 from ...common.errors import SessionMemoryError
 from ...common.system.files import expanded, user_dir
-from ...sessions.runtimes import Runtime, all_runtimes, runtime
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import all_runtimes, runtime
 from ...sessions.settings.homes import (
     SEED_MEMORY_DIRS,
     Home,

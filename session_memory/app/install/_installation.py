@@ -13,7 +13,7 @@ from ...awareness.install.ledger import InstallLedger
 from ...awareness.install.plan import InstalledPaths
 from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Terminal
-from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.base import Runtime
 from ...sessions.settings.homes import ENV_DIR, MEMORY_DIR, home_at, person_home
 from ...sessions.settings.program import ProgramPaths, source_dir
 from . import program

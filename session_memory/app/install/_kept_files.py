@@ -10,7 +10,7 @@ from ...awareness.events.upkeep_start import IGNORE_ALL
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import remove_if_empty
 from ...history.archives.format import facts_in
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.check import FileCheck
 from ...sessions.settings.homes import ENV_DIR
 

@@ -14,7 +14,7 @@ from ...awareness.install.ledger import HomeRecord, InstallLedger
 from ...awareness.install.settings_file import SettingsFile
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import FileChange, checksum
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import Home
 from ...sessions.settings.program import ProgramPaths, program_paths
 from . import program

@@ -20,8 +20,8 @@ from ...common.extensions import load_present
 from ...common.system.file_changes import checksum, read_if_there, remove_if_empty
 from ...common.system.files import expanded
 from ...extension_points import LEFTOVERS
-from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.install import text_of
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import home_at, person_home, private_beside
 from ...sessions.settings.program import ProgramPaths
 from . import _home_changes as home_changes

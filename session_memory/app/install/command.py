@@ -13,7 +13,8 @@ from ...awareness.install.ledger import InstallLedger
 from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Terminal, exit_code
 from ...common.text.format import enumerated
-from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import required_user_dir
 from ...sessions.settings.program import EXTRAS, program_paths, source_dir
 from ._home_changes import HomePlan

@@ -17,7 +17,7 @@ from ...awareness.events.delivery_state import text_at
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import write_in_place
 from ...common.system.terminal import Terminal
-from ...sessions.runtimes import runtime
+from ...sessions.runtimes.table import runtime
 from ...sessions.settings.homes import ENV_DIR, ENV_HOME, environment, person_home, user_dir
 from ...sessions.transcripts.entries import INTRODUCTION
 from ...sessions.transcripts.sessions import FoundSession, find_sessions

@@ -24,8 +24,9 @@ from ...common.system.files import (
     write_atomically,
 )
 from ...common.system.json import as_object, decode, encode
-from ...sessions.runtimes import Runtime, all_runtimes
-from ...sessions.runtimes import runtime as runtime_of
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import all_runtimes
+from ...sessions.runtimes.table import runtime as runtime_of
 from ...sessions.settings.homes import ENV_GUARD, Home, environment, runtime_home
 from ...sessions.settings.program import shared_data_dir
 from ...sessions.settings.yaml_file import ENV_DATA

@@ -13,7 +13,7 @@ from ...awareness.events.bundle import FILE as BUNDLE_FILE
 from ...awareness.install.ledger import InstallLedger
 from ...common.errors import SessionMemoryError
 from ...common.text.format import enumerated
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.program import ProgramPaths
 from .environment import minor, missing_parts, names_of, remedy_of, version_of
 from .program import LOCK_FILE, has_usable_bundle, is_our_link

@@ -24,7 +24,7 @@ from ...common.system.file_changes import (
 from ...common.system.files import expanded, make_private_dir
 from ...common.system.terminal import Terminal
 from ...common.text.timestamps import epoch_seconds, iso_time
-from ...sessions.runtimes import runtime
+from ...sessions.runtimes.table import runtime
 from ...sessions.settings.homes import MEMORY_DIR, home_at
 from ...sessions.settings.program import ProgramPaths, source_dir
 from . import program

@@ -11,7 +11,7 @@ from .definitions import ALL
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
 
 # The subcommands that the skills teach and that change nothing but data derived from transcripts.
 LOOKUPS = (

@@ -18,7 +18,7 @@ from ...common.errors import LockedError
 from ...common.system.files import Closing, lock
 from ...extension_points import UPKEEP
 from ...history.store.location import NoStoreError, StoreLocation, find_location
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import ENV_GUARD
 from ...sessions.settings.program import add_all_packages, stay_with_version
 from ._runs import UpkeepRun, cpu_seconds

@@ -11,7 +11,7 @@ from .collisions._evidence import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ._new_entries import NewEntries
     from .report import Report, SessionSummary
 

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ...sessions.runtimes.records import Records
     from ...sessions.transcripts.entries import Session
     from ...sessions.transcripts.read_cursor import ReadCursors

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ...sessions.transcripts.entries import Entry, Session
     from ...sessions.transcripts.read_cursor import ReadCursors
     from .changes import OwnSession

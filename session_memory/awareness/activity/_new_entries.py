@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ...common.system.deadline import Deadline
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ...sessions.transcripts.read_cursor import UnreadPart
     from .changes import Changed, OwnSession
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ...sessions.transcripts.entries import Entry
     from ...sessions.transcripts.gate import Gate
 

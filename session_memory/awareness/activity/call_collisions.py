@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ...common.system.git import Worktree
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
-    from .collisions import Findings, Others
     from .collisions._working_set import CollisionState
     from .collisions.facts import Fact
+    from .collisions.search import Findings, Others
     from .conflicts import KeptConflict
     from .status_line import Edit
 
@@ -192,7 +192,7 @@ class CallSearch:
         """Return the facts, and the times up to which they settle the `answered` sessions' actions.
 
         The times are by the keys of the log."""
-        from .collisions import Known, find
+        from .collisions.search import Known, find
 
         facts: list[Fact] = []
         until: dict[str, float] = {}

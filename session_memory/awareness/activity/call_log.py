@@ -1,19 +1,21 @@
 """Log of a session's tool calls: one append-only file beside its state.
 
 It has the collisions that were reported with calls, and an index of the other sessions' edits since
-the last prompt. A line is JSON, in one of two forms:
+the last prompt. The index is a cache: a report is made from the transcripts, by the current rules.
+The file has its own lock, so no call waits for a prompt. Reported collisions are appended under the
+lock, index lines without it. A time in the future comes from a clock that was ahead, and does not
+count."""
 
-    ["", "edited discord /srv/app.py", 1790000000.5, true]
-    {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py":
-    1790000000.5}, ...}
-
-The first has the agent, the key of a collision, a time up to which it needs no report, and if it
-was reported. The agent is '' for the session itself, else a sub-agent. It is PROMPTS for reports at
-the start of a sub-agent, which prompts need not repeat. The second replaces earlier lines of the
-same index and session. The index is a cache: a report is made from the transcripts, by the current
-rules. The file has its own lock, so no call waits for a prompt. Reported collisions are appended
-under the lock, index lines without it. A time in the future comes from a clock that was ahead, and
-does not count."""
+# A line is JSON, in one of two forms:
+#
+#     ["", "edited discord /srv/app.py", 1790000000.5, true]
+#     {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py":
+#     1790000000.5}, ...}
+#
+# The first has the agent, the key of a collision, a time up to which it needs no report, and if it
+# was reported. The agent is '' for the session itself, else a sub-agent. It is PROMPTS for reports
+# at the start of a sub-agent, which prompts need not repeat. The second replaces earlier lines of
+# the same index and session.
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import stat_result
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ...sessions.settings.compiled import Settings
     from ...sessions.settings.homes import Home
     from ...sessions.transcripts.entries import Session

@@ -3,26 +3,10 @@
 The new state is written beside the old one before the update is printed, and replaces it
 afterwards: a hook killed in between repeats the update. If the runtime records injected text in the
 session's own transcript, the state is replaced before printing: then the transcript proves what
-arrived.
-
-The parts of the state that moved with the update are kept with the last delivery (`LastDelivery`).
-They count once the transcript shows that the agent got the text: its record is there, and the
-conversation goes on from it. A prompt that is cancelled before the answer leaves its record beside
-the conversation. If nothing follows it yet, the process decides: the same one has cancelled it,
-another one has resumed the conversation with it. An update that the agent did not get is repeated
-as a whole, but not to a prompt of the same turn, since the record may come as late as the turn's
-end.
-
-A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
-the runtime that records none: after MOST_MISSES of these in a row the cursors count at once. The
-same holds without a transcript, or from the first on if the same process continues.
-
-The record stands up to 30 KB behind the former end of the transcript; 70 KB if a prompt was typed
-while the agent worked, plus the results of tools before it, of which one may have 350 KB; some MB
-if images were pasted. So the search, which reads WINDOW_BYTES at once, continues until an answer
-shows that nothing more will come, at most for MOST_BYTES. Nearly always the record is in the first
-window, and a lost one would stand at the end of the file: neither reads far. If MOST_BYTES end the
-search (20 ms), the update is repeated, and the log says why."""
+arrived. The parts of the state that moved with the update are kept with the last delivery
+(`LastDelivery`), and count once the transcript shows that the agent got the text. An update that
+the agent did not get is repeated as a whole, but not to a prompt of the same turn, since the record
+may come as late as the turn's end."""
 
 from __future__ import annotations
 
@@ -37,14 +21,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from .changes import OwnSession
     from .session_state import SessionState, StateFile
     from .updates import Update
 
+# The record is up to 30 KB behind the former end of the transcript; 70 KB if a prompt was typed while
+# the agent worked, plus the results of tools before it, and one may have 350 KB; some MB if images
+# were pasted. So the search continues until an answer shows that nothing more will come. Nearly
+# always the record is in the first window, and a lost one would be at the end of the file: neither
+# reads far. If MOST_BYTES end the search (20 ms), the update is repeated, and the log says why.
 WINDOW_BYTES = 256 * 1024
 MOST_BYTES = 16 * 1024 * 1024
+# A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
+# the runtime that records none: after so many in a row the cursors count at once. They also do
+# without a transcript, or from the first on if the same process continues.
 MOST_MISSES = 3
+# The agent got the text if its record is there and the conversation goes on from it. A prompt that
+# is cancelled before the answer leaves its record beside the conversation. If nothing follows it
+# yet, the process decides: the same one has cancelled it, another one has resumed the conversation.
 ARRIVED = "arrived"
 UNANSWERED = "unanswered"  # its record exists, but nothing follows it
 LOST = "lost"

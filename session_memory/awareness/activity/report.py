@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ...sessions.settings.compiled import Settings
     from ...sessions.settings.homes import Home
     from ...sessions.settings.privacy import Privacy

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ...sessions.transcripts.edits import Edit
     from ...sessions.transcripts.entries import Entry, Session
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._new_entries import NewEntries
     from ._own_work import OwnWork
     from .changes import Changed, Observation, OwnSession
-    from .collisions import Known
+    from .collisions.search import Known
     from .report import Report
     from .status_line import Edit
     from .update_text import Reports, Selection, UpdateForm
@@ -533,7 +533,7 @@ def compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCol
     own, state = context.reader, work.state
     found = PromptCollisions(others)
     if state is not None and (others or work.heads or state.open_actions or work.may_share):
-        from .collisions import Known
+        from .collisions.search import Known
 
         known = Known(own, state, work.worktree, None, context.now, context.oldest)
         known.heads, known.work = work.heads, work
@@ -550,7 +550,7 @@ def compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCol
 
 def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
     """Search for collisions, and add lines about them."""
-    from .collisions import find
+    from .collisions.search import find
 
     state, others = known.state, found.reports
     findings = find(known, others)

@@ -1,21 +1,20 @@
 """Bundle of the modules that a prompt loads: one file of code objects, made by an install.
 
-It saves 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of
-1.05), and 0.28 x if the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or
-one starts (`session-start`: 1.01 instead of 1.29). Without it, Python looks into directories for
-each of 24 to 34 modules, and opens, checks and reads a file. The entries in `hooks/` load the
-bundle, which contains
-
-    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, the
-    parts), marshalled
-    the codes of the modules of each part, marshalled as one tuple; only imported parts are read
-
-The rows of `extension_points.EVENTS` are in it too, each with its module. The install computes a
-module's PREBUILT: the code has its value.
+Without it, Python looks into directories for each of 24 to 34 modules, and opens, checks and reads
+a file. The entries in `hooks/` load the bundle. The rows of `extension_points.EVENTS` are in it
+too, each with its module. The install computes a module's PREBUILT: the code has its value.
 
 An interpreter with another magic number does not load it, and none loads it if it is cut off. A
 module whose source has a different size or mtime by now is loaded from its source, as all modules
 are in a plugin or a checkout."""
+
+# It saves 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of
+# 1.05), and 0.28 x if the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or
+# one starts (`session-start`: 1.01 instead of 1.29). The file contains
+#
+#     in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder,
+#     the parts), marshalled
+#     the codes of the modules of each part, marshalled as one tuple; only imported parts are read
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ _PARTS = (
     ("common.system.git",),
     ("awareness.activity._own_work",),
     ("awareness.activity._concerned",),
-    ("awareness.activity.collisions",),
+    ("awareness.activity.collisions.search",),
     ("awareness.activity.collisions._lines",),
     ("awareness.activity.collisions.ref_notes",),
     *[(f"sessions.runtimes.{name}.records",) for name in _RUNTIMES],

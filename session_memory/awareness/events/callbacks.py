@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from ...common.errors import SessionMemoryError
-from ...sessions.runtimes import runtime
+from ...sessions.runtimes.table import runtime
 from .context import Context
 from .log import HookLog
 from .prompt import additions, joined, observation, open_delivery, write_notes

@@ -6,7 +6,8 @@ from ...common.errors import SessionMemoryError
 from ...common.system.deadline import Deadline
 from ...common.system.files import is_directory, is_file, user_dir
 from ...common.text.paths import is_name
-from ...sessions.runtimes import Runtime, runtimes_here
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import runtimes_here
 from ...sessions.settings.homes import (
     ENV_HOME,
     ENV_SESSION,

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from .context import Context, Event
 
 CHARACTERS = 300

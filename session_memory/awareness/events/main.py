@@ -10,8 +10,9 @@ import sys
 from ...common.system.deadline import Deadline, DeadlineError
 from ...common.system.files import is_file, os
 from ...common.system.json import decode, encode
-from ...sessions.runtimes import Runtime, sender_of
-from ...sessions.runtimes import runtime as runtime_of
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import runtime as runtime_of
+from ...sessions.runtimes.table import sender_of
 from ...sessions.settings.homes import ENV_GUARD, Home, environment, naming, runtime_home
 from .context import MISSED, context_of, home_of
 

@@ -10,7 +10,7 @@ from .upkeep_start import detach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from .context import Context, Event
 
 # Reasons for which a session ends with its program, or another one replaces it.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from os import stat_result
 
-    from ...sessions.runtimes import Runtime
+    from ...sessions.runtimes.base import Runtime
     from ..activity._approval import Objection
     from ..activity.changes import OwnSession
     from .context import Context, Event

@@ -26,7 +26,7 @@ import pytest
 from ...common.system import files
 from ...common.system.files import Closing
 from ...common.system.json import decode_line
-from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, RESULTS, TURNS, USAGE
 from ...sessions.transcripts.entries import Entry, Session
 from ...sessions.transcripts.lines import first_line

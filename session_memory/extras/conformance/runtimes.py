@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ...common.system.files import path_stamp
-from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.program import source_dir
 from .fixture import Fixture
 

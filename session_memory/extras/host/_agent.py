@@ -20,7 +20,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
-from ...app.tools import sdk_server
+from ...app.tools.sdk_server import sdk_server
 from ...sessions.settings.homes import ENV_HOME, ENV_SESSION
 from ...sessions.settings.host_layout import Group, Layout
 from ._callbacks import archive_callback, shell_callback, updates_callback

@@ -1,18 +1,16 @@
 """Files that a group's agent and its host exchange when the agent has no database, as in a sandbox:
 data/ipc/<group>/.
 
-    session_history.json, current_tasks.json, available_groups.json   what there is, written before
-    each run
-    tasks/<id>.json                    {"tool": "clear_session", "arguments": {"name": "Tax"}}: a
-    call of a tool
-    responses/<id>.json                {"id": "<id>", "text": "Done: ...", "is_error": false}: its
-    answer
-
 The agent can write to the directory, so a file there may be anything: a link, a device, a
 directory. A request gets a name that ends in .json only when it is whole. Before it is read it is
 moved out of the agent's reach (data/ipc/.taken/<group>/, on the same file system); its answer is
 written there too and then moved to responses/ by one rename. So after a crash at any point each
 request has one answer, and none is done twice."""
+
+# session_history.json, current_tasks.json, available_groups.json: what there is, written before each
+# run
+# tasks/<id>.json, a call of a tool: {"tool": "clear_session", "arguments": {"name": "Tax"}}
+# responses/<id>.json, its answer: {"id": "<id>", "text": "Done: ...", "is_error": false}
 
 from __future__ import annotations
 

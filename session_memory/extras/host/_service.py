@@ -31,7 +31,7 @@ from ._log import HostLog
 from ._values import LOCAL, ChatReply
 from ._worker import Worker
 from .administration import HostAdministration
-from .channels import Channel, Chats, channels_in
+from .channels.channel import Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
 from .group_backend import GroupBackend
 from .settings import HostSettings

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ...common.system.files import Opened
 from ...common.system.processes import is_alive
-from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.records import TURNS, PromptId, Reply
 from ...sessions.transcripts.lines import first_line, lines_forward
 from ...sessions.transcripts.reader import TranscriptReader

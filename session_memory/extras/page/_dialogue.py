@@ -25,8 +25,9 @@ from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
 from ...history.told import told_in
-from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.records import INJECTED, CallResult, Injected
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.transcripts.edits import Edit, Hunk
 from ...sessions.transcripts.entries import ToolUse
 from ...sessions.transcripts.lines import first_line, lines_forward

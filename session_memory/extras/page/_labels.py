@@ -12,7 +12,7 @@ from ...common.system.files import user_dir
 from ...common.system.git import find_worktree
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import beginning, for_people
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import person_home
 from ...sessions.transcripts.earlier_paths import present_directory
 

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from . import TOLD, Proof
+from ._proof import TOLD, Proof
 from .words import HEEDED, rows_of
 
 _LEFT, _WIDE, _ROW, _TOP = 232, 320, 44, 60

@@ -10,8 +10,8 @@ from ...app.commands.opened_store import OpenStore, check_names, on_store, refre
 from ...app.commands.progress import shown
 from ...common.text.format import counted
 from ...history.costs import SessionFiles
-from . import Proof, prove
 from ._chart import svg_of
+from ._proof import Proof, prove
 from .words import HEEDED, as_json, compared_lines, rows_of, sum_lines, told_lines
 
 SUMMARY = "show what came of the updates that agents got, beside the same moments without one"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import Filter
-from . import prove
+from ._proof import prove
 from .words import HEEDED, compared_lines, rows_of, sum_lines, told_lines
 
 

@@ -17,7 +17,7 @@ from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import local_time
 from ...history.store.values import TOOL_ROLE, StoredEntry
-from ...sessions.runtimes import all_runtimes
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import Home
 from ...sessions.transcripts.team_sessions import ENDING, file_name, read_start, start_content
 from .handoffs import handoffs_file

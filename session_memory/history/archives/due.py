@@ -10,9 +10,9 @@ from contextlib import suppress
 
 from ...common.errors import SessionMemoryError
 from ...common.system.files import Opened
-from ...sessions.runtimes import all_runtimes
 from ...sessions.runtimes.backup import DAY_SECONDS
 from ...sessions.runtimes.detection import runtime_of
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import private_beside, user_dir
 from ...sessions.settings.privacy import Privacy
 from ...sessions.settings.registry import agent_home

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 
-from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.base import Runtime
 
 SHARE = 0.032  # of a transcript's bytes: 24 real ones of Claude Code, 9.3 MB, became 0.3 MB
 

@@ -1,18 +1,19 @@
 """An archive as Markdown: title, when it was archived, messages, and a last line for programs.
-Pure.
+Pure."""
 
-# Travel Planning
-
-Archived: Feb 21, 3:39 AM
-
----
-
-**User** (2026-02-21 03:21:40+01:00): I want to plan a trip to Japan...
-
-**G2** (2026-02-21 03:21:55+01:00): Here are some suggestions...
-
-<!-- session-memory {"session": "d58a79a7-...", "runtime": "agent-sdk", ...} -->
-"""
+# An example:
+#
+#     # Travel Planning
+#
+#     Archived: Feb 21, 3:39 AM
+#
+#     ---
+#
+#     **User** (2026-02-21 03:21:40+01:00): I want to plan a trip to Japan...
+#
+#     **G2** (2026-02-21 03:21:55+01:00): Here are some suggestions...
+#
+#     <!-- session-memory {"session": "d58a79a7-...", "runtime": "agent-sdk", ...} -->
 
 import json
 import re

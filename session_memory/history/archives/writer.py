@@ -14,7 +14,7 @@ from ...common.system.quick_json import decode_line
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_people, shortened
 from ...common.text.timestamps import epoch_seconds, iso_time
-from ...sessions.runtimes import Runtime
+from ...sessions.runtimes.base import Runtime
 from ...sessions.settings.compiled import Settings
 from ...sessions.settings.host_layout import Group, Layout, held
 from ...sessions.settings.privacy import Privacy

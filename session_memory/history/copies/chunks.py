@@ -13,7 +13,7 @@ from ...common.errors import SessionMemoryError
 from ...common.system.files import read_at
 from ...common.system.json import decode_line, encode
 from ...common.system.zstd import DamagedFileError, compressed, decompressed_bytes
-from ...common.text.secrets import redact
+from ...common.text.secrets.redaction import redact
 from ...sessions.transcripts.mirror import copies_of
 
 LEAST_BYTES = 128 * 1024

@@ -17,8 +17,8 @@ from ...common.system.zstd import DamagedFileError, NoLibraryError
 from ...common.text.format import counted
 from ...common.text.timestamps import now_milliseconds
 from ...sessions.confined_files import OutsideGroupError
-from ...sessions.runtimes import Runtime
 from ...sessions.runtimes.backup import FilesOfSession
+from ...sessions.runtimes.base import Runtime
 from ...sessions.settings.compiled import Settings
 from ...sessions.settings.privacy import Privacy
 from ..disk import room_for_kept

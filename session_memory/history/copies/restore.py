@@ -13,8 +13,8 @@ from typing import NamedTuple
 from ...common.errors import SessionMemoryError
 from ...common.system.files import make_private_dir
 from ...sessions.confined_files import OutsideGroupError
-from ...sessions.runtimes import Runtime
 from ...sessions.runtimes.backup import DAY_SECONDS
+from ...sessions.runtimes.base import Runtime
 from .chunks import DamagedChunkError
 from .pack import Gap, KeptFile, KeptSession, Pack
 

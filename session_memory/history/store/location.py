@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...common.errors import SessionMemoryError
 from ...common.system.files import path_text
 from ...common.text.paths import is_name
-from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings import homes
 from ...sessions.settings.homes import ENV_DIR, Home
 from ...sessions.settings.host_layout import GLOBAL, Layout

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ...sessions.runtimes import Runtime, all_runtimes
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import Home
 from ...sessions.settings.host_layout import Layout
 from ...sessions.settings.privacy import Privacy

@@ -8,11 +8,11 @@ from ...common.system.files import is_file, status_at
 from ...common.system.json import as_string
 from ...common.text.paths import dashed
 from ..transcripts.mirror import Exclusion, has_changed
-from ._base import CopiedSessions, ProjectFolders
+from .base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._base import Event
+    from .base import Event
 
 _MOST_CHARACTERS = 200  # of the name of a folder
 

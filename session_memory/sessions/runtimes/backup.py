@@ -14,7 +14,7 @@ from ...common.system.files import open_regular, path_stamp
 from ..confined_files import open_inside
 
 if TYPE_CHECKING:
-    from ._base import Runtime
+    from .base import Runtime
 
 DAY_SECONDS = 86_400.0
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from ...common.system.files import os, read_at
 from ...common.system.json import objects_in
-from . import Runtime, all_runtimes
+from .base import Runtime
+from .table import all_runtimes
 
 HEAD_BYTES = 64 * 1024
 # of a file whose head does not show it, for example because it begins with copies of large files

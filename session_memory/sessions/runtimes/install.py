@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.system.json import as_object
 
 if TYPE_CHECKING:
-    from ._base import Runtime
+    from .base import Runtime
 
 _PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
 # prepares in a plugin's data directory what an install has in its environment

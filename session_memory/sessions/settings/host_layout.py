@@ -1,16 +1,16 @@
 """The paths of a host below its directory, the check that a group's paths stay in the group, and
-its directories held open, so that no step on the way can be exchanged for a symlink.
+its directories held open, so that no step on the way can be exchanged for a symlink."""
 
-.session-memory/config.yaml          settings
-.session-memory/groups/<group>.yaml  settings of one group
-store/messages.db                    messages, pointers, tasks: what survives a restart
-store/host.sock                      the socket channel
-data/sessions/<group>/.claude/       the runtime's directory: transcripts, settings.json
-data/ipc/<group>/{tasks,responses}/  requests of an agent without a database, and their answers
-skills/<name>/SKILL.md               skills that every group has
-groups/<group>/CLAUDE.md             who the group's agent is
-groups/<group>/conversations/        archives
-groups/global/CLAUDE.md              what every group but main is told too"""
+# .session-memory/config.yaml          settings
+# .session-memory/groups/<group>.yaml  settings of one group
+# store/messages.db                    messages, pointers, tasks: what survives a restart
+# store/host.sock                      the socket channel
+# data/sessions/<group>/.claude/       the runtime's directory: transcripts, settings.json
+# data/ipc/<group>/{tasks,responses}/  requests of an agent without a database, and their answers
+# skills/<name>/SKILL.md               skills that every group has
+# groups/<group>/CLAUDE.md             who the group's agent is
+# groups/<group>/conversations/        archives
+# groups/global/CLAUDE.md              what every group but main is told too
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from ...common.errors import WrongCallError
 from ...common.system.files import make_private_dir
 from ...common.text.paths import is_name
 from ..confined_files import OutsideGroupError, check_steps, open_inside, pinned
-from ..runtimes import Runtime, runtime
+from ..runtimes.base import Runtime
+from ..runtimes.table import runtime
 from .compiled import Settings
 from .homes import MEMORY_DIR, Home, home_at
 

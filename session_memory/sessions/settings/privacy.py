@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from ...common.system.git import locate_worktree, worktrees_of
-from ..runtimes import all_runtimes
+from ..runtimes.table import all_runtimes
 from . import homes
 from .compiled import Settings
 from .forgotten import ForgottenSessions, Tombstone, forgotten_until, read_file

@@ -13,7 +13,7 @@ from pathlib import Path
 import session_memory
 from session_memory import NAME
 
-from ..runtimes import all_runtimes
+from ..runtimes.table import all_runtimes
 from .homes import person_home, required_user_dir
 from .yaml_file import ENV_DATA, SHARED_FOLDER, add_site_packages
 

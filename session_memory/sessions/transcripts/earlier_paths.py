@@ -11,7 +11,7 @@ from __future__ import annotations
 from ...common.system.files import Opened, path_stamp, read_at, status_at, write_atomically
 from ...common.system.git import Worktree, find_worktree, worktrees_of
 from ...common.system.json import sealed
-from ...common.text.secrets import find_secrets
+from ...common.text.secrets.redaction import find_secrets
 from .projects import read_index
 
 TYPE_CHECKING = False

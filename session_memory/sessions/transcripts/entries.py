@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..runtimes import Runtime
+    from ..runtimes.base import Runtime
 
 
 # Begins every update for an agent. Text in a transcript that begins like this is not content.

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ...common.system.files import Opened, names_in, os, read_at
 from ...common.text.sanitize import beginning, shortened
-from ..runtimes import Runtime
+from ..runtimes.base import Runtime
 from ..settings.forgotten import ForgottenSessions
 from ..settings.rules import Rule, stricter
 from .entries import Entry, Session

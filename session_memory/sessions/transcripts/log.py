@@ -7,7 +7,7 @@ from ...common.text.format import counted
 from ...common.text.paths import relative
 from ...common.text.sanitize import for_people, shortened
 from ...common.text.timestamps import local_time
-from ..runtimes import Runtime
+from ..runtimes.base import Runtime
 from .entries import Entry, ToolUse
 from .gate import Gate
 from .lines import first_line

@@ -2,19 +2,16 @@
 
 The readers of transcripts expect files of lines that only grow. If a runtime changes what it has
 written (rows of a database, rewritten files), a mirror is such a file for one session. Final
-records are appended once; if the runtime withdraws one, a line says so. The runtime decides the
-form of the lines.
-
-Each addition ends in a mark, a line that says up to where the runtime's data was read. Lines after
-the last mark were being written when a process was killed: they are removed and read again. A
-deleted mirror is rebuilt with the same ids.
-
-A mirror may also be a copy of a compressed transcript. It has no marks: the state beside the
-mirrors lists it (`copied`), or why it could not be read (`unread`), by paths relative to their
-directory.
+records are appended once; if the runtime withdraws one, a line says so. Each addition ends in a
+mark, a line that says up to where the runtime's data was read. Lines after the last mark were being
+written when a process was killed: they are removed and read again.
 
 No mirror contains a secret. Of an excluded session it has only ids and times, by which a fork's
 copies are recognised."""
+
+# A mirror may also be a copy of a compressed transcript. It has no marks: the state beside the
+# mirrors lists it (`copied`), or why it could not be read (`unread`), by paths relative to their
+# directory.
 
 from __future__ import annotations
 
@@ -174,10 +171,8 @@ def copies_of(records: list[Record], is_excluded: bool) -> list[object]:
     """Return records as a mirror has them, without secrets.
 
     If the session `is_excluded`, its texts are removed too."""
-    from ...common.text.secrets import (  # not loaded by a prompt that has nothing to add
-        redact,
-        spots,
-    )
+    # not loaded by a prompt that has nothing to add
+    from ...common.text.secrets.redaction import redact, spots
 
     def copied(record: Record) -> object:
         # All texts of a record are checked at once, because few contain a possible secret.

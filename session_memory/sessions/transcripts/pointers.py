@@ -17,7 +17,7 @@ from ...common.system.sqlite import Migration, SharedDatabase, open_file
 from ...common.text.paths import is_name
 from ...common.text.sanitize import shortened
 from ...common.text.timestamps import iso_time
-from ..runtimes import Runtime
+from ..runtimes.base import Runtime
 from .reader import TranscriptHead
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from ...common.system.deadline import DeadlineError
 from ...common.system.files import Opened, is_file, write_atomically
 from ...common.system.git import Worktree, find_worktree, worktrees_of
 from ...common.system.json import sealed
-from ...common.text.secrets import find_secrets
+from ...common.text.secrets.redaction import find_secrets
 from .entries import Entry
 from .lines import first_line, settled_stamp
 from .projects import read_index
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..runtimes import Runtime
+    from ..runtimes.base import Runtime
     from .earlier_paths import EarlierPaths
     from .projects import FoldersByRuntime, Places, SubAgents
 

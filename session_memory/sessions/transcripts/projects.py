@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from ..runtimes import Runtime
-    from ..runtimes._base import Folders
+    from ..runtimes.base import Folders, Runtime
     from .entries import Session
 
     Places = list[tuple[Runtime, str]]  # runtimes, each with its own directory

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from ..runtimes import Runtime
+    from ..runtimes.base import Runtime
     from ..runtimes.records import Decode, Event, Record
     from .lines import Line
 

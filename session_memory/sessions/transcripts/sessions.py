@@ -12,7 +12,8 @@ from ...common.system.files import is_regular, status_at, user_dir
 from ...common.text.format import has_words
 from ...common.text.sanitize import name_for_people, shortened
 from ...common.text.timestamps import local_time
-from ..runtimes import Runtime, all_runtimes
+from ..runtimes.base import Runtime
+from ..runtimes.table import all_runtimes
 from ..settings import homes
 from ..settings.homes import Home
 from ..settings.privacy import Privacy

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ...common.system.files import is_file, names_in, read_whole, write_atomically
 from ...common.system.json import decode
-from ..runtimes._base import Runtime
+from ..runtimes.base import Runtime
 from ..runtimes.records import MESSAGES, Records, Title
 from .entries import Entry, Session, ToolUse
 

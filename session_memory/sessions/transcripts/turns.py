@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ...common.system.files import Opened, os
 from ...common.system.json import objects_in
-from ..runtimes import Runtime
+from ..runtimes.base import Runtime
 from ..runtimes.records import TURNS, PromptId, Reply
 from .entries import Entry
 from .lines import windows_backward

@@ -15,7 +15,7 @@ from forgotten_scene import CLAUDE, FIXTURES, WORD, Person
 from records import append, exchange, new_id
 
 from session_memory.history.copies.pack import Pack, pack_path
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 
 OWN_WORDS = "What about staging?"  # in the fork that each runtime's fixtures tell of
 

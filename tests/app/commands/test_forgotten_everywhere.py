@@ -10,7 +10,7 @@ from forgotten_scene import CLAUDE, WORD, Person
 from records import append, exchange, gemini_exchange, lines, new_id
 from store_scene import MONDAY, StoreUser
 
-from session_memory.sessions.runtimes import all_runtimes, runtime
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 
 @pytest.fixture(params=all_runtimes(), ids=lambda one: one.name)

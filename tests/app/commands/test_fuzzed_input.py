@@ -19,8 +19,9 @@ from store_scene import MONDAY
 
 from session_memory import cli
 from session_memory.app.commands import read
-from session_memory.app.tools import TOOLS, call
-from session_memory.app.tools._home_backend import HomeBackend
+from session_memory.app.tools.call import call
+from session_memory.app.tools.definitions import TOOLS
+from session_memory.app.tools.home_backend import HomeBackend
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "3"))
 USUAL = "the cherry blossom is in April"

@@ -19,8 +19,8 @@ from records import PiSession, append, atif_exchange, exchange, lines, new_id
 from runtimes_scene import Person
 
 from session_memory.history.copies.restore import spared_time
-from session_memory.sessions.runtimes import all_runtimes
 from session_memory.sessions.runtimes.pi import encode_cwd
+from session_memory.sessions.runtimes.table import all_runtimes
 
 SECRET = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
 # A program in place of `opencode`: it takes an export as OpenCode does.

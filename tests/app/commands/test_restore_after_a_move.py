@@ -11,7 +11,7 @@ from git_scene import git, repository
 from kept_scene import KeptUser, delete
 from records import exchange
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 
 @pytest.fixture

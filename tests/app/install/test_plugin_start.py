@@ -13,7 +13,7 @@ from fakes.fake_anthropic import FakeAnthropic
 from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, make_index
 from records import new_id
 
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 
 
 def test_what_reads_the_configuration_sets_itself_up_in_the_background(

@@ -13,7 +13,7 @@ from session_memory.app.install import _servers as servers
 from session_memory.app.install._servers import has_server, with_server, without_server
 from session_memory.awareness.install.ledger import _is_empty as is_empty
 from session_memory.awareness.install.settings_file import SettingsFileError
-from session_memory.sessions.runtimes import all_runtimes, runtime
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 LAUNCHER = "/home/me/.local/share/session-memory/bin/session-memory"
 CODEX, OPENCODE = runtime("codex").install, runtime("opencode").install

@@ -307,7 +307,7 @@ def make_pi_archive(transcript: Path, directory: Path) -> None:
     """The archive of a session of Pi."""
     from session_memory.history.archives.format import ArchiveStyle
     from session_memory.history.archives.writer import ArchiveSource, write_archive
-    from session_memory.sessions.runtimes import runtime
+    from session_memory.sessions.runtimes.table import runtime
 
     directory.mkdir(parents=True)
     source = ArchiveSource(transcript.stem.rpartition("_")[2], str(transcript), runtime("pi"))

@@ -26,8 +26,8 @@ from skills_scene import (
     skill_texts,
 )
 
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.table import runtime
 
 # The tool that runs a command, the key of its input, and what lets it do that unasked.
 SHELLS = {

@@ -16,8 +16,8 @@ from clients.npm import NpmPlace
 from install_machine import REPOSITORY, Machine, copy_repository
 from skills_scene import link_packages
 
-from session_memory.app.tools import TOOLS
-from session_memory.sessions.runtimes import runtime
+from session_memory.app.tools.definitions import TOOLS
+from session_memory.sessions.runtimes.table import runtime
 
 # The names by which each offers a tool of ours to its model.
 NAMES = {

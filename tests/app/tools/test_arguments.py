@@ -12,8 +12,10 @@ from records import exchange
 from store_scene import StoreUser
 from tools_scene import FakeBackend, some_sessions
 
-from session_memory.app.tools import HomeBackend, call, sdk_server
+from session_memory.app.tools.call import call
 from session_memory.app.tools.definitions import tools_of_group
+from session_memory.app.tools.home_backend import HomeBackend
+from session_memory.app.tools.sdk_server import sdk_server
 from session_memory.common.errors import SessionMemoryError
 
 ALL = tools_of_group(is_main=True, has_graph=True, has_team=True)

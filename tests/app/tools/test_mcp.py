@@ -23,7 +23,8 @@ from own_process import run_here
 from records import NamedHome, exchange, write
 
 from session_memory.app.commands.mcp import main
-from session_memory.app.tools import TOOLS, sdk_server
+from session_memory.app.tools.definitions import TOOLS
+from session_memory.app.tools.sdk_server import sdk_server
 from session_memory.extras.host.group_backend import GroupBackend
 
 NAMES = [tool.name for tool in TOOLS]

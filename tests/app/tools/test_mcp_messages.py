@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 
 from session_memory import __version__
-from session_memory.app.tools import TOOLS, ToolResult
 from session_memory.app.tools._stdio_server import LINE_BYTES, serve
-from session_memory.app.tools.call import Served
+from session_memory.app.tools.call import Served, ToolResult
+from session_memory.app.tools.definitions import TOOLS
 
 NAMES = [tool.name for tool in TOOLS]
 

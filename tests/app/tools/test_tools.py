@@ -16,9 +16,10 @@ from records import exchange, user
 from store_scene import StoreUser
 from tools_scene import FakeBackend, Home, some_sessions
 
-from session_memory.app.tools import TOOLS, HomeBackend, ToolResult, call
 from session_memory.app.tools._results import RESULT_CHARACTERS
-from session_memory.app.tools.definitions import tools_of_group
+from session_memory.app.tools.call import ToolResult, call
+from session_memory.app.tools.definitions import TOOLS, tools_of_group
+from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.common.errors import LockedError, SessionMemoryError
 from session_memory.common.text.timestamps import milliseconds_at
 from session_memory.sessions.runtimes.claude import encode_cwd

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from host_scene import Box, GroupDir, three_groups
 
-from session_memory.app.tools import ToolResult
+from session_memory.app.tools.call import ToolResult
 from session_memory.extras.host.administration import MOST_TASKS
 from session_memory.extras.host.request_files import RequestFiles
 

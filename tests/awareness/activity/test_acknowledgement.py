@@ -31,8 +31,9 @@ from session_memory.awareness.activity import delivery
 from session_memory.awareness.activity.changes import Observation, OwnSession
 from session_memory.awareness.activity.delivery import Delivery
 from session_memory.awareness.activity.updates import open_update
-from session_memory.sessions.runtimes import Runtime, all_runtimes
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.records import INJECTED, Injected
+from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.transcripts.entries import INTRODUCTION, Session
 

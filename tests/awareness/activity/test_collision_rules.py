@@ -21,7 +21,7 @@ from session_memory.awareness.activity.changes import Observation, OwnSession
 from session_memory.awareness.activity.collisions._working_set import KnownFiles
 from session_memory.awareness.activity.updates import open_update
 from session_memory.common.system import git as system_git
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.transcripts.entries import Session
 

@@ -13,8 +13,8 @@ from markdown_snapshot import MarkdownSnapshot
 from syrupy.assertion import SnapshotAssertion
 
 from bench.clones import Clone
-from session_memory.awareness.activity import collisions as activity_collisions
-from session_memory.awareness.activity.collisions import Findings
+from session_memory.awareness.activity.collisions import search as collision_search
+from session_memory.awareness.activity.collisions.search import Findings
 from session_memory.common.system.deadline import DeadlineError
 
 
@@ -163,8 +163,8 @@ def test_sessions_whose_collisions_could_not_be_searched_in_time_wait_until_they
         return search(*_)
 
     telegram = pair.clone.session("telegram")
-    search, hangs = activity_collisions.find, [False, True]
-    monkeypatch.setattr(activity_collisions, "find", find)
+    search, hangs = collision_search.find, [False, True]
+    monkeypatch.setattr(collision_search, "find", find)
     play(pair, ["main read", "discord edit"])
     telegram.say("usual answer")
     text = pair.main.prompt()

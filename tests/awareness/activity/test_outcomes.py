@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.records import RESULTS, CallResult
+from session_memory.sessions.runtimes.table import runtime
 
 from ...hooks_scene import PlainUser, told
 from ...records import append, assistant, exchange, tool_result, user

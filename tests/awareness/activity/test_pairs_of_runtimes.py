@@ -41,7 +41,8 @@ from session_memory.awareness.events import prompt, tool_call
 from session_memory.awareness.events.context import Context, context_of, home_of
 from session_memory.common.system import files
 from session_memory.common.system.deadline import Deadline
-from session_memory.sessions.runtimes import Runtime, all_runtimes, sender_of
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import all_runtimes, sender_of
 from session_memory.sessions.settings.homes import environment
 
 # When the records of a call say that it was made and that it ended, in milliseconds after the mtime

@@ -12,7 +12,7 @@ from hooks_scene import run as run_hook
 from records import append, exchange, new_id
 from store_scene import StoreUser
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 CLAUDE = runtime("agent-sdk")
 

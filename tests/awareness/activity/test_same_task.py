@@ -11,7 +11,7 @@ from git_scene import git, repository
 from hooks_scene import run
 from records import append, assistant, exchange, new_id, show_told, user
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 CLAUDE = runtime("agent-sdk")
 CALL = ("Bash", {"command": "pytest -q"})

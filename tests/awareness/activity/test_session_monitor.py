@@ -16,7 +16,7 @@ from session_memory.session_monitor import (
     get_session_updates,
     resolve_agent_sdk_jsonl,
 )
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import Home
 from session_memory.sessions.transcripts.entries import Session
 

@@ -21,7 +21,7 @@ from tool_call_scene import Project
 from session_memory.awareness.activity._new_entries import Budget, read_changed
 from session_memory.awareness.activity.changes import OwnSession, changed_sessions
 from session_memory.common.system.deadline import Deadline
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts import lines
 from session_memory.sessions.transcripts.entries import Session
 from session_memory.sessions.transcripts.read_cursor import ReadCursors

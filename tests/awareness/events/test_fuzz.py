@@ -27,7 +27,8 @@ from session_memory.awareness.events import prompt, tool_call
 from session_memory.awareness.events.context import Context, context_of, home_of
 from session_memory.common.system import files
 from session_memory.common.system.deadline import Deadline
-from session_memory.sessions.runtimes import Runtime, all_runtimes, runtime, sender_of
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import all_runtimes, runtime, sender_of
 from session_memory.sessions.settings.homes import environment
 
 pytestmark = pytest.mark.fuzz

@@ -21,7 +21,7 @@ from tool_call_scene import Project
 from session_memory.awareness.events import tool_call
 from session_memory.awareness.events.context import context_of, home_of
 from session_memory.common.system.deadline import DeadlineError
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 INTERACTIVE = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 PRINT_MODE = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}

@@ -22,7 +22,7 @@ from session_memory.awareness.activity.actions import FileAction
 from session_memory.awareness.activity.collisions._evidence import Evidence
 from session_memory.common.errors import SessionMemoryError
 from session_memory.common.system import files
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import person_home
 
 ODD_TEXTS = ["a\0b", "\ud800", "\udcff"]

@@ -9,7 +9,7 @@ from harmless_texts import ONE_LINERS, TEST_RUNS
 from secret_spellings import spellings
 from text_scene import card_number, fill
 
-from session_memory.common.text.secrets import find_secrets, redact
+from session_memory.common.text.secrets.redaction import find_secrets, redact
 
 RANDOM = random.Random(7)
 B62 = fill("b62", 24, RANDOM)

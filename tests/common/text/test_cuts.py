@@ -28,7 +28,7 @@ from session_memory.history.search.search import snippet
 from session_memory.history.store.ingest import extract
 from session_memory.memory import format, prompt_index
 from session_memory.memory.strategy import Memory
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.settings.homes import person_home
 from session_memory.sessions.transcripts.entries import Session

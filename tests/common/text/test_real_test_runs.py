@@ -14,7 +14,7 @@ import pytest
 from clients.npm import PERSON, NpmPlace, node_at
 
 from session_memory.common.text.sanitize import plain
-from session_memory.common.text.secrets import redact
+from session_memory.common.text.secrets.redaction import redact
 
 PYTHON = """
 import pytest

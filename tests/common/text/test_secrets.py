@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from share import some
 from text_scene import RULES, Sample, fill, samples
 
-from session_memory.common.text.secrets import Secret, find_secrets, redact, scan
+from session_memory.common.text.secrets import scan
+from session_memory.common.text.secrets.redaction import Secret, find_secrets, redact
 from session_memory.common.text.secrets.rules import SecretRule
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -316,7 +317,7 @@ class TestCost:
         text = "[main] Fixed the password page, and api keys: 2 of 3 tests pass; see src/auth/token.py."
         code = (
             "import sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules)\n"
-            "from session_memory.common.text.secrets import redact\n"
+            "from session_memory.common.text.secrets.redaction import redact\n"
             "assert redact(sys.argv[2]) == sys.argv[2]\n"
             "print(*(set(sys.modules) - before))"
         )
@@ -330,7 +331,7 @@ class TestCost:
         texts = [sample.text for sample in samples(9)]
         code = (
             "import json, sys; sys.path.insert(0, sys.argv[1])\n"
-            "from session_memory.common.text.secrets import redact\n"
+            "from session_memory.common.text.secrets.redaction import redact\n"
             "found = []\n"
             "for text in json.load(sys.stdin):\n"
             "    sys.modules.pop('session_memory.common.text.secrets.scan', None)\n"

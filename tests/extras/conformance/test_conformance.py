@@ -22,8 +22,8 @@ from session_memory.extras.conformance.transcripts import (
     TestTurns,
     TestUsage,
 )
-from session_memory.sessions.runtimes import all_runtimes, runtime
 from session_memory.sessions.runtimes.detection import running_session, runtime_of
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 __all__ = [
     "TestDamage",

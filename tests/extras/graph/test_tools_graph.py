@@ -21,9 +21,11 @@ from graph_scene import Machine
 from host_scene import Box, GroupDir, three_groups
 
 from bench.scratch import remove_tree
-from session_memory.app.tools import HomeBackend, ToolResult, backend, call
+from session_memory.app.tools import backend
 from session_memory.app.tools._results import RESULT_CHARACTERS, graph_facts
+from session_memory.app.tools.call import ToolResult, call
 from session_memory.app.tools.definitions import tools_for
+from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.app.tools.values import GraphFact
 from session_memory.extras.host._ipc import write_snapshots
 from session_memory.extras.host.group_backend import GroupBackend

@@ -26,7 +26,7 @@ from session_memory.extras.host._ledger import (
 )
 from session_memory.extras.host._schedule import ScheduleError, UnknownTaskError, next_time
 from session_memory.extras.host._values import ChatReply, Message, Prompt, Task, TaskRun
-from session_memory.extras.host.channels import ChannelError, Chats, channels_in
+from session_memory.extras.host.channels.channel import ChannelError, Chats, channels_in
 from session_memory.extras.host.channels.unix_socket import SocketError, UnixSocket
 
 

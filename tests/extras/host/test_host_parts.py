@@ -27,8 +27,8 @@ from session_memory.extras.host._group_files import (
 from session_memory.extras.host._log import host_lock, is_served
 from session_memory.extras.host.recovery import recover, running_pids
 from session_memory.extras.host.settings import HostSettings
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import home_at
 from session_memory.sessions.settings.host_layout import (
     GroupNameError,

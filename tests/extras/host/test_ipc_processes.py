@@ -20,7 +20,7 @@ from host_scene import Box, three_groups
 from records import exchange
 from share import some
 
-from session_memory.app.tools import ListedSession
+from session_memory.app.tools.values import ListedSession
 from session_memory.extras.host._ipc import REQUEST_BYTES, answer_requests
 from session_memory.extras.host.request_files import RequestFiles
 from session_memory.sessions.settings.host_layout import Layout

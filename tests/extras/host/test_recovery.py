@@ -8,7 +8,8 @@ import pytest
 
 from session_memory.extras.conformance.fixture import fixture_of
 from session_memory.extras.host.recovery import recover
-from session_memory.sessions.runtimes import Runtime, all_runtimes
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import all_runtimes
 
 FIXTURES = Path(__file__).parents[2] / "sessions" / "runtimes" / "fixtures"
 

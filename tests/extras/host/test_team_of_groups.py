@@ -13,7 +13,7 @@ from host_scene import Box, GroupDir, ingested, three_groups
 from store_scene import Scene, put, said, state
 from team_scene import Team, memory
 
-from session_memory.app.tools import call
+from session_memory.app.tools.call import call
 from session_memory.app.tools.definitions import tools_for
 from session_memory.extras.host._ipc import write_snapshots
 from session_memory.extras.host.group_backend import GroupBackend

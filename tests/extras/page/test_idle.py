@@ -19,7 +19,7 @@ from store_scene import StoreUser
 
 from bench.corpus import FORMATS, Author, texts_of, write_chat
 from bench.sources import generated_for
-from session_memory.sessions.runtimes import all_runtimes, runtime
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 SESSIONS = 3  # of each runtime
 CORE_SHARE = 0.003

@@ -20,8 +20,8 @@ from psycopg.conninfo import conninfo_to_dict
 from records import append, assistant, exchange, user
 from team_scene import ORIGIN, PROJECT, Member, Team
 
-from session_memory.app.tools import call
-from session_memory.app.tools._home_backend import HomeBackend
+from session_memory.app.tools.call import call
+from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.common.system.git_identity import normalised
 from session_memory.common.system.pgpass import address_of
 

@@ -12,8 +12,8 @@ from postgres_server import PostgresServer
 from store_scene import MONDAY
 from team_scene import PROJECT, Member, Team
 
-from session_memory.app.tools._home_backend import HomeBackend
 from session_memory.app.tools.call import call
+from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.memory.format import new_memory, render
 from session_memory.memory.memory_index import Origin
 

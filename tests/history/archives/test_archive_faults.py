@@ -120,7 +120,7 @@ import os, resource, sys
 sys.path.insert(0, {str(ROOT)!r})
 from session_memory.history.archives.format import ArchiveStyle
 from session_memory.history.archives.writer import ArchiveSource, write_archive
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 write_archive(ArchiveSource("s", {str(transcript)!r}, runtime("agent-sdk")), {str(folder)!r}, ArchiveStyle(), 0.0)
 if os.path.exists("/proc/self/status"):  # Linux counts in ru_maxrss what the process was before its exec
     print(*[row.split()[1] for row in open("/proc/self/status") if row.startswith("VmHWM")])

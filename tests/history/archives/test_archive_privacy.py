@@ -20,7 +20,7 @@ from session_memory.history.archives.list import (
     visible_archives,
 )
 from session_memory.history.archives.writer import ArchiveSource, archive_session
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import Home, home_at
 from session_memory.sessions.settings.privacy import Privacy
 

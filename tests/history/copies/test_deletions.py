@@ -14,7 +14,7 @@ import pytest
 from kept_scene import KeptUser, delete
 from records import exchange
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 
 @pytest.fixture

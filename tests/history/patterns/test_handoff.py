@@ -17,7 +17,7 @@ from repository_scene import LINE, REQUEST, Work
 
 from session_memory.cli import parser_of
 from session_memory.history.patterns.handoff import PAGE_CHARACTERS
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 
 PROPOSAL = "Shall I round the tax per line, rather than per invoice?"
 DECIDED = "We round per line because the invoice does, not per cart."

@@ -403,7 +403,7 @@ def test_an_explanation_is_a_reason_but_no_decision():
 
 
 def test_the_tool_tells_the_words_first_and_at_most_1200_characters(work, monkeypatch):
-    from session_memory.app.tools import HomeBackend
+    from session_memory.app.tools.home_backend import HomeBackend
     from session_memory.app.tools.values import RefusedError
 
     work.write(f"price = 1\n{LINE}\n")
@@ -421,7 +421,7 @@ def test_the_tool_tells_the_words_first_and_at_most_1200_characters(work, monkey
 
 @pytest.mark.parametrize("line", ["0", "3", "9-12", "9-1"])
 def test_a_line_that_a_file_lacks_is_an_error_for_people_and_agents(work, monkeypatch, line):
-    from session_memory.app.tools import HomeBackend
+    from session_memory.app.tools.home_backend import HomeBackend
 
     work.write(f"price = 1\n{LINE}\n")
     work.commit()
@@ -436,7 +436,7 @@ def test_a_line_that_a_file_lacks_is_an_error_for_people_and_agents(work, monkey
 def test_an_agent_is_told_one_number_for_one_line_and_that_an_empty_file_has_none(
     work, monkeypatch
 ):
-    from session_memory.app.tools import HomeBackend
+    from session_memory.app.tools.home_backend import HomeBackend
 
     work.write(f"price = 1\n{LINE}\n")
     work.commit()

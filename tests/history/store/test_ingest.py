@@ -15,7 +15,7 @@ from store_scene import EVERYTHING, PROJECT, Scene
 
 from session_memory.history.store.ingest.ingestion import Ingestion
 from session_memory.history.store.ingest.sources import SourceDirectory, SourceFile
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.lines import first_line
 from session_memory.sessions.transcripts.reader import TranscriptReader
 

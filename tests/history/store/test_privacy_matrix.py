@@ -16,7 +16,8 @@ from records import append, assistant, user
 from store_scene import MONDAY, StoreUser
 
 from bench.scratch import remove_tree
-from session_memory.app.tools import HomeBackend, call
+from session_memory.app.tools.call import call
+from session_memory.app.tools.home_backend import HomeBackend
 
 SECRET, OTHER = "cherimoya", "persimmon"  # what each of two sessions is about
 ID, OTHER_ID = (f"5e55a0f1-0000-4000-8000-00000000000{number}" for number in (1, 2))

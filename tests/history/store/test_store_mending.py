@@ -16,7 +16,7 @@ from bench.scratch import remove_tree
 from session_memory.common.text.timestamps import iso_time
 from session_memory.history.archives.writer import ArchiveSource, archive_session
 from session_memory.history.store.sqlite._conversations import rebuild_conversations
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import person_home
 
 

@@ -18,7 +18,7 @@ from git_scene import git
 from install_machine import NOBODY_LISTENS, PYTHON, Machine, copy_repository, mentions
 from runtimes_scene import EDIT, READ, SHELL, WAYS
 
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 
 RUNTIMES = {one.name: one for one in all_runtimes() if one.PROMPT_EVENT}
 PROMPT, TURN = "prompt", "turn"

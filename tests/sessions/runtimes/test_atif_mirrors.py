@@ -13,8 +13,8 @@ from runtimes_scene import Person
 
 from session_memory.common.system import files
 from session_memory.extras.conformance.fixture import said
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.records import USAGE
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts import _mirrored_files as mirrored_files
 from session_memory.sessions.transcripts.lines import first_line
 from session_memory.sessions.transcripts.mirror import unread

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from session_memory.sessions.runtimes import Runtime, all_runtimes, runtime
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.transcripts.entries import Entry
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.detection import runtime_of
 from session_memory.sessions.runtimes.records import RESULTS
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.lines import first_line
 from session_memory.sessions.transcripts.reader import TranscriptReader

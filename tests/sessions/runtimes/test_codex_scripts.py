@@ -12,8 +12,8 @@ import pytest
 from records import stamp
 
 from session_memory.awareness.activity.session_edits import SessionCalls
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.codex.scripts import commands_in, patches_in
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Session
 from session_memory.sessions.transcripts.log import last_entries
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from records import copilot_exchange, copilot_message, copilot_start, write
 
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.records import MESSAGES, RESULTS, SUB_AGENTS, CallResult
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.lines import first_line
 from session_memory.sessions.transcripts.reader import TranscriptReader

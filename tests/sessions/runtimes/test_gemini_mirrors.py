@@ -16,7 +16,7 @@ from records import gemini_exchange, gemini_message, lines, new_id
 
 from session_memory.common.system import files
 from session_memory.session_monitor import parse_jsonl_entries
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts import _mirrored_files as mirrored_files
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.lines import first_line

@@ -19,8 +19,8 @@ from hooks_scene import run
 from install_machine import PYTHON, REPOSITORY
 from records import assistant, new_id, user, write
 
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.reader import TranscriptReader
 

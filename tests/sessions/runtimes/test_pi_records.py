@@ -12,8 +12,8 @@ from records import PiSession, spaced
 
 from session_memory.awareness.activity.session_edits import SessionCalls
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.pi import encode_cwd
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Session
 from session_memory.sessions.transcripts.gate import describe
 from session_memory.sessions.transcripts.lines import first_line

@@ -18,8 +18,8 @@ from clients.pi import RUN_SECONDS, Pi, Rpc
 from git_scene import GIT_ENVIRONMENT, git, repository
 from records import PiSession
 
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.records import RESULTS
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import INTRODUCTION
 
 ROOT = Path(__file__).resolve().parents[3]

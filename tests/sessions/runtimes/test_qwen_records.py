@@ -8,8 +8,8 @@ import json
 import pytest
 from records import qwen_record
 
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.records import INJECTED, MESSAGES, RESULTS, Injected
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import INTRODUCTION
 
 RECORDS = runtime("qwen").records

@@ -10,7 +10,7 @@ import pytest
 
 from session_memory.common.system.json import decode_line
 from session_memory.session_monitor import parse_jsonl_entries
-from session_memory.sessions.runtimes import Runtime, runtime
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.records import (
     CALLS,
     INJECTED,
@@ -19,6 +19,7 @@ from session_memory.sessions.runtimes.records import (
     RESULTS,
     USAGE,
 )
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.log import last_entries
 

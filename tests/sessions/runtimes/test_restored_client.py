@@ -17,7 +17,7 @@ from clients.npm import NpmPlace
 from kept_scene import KeptUser
 from runtimes_scene import SHELL
 
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 
 # What differs between two runs of the same: times, and ids made anew for each request.
 _NEW_EACH_TIME = re.compile(

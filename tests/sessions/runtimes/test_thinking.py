@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 RECORDS = {
     "agent-sdk": {

@@ -20,8 +20,8 @@ from records import (
     user,
 )
 
-from session_memory.sessions.runtimes import all_runtimes
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES, RESULTS, CallResult
+from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.reader import TranscriptReader
 

@@ -20,8 +20,8 @@ from store_scene import StoreUser
 
 from bench.scratch import remove_tree
 from session_memory.common.system.json import objects_in
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.mirror import copies_of
 
 SECRET = "ghp_" + "x7Kq2mVt9RbW4nLs8PdF3hJc6ZyA1eGu5oTi"

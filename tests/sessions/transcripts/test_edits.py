@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.edits import diff_edits, edited_files, patch_edits
 from session_memory.sessions.transcripts.entries import NOTHING
 

@@ -19,7 +19,8 @@ from records import NamedHome, append, assistant, exchange, new_id, user, write
 from share import some
 from store_scene import StoreUser
 
-from session_memory.app.tools import HomeBackend, call
+from session_memory.app.tools.call import call
+from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.extras.page._active_sessions import ActiveSessions
 from session_memory.session_monitor import read_session_log
 

@@ -12,7 +12,8 @@ from hooks_scene import run as run_hook
 from records import append, exchange, new_id
 from store_scene import StoreUser
 
-from session_memory.sessions.runtimes import Runtime, all_runtimes, runtime
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.transcripts.projects import is_of_namesake
 
 CLAUDE = runtime("agent-sdk")

@@ -15,7 +15,7 @@ from records import (
     qwen_exchange,
 )
 
-from session_memory.sessions.runtimes import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.transcripts.entries import Entry, typed_by_person
 from session_memory.sessions.transcripts.reader import (
     TranscriptReader,

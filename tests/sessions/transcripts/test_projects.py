@@ -15,9 +15,9 @@ from records import exchange, new_id, write
 from session_memory.common.system.deadline import DeadlineError
 from session_memory.common.system.files import os as plain_os
 from session_memory.common.system.json import sealed, unsealed
-from session_memory.sessions.runtimes import runtime
 from session_memory.sessions.runtimes.claude import encode_cwd
 from session_memory.sessions.runtimes.pi import RUNTIME as PI
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts import project_folders, sessions
 from session_memory.sessions.transcripts.sessions import find_sessions
 

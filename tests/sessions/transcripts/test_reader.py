@@ -13,14 +13,14 @@ from records import PiSession, assistant, exchange, line, lines, tool_result, us
 
 from bench.corpus import Author, texts_of, write_session
 from session_memory.common.system.json import decode_line
-from session_memory.sessions.runtimes import runtime as runtime_of
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES
+from session_memory.sessions.runtimes.table import runtime as runtime_of
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.lines import first_line, is_whole
 from session_memory.sessions.transcripts.reader import TranscriptReader
 
 if TYPE_CHECKING:
-    from session_memory.sessions.runtimes import Runtime
+    from session_memory.sessions.runtimes.base import Runtime
 
 CLAUDE, PI = runtime_of("agent-sdk"), runtime_of("pi")
 USES = ("Bash", {"command": "ls"})

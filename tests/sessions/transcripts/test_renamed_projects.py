@@ -15,7 +15,7 @@ from store_scene import StoreUser
 from session_memory.extras.page._labels import project_of
 from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.history.store.values import Filter
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 
 CLAUDE = runtime("agent-sdk")
 

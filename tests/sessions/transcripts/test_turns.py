@@ -15,7 +15,7 @@ import pytest
 from records import assistant, codex_exchange, codex_line, user, write
 from store_scene import StoreUser
 
-from session_memory.sessions.runtimes import runtime
+from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.log import last_entries
 from session_memory.sessions.transcripts.turns import is_at_work
 

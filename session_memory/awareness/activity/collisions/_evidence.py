@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ....common.system.git_objects import GitIndex, GitObjects
-    from ....sessions.runtimes import Runtime
+    from ....sessions.runtimes.base import Runtime
     from ..actions import FileAction
 
 RESULT_BYTES = 64 * 1024 * 1024  # searched after a call for its result

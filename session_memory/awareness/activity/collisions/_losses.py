@@ -16,8 +16,8 @@ from .facts import ACTIVE_SECONDS, HEAD, LOST, MOVED, Fact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import Findings, Known
     from .ref_notes import Loss, RefNotes
+    from .search import Findings, Known
 
 # commands that may take commits from a branch
 _BRANCH_VERBS = ("branch", "checkout", "fetch", "pull", "push", "reset", "switch", "update-ref")

@@ -6,7 +6,7 @@ another file."""
 
 from __future__ import annotations
 
-from . import AFTER_WORDS, ALPHANUMERIC, BETWEEN, NAME_WITHIN
+from .rules import AFTER_WORDS, ALPHANUMERIC, BETWEEN, NAME_WITHIN
 
 QUOTES = "\"'`"
 # By the word that a name ends in; words are parted by `_`, `-`, `.` and by case.

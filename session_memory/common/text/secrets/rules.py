@@ -27,9 +27,15 @@ ROOTS = (
     *(b"og ", b" -s", b" --", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
 )
 _ROOTS = frozenset(ROOTS)
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+ALPHANUMERIC = "0123456789" + LETTERS
+AFTER_WORDS = "0123456789_.-"  # may end a name behind its last word
+BETWEEN = " \t\"'`*?]\\+"  # may stand between a name and its sign
+NAME_WITHIN = 64
+LONG_VALUE = 200
 NAMES = b"pass secret token key pw kennwort seed".split()  # in the names of assignments.py
 NO_RULE = -1  # the number of a name's
-WORD_CHARACTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+WORD_CHARACTERS = ALPHANUMERIC.encode()
 AS_WORDS = bytes([code if code in WORD_CHARACTERS else 32 for code in range(256)])
 SIGNS_AS_TABS = bytes([code if code in WORD_CHARACTERS + b" " else 9 for code in range(256)])
 

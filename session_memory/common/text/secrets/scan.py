@@ -1,6 +1,6 @@
 """The second look: apply the rule's regex and the judge at each place that the first look found.
 
-This imports `re`, so it is loaded only if there is a place to check (see __init__.py)."""
+This imports `re`, so it is loaded only if there is a place to check (see redaction.py)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ import re
 from functools import cache, lru_cache
 from operator import itemgetter
 
-from . import LONG_VALUE, NAME_WITHIN, Spots
 from ._judge import ABOUT, JUDGES, is_assigned_secret, pattern
 from .assignments import MARK, AssignedValue, whole_value, words_of
-from .rules import FOREIGN, FOREIGN_WORDS, PASSWORDS, ROWS, SecretRule, rule
+from .rules import (
+    FOREIGN,
+    FOREIGN_WORDS,
+    LONG_VALUE,
+    NAME_WITHIN,
+    PASSWORDS,
+    ROWS,
+    SecretRule,
+    rule,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .redaction import Spots
 
 CLASSES = {
     "<hex>": "[0-9a-fA-F]",

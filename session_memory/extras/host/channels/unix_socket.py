@@ -17,7 +17,7 @@ from typing import Any
 
 from ....common.errors import SessionMemoryError
 from .._values import ChatReply
-from . import Chats
+from .channel import Chats
 
 LINE_BYTES = 1024 * 1024
 PATH_BYTES = 100

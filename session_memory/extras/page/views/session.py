@@ -18,7 +18,7 @@ from ....history.store.values import TOOL_ROLE, Conversation, Filter, StoredEntr
 from ....memory.library import open_index
 from ....memory.memory_index import MemoryFilter
 from ....memory.runner import settings_of
-from ....sessions.runtimes import all_runtimes
+from ....sessions.runtimes.table import all_runtimes
 from ....sessions.transcripts.earlier_paths import present_directory
 from ....sessions.transcripts.reader import is_request
 from .._active_sessions import active_since

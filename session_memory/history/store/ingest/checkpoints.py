@@ -19,7 +19,7 @@ from ....common.system.git_process import GitUnavailableError, ask_git, is_parti
 from ....common.system.json import encode
 from ....common.text.paths import is_name
 from ....common.text.timestamps import epoch_seconds
-from ....sessions.runtimes import all_runtimes
+from ....sessions.runtimes.table import all_runtimes
 from ..values import FOREIGN_ROOT
 from .sources import SUFFIX, SourceDirectory, SourceFile, Unreadable
 from .values import FileState

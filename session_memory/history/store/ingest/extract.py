@@ -17,7 +17,7 @@ from ....common.text.written_lines import (
     made_commits,
     short_lines,
 )
-from ....sessions.runtimes import Runtime
+from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import source_of
 from ....sessions.runtimes.records import CallResult
 from ....sessions.settings.forgotten import ForgottenSessions

@@ -16,7 +16,7 @@ from ....common.system.sqlite import DatabaseError
 from ....common.system.zstd import DamagedFileError, NoLibraryError
 from ....common.text.timestamps import now_milliseconds
 from ....sessions.confined_files import OutsideGroupError
-from ....sessions.runtimes import Runtime
+from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import HEAD_BYTES, runtime_of, unusual_form
 from ....sessions.settings.forgotten import forgotten_of
 from ..sqlite.engine import SqliteStore

@@ -11,7 +11,7 @@ from stat import S_ISREG
 from ....common.errors import SessionMemoryError
 from ....common.system.files import Closing, Stamp, open_regular, path_text, stamp_of
 from ....sessions.confined_files import directory_below, open_inside
-from ....sessions.runtimes import Runtime
+from ....sessions.runtimes.base import Runtime
 
 Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and the reason
 

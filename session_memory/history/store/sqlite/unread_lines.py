@@ -18,7 +18,7 @@ from ....common.system.quick_json import decode_line
 from ....common.system.sqlite import Connection, fetch
 from ....common.text.sanitize import beginning, for_people
 from ....common.text.written_lines import line_hashes, line_in, made_commits
-from ....sessions.runtimes import Runtime
+from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import runtime_of
 from ....sessions.runtimes.records import CallResult
 from ....sessions.settings.forgotten import ForgottenSessions, forgotten_of

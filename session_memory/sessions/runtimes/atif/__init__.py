@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .._base import Event
+    from ..base import Event
 
 
 class Atif(MirroredSessions):

@@ -20,7 +20,7 @@ from ....common.system.files import (
 )
 from ....common.system.json import as_list, as_object, as_string, decode, encode, objects_of
 from ....common.text.paths import is_name
-from ....common.text.secrets import redact
+from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
 from ...transcripts._mirrored_files import MOST_BYTES, Source, UnreadableError, refresh_mirrors
 from ...transcripts.mirror import Exclusion, Mirror, mark_of

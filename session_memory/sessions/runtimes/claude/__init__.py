@@ -6,7 +6,7 @@ from ....common.system.files import is_directory, is_file, names_in, path_text, 
 from ....common.system.json import as_string, decode
 from ....common.text.paths import is_name
 from ...transcripts.entries import FROM_AGENTS, Session
-from .._base import ProjectFolders, transcripts_in
+from ..base import ProjectFolders, transcripts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ....common.system.processes import NotedProcess
-    from .._base import Event, Folders
+    from ..base import Event, Folders
 
 MOST_UNITS = 200  # of an encoded path
 # the call that starts a sub-agent may be written to the transcript after its start

@@ -6,14 +6,14 @@ from ....common.system.files import is_directory, names_in, path_stamp, read_end
 from ....common.system.json import as_string, objects_in
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import Session, called
-from .._base import CopiedSessions
+from ..base import CopiedSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ...transcripts.entries import ToolUse
-    from .._base import Event, Folders
+    from ..base import Event, Folders
 
 MOST_SESSIONS = 400  # most recently written; a prompt may report only these
 MOST_BEGUN = 5_000  # most recently started, from which these are chosen: their status takes 10 ms

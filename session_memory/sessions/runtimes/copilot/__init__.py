@@ -6,7 +6,7 @@ from ....common.system.files import names_in, path_stamp, path_text, read_end
 from ....common.system.json import as_string
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import Session, called
-from .._base import Runtime
+from ..base import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...transcripts.entries import ToolUse
-    from .._base import Event
+    from ..base import Event
 
 MOST_SESSIONS = 400  # the newest ones; a prompt may report only these
 _EVENTS = "events.jsonl"

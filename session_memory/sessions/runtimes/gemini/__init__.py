@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from .._base import Event
+    from ..base import Event
 
 
 CHATS = "chats"

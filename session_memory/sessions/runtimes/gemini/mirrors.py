@@ -21,7 +21,7 @@ from ....common.system.files import (
 )
 from ....common.system.json import as_string, decode, objects_in, objects_of
 from ....common.text.paths import is_name
-from ....common.text.secrets import redact
+from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
 from ...transcripts._mirrored_files import Source, refresh_mirrors
 from ...transcripts.lines import id_checksum

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...transcripts.entries import ToolUse
-    from .._base import Event
+    from ..base import Event
 
 DATABASE = "opencode.db"
 

@@ -11,7 +11,7 @@ from time import time_ns
 
 from ....common.system.files import Opened, is_file, names_in, os, path_stamp, status_at
 from ....common.text.paths import is_name
-from ....common.text.secrets import redact
+from ....common.text.secrets.redaction import redact
 from ...transcripts.lines import lines_forward, settled_stamp
 from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
 from . import DATABASE, RUNTIME

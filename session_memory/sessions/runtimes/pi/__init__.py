@@ -5,14 +5,14 @@ from __future__ import annotations
 from ....common.system.files import is_directory, names_in, path_stamp, path_text, user_dir
 from ....common.system.json import as_string
 from ...transcripts.entries import Session
-from .._base import ProjectFolders
+from ..base import ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from .._base import Event, Folders
+    from ..base import Event, Folders
 
 CUSTOM_TYPE = "session-update"  # of the messages that our extension puts in
 

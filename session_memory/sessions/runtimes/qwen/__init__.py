@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ....common.system.files import real_path
 from ....common.system.json import as_string
-from .._base import ProjectFolders
+from ..base import ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .._base import Event
+    from ..base import Event
 
 
 class QwenCode(ProjectFolders):

@@ -1,0 +1,262 @@
+"""The search for collisions. Prompts and tool calls share it."""
+
+from __future__ import annotations
+
+from ..actions import (
+    EDIT,
+    GIT,
+    FileAction,
+    actions_elsewhere,
+    actions_of,
+    by_time,
+    may_concern,
+    sub_agent_actions,
+)
+from ..call_log import reported_with_calls
+from ..changes import OwnSession, conflicts_stamp
+from ._edits import OthersActions, edit_facts
+from ._evidence import Evidence
+from ._working_set import CollisionState, KnownFiles, WorkingSet
+from .facts import ACTIVE_SECONDS, SLACK_SECONDS, TAKEN, Fact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ....common.system.git import Worktree
+    from .._new_entries import NewEntries
+    from .._own_work import OwnWork
+    from ..report import Report
+
+    Others = list[tuple[Report, NewEntries]]
+
+
+class Known:
+    """Everything known about the session `own` before a search.
+
+    The search updates its `state`. `worktree` is its worktree. `settled` has, by the key of a fact,
+    the time up to which the result of a tool call reported it; None to read it if needed. `heads`
+    are the branch or commit at the last update and now, None if HEAD has not moved. `work` is this
+    session's side at a prompt, None for a call. `oldest` is how far back sub-agents are read at
+    first sight. Both times are in seconds since 1970."""
+
+    def __init__(
+        self,
+        own: OwnSession,
+        state: CollisionState,
+        worktree: Worktree | None,
+        settled: Mapping[str, float] | None,
+        now: float,
+        oldest: float,
+    ) -> None:
+        self.own = own
+        self.state = state
+        self.worktree = worktree
+        self.settled = settled
+        self.now = now
+        self.oldest = oldest
+        self.heads: tuple[str, str] | None = None
+        self.work: OwnWork | None = None
+
+
+class Findings:
+    """The `facts` of a search, and the `actions` behind them by session.
+
+    `open_actions` are those without a result yet. Nothing is known about the sessions that
+    `failed`."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.facts: list[Fact] = []
+        self.actions: dict[str, list[FileAction]] = {}
+        self.open_actions: dict[str, list[FileAction]] = {}
+        self.failed: set[str] = set()
+
+
+def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> Findings:
+    """Return the collisions of the session with the others, from their reports and new entries.
+
+    With `paths`, return only collisions over these files, which the session is about to edit."""
+    own = known.own
+    found = Findings(_evidence(known, entries))
+    planned = None if paths is None else _planned(known, paths)
+    concerned = planned or known.state.working_set
+    files = KnownFiles(concerned.actions, own.user_dir)
+    own.deadline.attempt_each(
+        entries,
+        lambda other: _read_actions(known, concerned, files, found, *other),
+        lambda other: other[1].session.path,
+    )
+    if any(found.actions.values()):
+        _add_edits(known, planned, found, entries)
+    _drop_conflicts(known, found, entries)
+    _add_git(known, found, entries, is_call=planned is not None)
+    own.deadline.attempt("git's refs", _add_losses, known, found)
+    found.facts = _without_explained(found.facts)
+    found.failed = {new.session.key for _, new in entries} - found.actions.keys()
+    return found
+
+
+def _evidence(known: Known, entries: Others) -> Evidence:
+    """Return the evidence of the session's transcript and the others'."""
+    own = known.own
+    transcripts, runtimes = {"": own.path}, {"": own.runtime}
+    for _, new in entries:
+        transcripts[new.session.key] = new.session.path
+        runtimes[new.session.key] = own.runtime_of(new.session)
+    return Evidence(runtimes, transcripts, known.worktree, own.user_dir)
+
+
+def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
+    """Return a set with the planned edits of files, and limit the session's working set to them."""
+    planned = WorkingSet(known.state.working_set.updated)
+    planned.add([FileAction(EDIT, path, (known.now, 0, "")) for path in paths])
+    known.state.working_set.limit(paths)
+    return planned
+
+
+def _drop_conflicts(known: Known, found: Findings, entries: Others) -> None:
+    """Drop the facts about copies of a file whose conflict another line reports."""
+    own = known.own
+    is_copied = any([new.session.team_root for _, new in entries]) or any(
+        [fact.worktree for fact in found.facts]
+    )
+    if is_copied and conflicts_stamp(own):
+        from ..conflicts import of_copies
+
+        ids = {new.session.key: own.id_of(new.session) for _, new in entries}
+        told = own.deadline.attempt("conflicts", of_copies, own, found.facts, ids, known.now) or ()
+        found.facts = [fact for fact in found.facts if fact not in told]
+
+
+def _without_explained(facts: list[Fact]) -> list[Fact]:
+    """Return the facts without doubtful ones that another one explains."""
+    sure = [fact for fact in facts if not fact.is_doubtful]
+
+    def explains(fact: Fact, doubtful: Fact) -> bool:
+        is_so = fact.time >= doubtful.time - SLACK_SECONDS or (
+            fact.kind == TAKEN and fact.session == doubtful.session
+        )
+        return is_so and fact.path == doubtful.path
+
+    doubtful = [
+        fact
+        for fact in facts
+        if fact.is_doubtful and not any([explains(other, fact) for other in sure])
+    ]
+    return sure + doubtful
+
+
+def _read_actions(
+    known: Known,
+    concerned: WorkingSet,
+    files: KnownFiles,
+    found: Findings,
+    report: Report,
+    new: NewEntries,
+) -> None:
+    """Add another session's actions that may concern files of the set, and its earlier open
+    ones."""
+    own, state, key = known.own, known.state, new.session.key
+
+    def is_wanted(command: str) -> bool:
+        return may_concern(command, files.names)
+
+    if new.session.team_root:
+        actions = actions_elsewhere(report.entries, new.session.team_root)
+    else:
+        actions = actions_of(report.entries, is_wanted)
+    if transcripts := own.sub_agents_of(new.session):
+        runtime, offsets = own.runtime_of(new.session), state.sub_agents
+        actions += sub_agent_actions(
+            transcripts, runtime, offsets, known.oldest, is_wanted, report.gate
+        )
+    for action in list(actions):
+        files.recognise(action)
+        actions += files.edits_by(action)
+    concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=by_time)
+    every = [*state.open_actions.pop(key, ()), *concerning]
+    found.actions[key] = [one for one in every if one.time > report.since]
+
+
+def _add_edits(known: Known, planned: WorkingSet | None, found: Findings, entries: Others) -> None:
+    """Add the edits of all sessions; drop the actions of sessions for which that fails."""
+    reported = known.state.reported
+    if known.settled is None:
+        known.settled = reported_with_calls(known.own.cursor_file, known.now)
+    for key, time in known.settled.items():
+        if key.startswith(TAKEN):
+            reported[key] = max(time, reported.get(key, 0.0))
+    for report, new in entries:
+        session = new.session.key
+        if session in found.actions:
+            is_active = report.last_active >= known.now - ACTIVE_SECONDS
+            others = OthersActions(session, found.actions[session], is_active=is_active)
+            asked = (known, planned, found, others)
+            if known.own.deadline.attempt(session, _add_edits_of, *asked) is None:
+                del found.actions[session]
+
+
+def _add_edits_of(
+    known: Known, planned: WorkingSet | None, found: Findings, others: OthersActions
+) -> bool:
+    """Add the edits of another session and its open actions."""
+    own, evidence, settled = known.state.working_set, found.evidence, known.settled or {}
+    facts, open_actions = edit_facts(own, others, evidence, settled, known.state.reported)
+    if planned is not None:  # the planned edit counts too
+        reported = {fact.path for fact in facts}
+        more, still_open = edit_facts(planned, others, evidence, settled, {})
+        facts += [fact for fact in more if fact.path not in reported]
+        open_actions = [*open_actions, *still_open]
+    found.facts += facts
+    if open_actions:
+        found.open_actions[others.session] = open_actions
+    return True
+
+
+def _add_git(known: Known, found: Findings, entries: Others, *, is_call: bool) -> None:
+    """Add the facts about HEAD and about uncommitted work."""
+    has_git = any([action.kind == GIT for actions in found.actions.values() for action in actions])
+    is_shared = not is_call and any([new.session.team_root for _, new in entries])
+    if known.heads is None and not has_git and not is_shared:
+        return
+    from ._git import branch_facts, first_to_remove, head_fact, taken_facts
+
+    own, evidence, reported = known.state.working_set, found.evidence, known.state.reported
+    for session, actions in found.actions.items():
+        if is_call:  # a command may still wait for permission
+            waiting = [
+                one for one in actions if one.kind == GIT and evidence.end(session, one)[0] is None
+            ]
+            found.open_actions.setdefault(session, []).extend(waiting)
+            actions = [one for one in actions if one not in waiting]
+        found.facts += taken_facts(own, session, actions, evidence, reported)
+    found.facts = first_to_remove(found.facts, evidence)
+    moved = head_fact(own, *known.heads, found.actions, evidence) if known.heads else None
+    if moved is not None and reported.get(moved.key, -1.0) < moved.own_time:
+        found.facts.append(moved)
+    if is_shared:
+        found.facts += branch_facts(entries, known.worktree, reported)
+
+
+def _add_losses(known: Known, findings: Findings) -> None:
+    """Add the stashes, branches and worktrees that this session lost; note the others' owners.
+
+    Raises OSError."""
+    work, home = known.work, known.own.home
+    if work is None or home is None or work.notes is None:
+        return
+    if not (work.notes.losses or work.notes.refs):
+        return
+    from ._losses import LossSearch
+    from .ref_notes import note
+
+    if any([action.kind == GIT for actions in findings.actions.values() for action in actions]):
+        # a branch with a slash in its name may go without a sign in the four stats
+        work.notes = note(home, work.shared_git_dir, known.now, is_forced=True)
+    search = LossSearch(known, findings, work.notes, work.shared_git_dir)
+    claims = search.claims()
+    if claims:
+        work.notes = note(home, work.shared_git_dir, known.now, claims)
+        search = LossSearch(known, findings, work.notes, work.shared_git_dir)
+    findings.facts += search.facts()

@@ -1,0 +1,377 @@
+"""Find secrets in text and redact them: `find_secrets`, `redact`.
+
+The first look is here, with plain string methods: it finds the keywords of rules, and the signs of
+assignments to names like PASSWORD. Few texts have one. Only for these does scan.py load `re`, the
+regexes and the judge, because prompts wait for it.
+"""
+
+from __future__ import annotations
+
+from .rules import (
+    ALPHANUMERIC,
+    AS_WORDS,
+    BETWEEN,
+    FOREIGN_WORDS,
+    LETTERS,
+    LONG_VALUE,
+    NAME_WITHIN,
+    NO_RULE,
+    TABLES,
+    rule,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .assignments import AssignedValue
+
+LONGEST_WORD = 34  # a run that is longer may be a token without a digit
+LEAST_RUN = 14  # as long as the shortest of tokens and of the values that rules name
+LONG_RUN = b"\xff" * LEAST_RUN
+TIME = b"0000 00 00T00:00"  # as it is among the shapes
+LONGEST_TIME = 32
+# In bytes: a text is searched as ASCII, one byte a character, so places are the same as in the
+# text.
+DIGITS = b"0123456789"
+RUN_CHARACTERS = (ALPHANUMERIC + "_+/=-.~:%$@!&#?*^|{}").encode()
+IN_RUNS = bytes(255 if code in RUN_CHARACTERS else 0 for code in range(256))
+DIGITS_AS_ZERO = bytes.maketrans(b"123456789-", b"000000000 ")
+ANY_BIT = bytes((0, *[1] * 255))
+# The names before a sign, and the characters allowed between them.
+NAME_CHARACTERS = (ALPHANUMERIC + "_-. ").encode()
+ENDINGS = (b"key", b"token", b"secret")
+REST_OF_NAME = (ALPHANUMERIC + "_.-").encode()
+BEHIND_NAME = BETWEEN.encode()
+SHORTEST_VALUE = 10
+SIGNS_WITHIN = (b"=", b":")
+OPENS_RUN = b" \t\n\"'`*>=|:,?\\"
+OTHER_SIGNS = b">,"  # runs hold the others
+NO_SIGNS = b" \t\n\"'`*?\\"
+LONGEST_OPENING = 40
+OPENS_VALUE = (b"=", b":", b">")
+LONGEST_REST = 48
+LEAST_BEHIND_TWO = 24  # a word with a keyword of two letters is as long
+LONG_BEGINNING = 40  # longer than that, and than the longest word of a prefix
+PASSWORD_WITHIN = 240
+ENDS_OF_WORDS = b".,:;)(\"'`"
+LETTERS_AND_ENDS = LETTERS.encode() + b".,:;)(\"'`-/_"
+NEAR = 500
+COMMAND_WITHIN = 300  # characters between the name of a command and its option
+ENDS_OF_COMMANDS = (b"\n", b"\\n", b"|", b";", b" && ")
+ASCII = bytes(range(128))
+ENDS_OF_ESCAPES = b"bfm0123456789"
+MOST_NAMES = 1000
+_known_names: dict[bytes, bool] = {}  # a text has the same ones over and over
+FLAG_ENDS = ("=", " ", "\t", "\\")
+
+
+class Secret:
+    """A secret is `text[start:end]`; `kind` says what it is in a few words, as in `[redacted:
+    kind]`."""
+
+    def __init__(self, kind: str, start: int, end: int) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+
+    def __repr__(self) -> str:
+        return f"Secret({self.kind!r}, {self.start}, {self.end})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class Spots:
+    """Places for the second look: numbers of rules with the places of their keywords; values of
+    names like PASSWORD; (start, end) of long runs that may be the value of a name of a rule."""
+
+    def __init__(self) -> None:
+        self.rules: list[tuple[int, int]] = []
+        self.values: list[AssignedValue] = []
+        self.named: list[tuple[int, int]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.rules or self.values or self.named)
+
+
+def redact(text: str) -> str:
+    """Return `text` with `[redacted: kind]` instead of every secret. Never raise for a string.
+
+    Search until nothing is found: a secret next to another one may be found only when that one is
+    gone."""
+    while secrets := find_secrets(text):
+        parts = []
+        end = 0
+        for secret in secrets:
+            parts += [text[end : secret.start], f"[redacted: {secret.kind}]"]
+            end = secret.end
+        text = "".join(parts) + text[end:]
+    return text
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """Return the secrets in `text`, in order, without overlaps. Never raise for a string."""
+    candidates = spots(text)
+    if not candidates:
+        return []
+    from .scan import find
+
+    return [Secret(kind, start, end) for kind, start, end in find(text, candidates)]
+
+
+def spots(text: str) -> Spots:
+    """Return where secrets may be."""
+    # one byte a character: a place in it is that in the text
+    shadow = text.encode("ascii", "replace")
+    small = shadow.lower()
+    if b"\\" in shadow:  # the letter of an escape is not part of the word after it
+        shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
+    shape = shadow.translate(DIGITS_AS_ZERO)
+    candidates = Spots()
+    _find_in_runs(candidates, shadow, shape)
+    if signs := _find_places(candidates, text, small):
+        candidates.values = [
+            value for value in assigned_values(text, signs) if may_be_secret(text, value)
+        ]
+    for number, keyword in TABLES.digits:
+        if keyword in shape:
+            candidates.rules += [
+                (number, at) for at in places(shape, keyword) if begins_number(shape, at)
+            ]
+    return candidates
+
+
+def begins_number(shape: bytes, at: int) -> bool:
+    """Check that the digits that begin at `at` do not belong to a longer number than a card has."""
+    return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
+
+
+def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
+    """Add the finds in long runs without spaces and brackets: in runs with a digit, as tokens have,
+    or very long ones."""
+    inside = shadow.translate(IN_RUNS) + b"\0"
+    find = inside.find
+    runs = []
+    start = find(LONG_RUN)
+    while start >= 0:
+        end = find(0, start + LEAST_RUN)
+        has_digit = shape.find(48, start, end) >= 0
+        length = end - start
+        # Times and UUIDs are half of all runs, and hold no keyword
+        if shape.startswith(TIME, start) and length <= LONGEST_TIME:
+            start = find(LONG_RUN, end)
+            continue
+        is_uuid = length == 36 and shadow[start + 8 : end - 12 : 5] == b"----"
+        if not is_uuid and (has_digit or length > LONGEST_WORD):
+            runs.append(shadow[start:end])
+        if has_digit:
+            first = start
+            if not shadow[start - 2 : start - 1].isalnum() or shadow[start - 1] in OTHER_SIGNS:
+                before = shadow[max(0, start - LONGEST_OPENING) : start]
+                opening = before[len(before.rstrip(OPENS_RUN)) :]
+                if opening.strip(NO_SIGNS):
+                    first -= len(opening)
+            if (first < start and names_rule(shadow, first)) or names_rule_within(
+                shadow, start, end - SHORTEST_VALUE
+            ):
+                candidates.named.append((first, end))
+        start = find(LONG_RUN, end)
+    if runs:
+        _find_tokens(candidates, shadow, runs)
+
+
+def names_rule_within(shadow: bytes, start: int, end: int) -> bool:
+    """Check that the first or the last one of a sign within `shadow[start:end]` is behind the name
+    of a rule."""
+    for sign in SIGNS_WITHIN:
+        at = shadow.find(sign, start, end)
+        if at >= 0 and (names_rule(shadow, at) or names_rule(shadow, shadow.rfind(sign, at, end))):
+            return True
+    return False
+
+
+def _find_tokens(candidates: Spots, shadow: bytes, runs: list[bytes]) -> None:
+    """Add the keywords of tokens in the runs, looked up by their first word, or by what their only
+    one begins with."""
+    # A run may begin with the end of an escape of JSON or of a terminal
+    rests = [
+        run.lstrip(b"0123456789")[1:LONG_BEGINNING] for run in runs if run[0] in ENDS_OF_ESCAPES
+    ]
+    joined = b" ".join(runs + rests)
+    if b"%" in joined:  # or a URL's be in it
+        joined = b" ".join([joined, *[part[2:LONG_BEGINNING] for part in joined.split(b"%")[1:]]])
+    words = joined.translate(AS_WORDS).split()
+    rows = TABLES.inside[:]
+    for word in TABLES.words.keys() & words:
+        rows += TABLES.words[word]
+    heads = [word[:3] for word in words]
+    heads += [word[:2] for word in words if len(word) >= LEAST_BEHIND_TWO]
+    for head in TABLES.heads.keys() & heads:
+        rows += TABLES.heads[head]
+    for number, keyword in rows:
+        if keyword in joined:
+            is_inside = rule(number).form == "inside"
+            candidates.rules += [
+                (number, at)
+                for at in places(shadow, keyword)
+                if is_inside or begins_word(shadow, at)
+            ]
+
+
+def begins_word(shadow: bytes, at: int) -> bool:
+    """Check that no letter or digit precedes `at`, except the end of an escape of JSON, a URL or a
+    terminal."""
+    before = shadow[max(0, at - 3) : at]
+    return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
+
+
+def names_rule(shadow: bytes, sign: int) -> bool:
+    """Check that the name before a sign is one of a rule, or holds one; its words may be parted by
+    signs or by case."""
+    if shadow[sign + 1 : sign + 3] == b"//":
+        return False
+    before = shadow[max(0, sign - NAME_WITHIN) : sign].rstrip(BEHIND_NAME)
+    name = before[len(before.rstrip(NAME_CHARACTERS)) :]
+    if name not in _known_names:
+        if len(_known_names) > MOST_NAMES:
+            _known_names.clear()
+        _known_names[name] = is_of_rule(name)
+    return _known_names[name]
+
+
+def is_of_rule(name: bytes) -> bool:
+    """Check that one of the words of a name, or two as one, are a name of a rule."""
+    words = name.lower().translate(AS_WORDS).split()
+    if not words:
+        return False
+    if words[-1].endswith(ENDINGS) or not TABLES.names.isdisjoint(
+        [*words, *map(bytes.__add__, words, words[1:])]
+    ):
+        return True
+    last = name.rsplit(b" ", 1)[-1]  # its words may be parted by case
+    is_parted = last[1:] != last[1:].lower() and last != last.upper()
+    joined = b"".join(words)
+    return is_parted and any(known in joined for known in TABLES.names)
+
+
+def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
+    """Add the keywords of rules for places. Return the signs after possible names, see
+    `_look_behind_name`."""
+    signs: dict[int, bool] = {}
+    roots = TABLES.roots
+    marks = root_marks(small)
+    root = marks.find(1)
+    while root >= 0:
+        for number, keyword, offset in (
+            roots.get(small[root : root + 3]) or roots.get(small[root : root + 2]) or ()
+        ):
+            at = root - offset
+            if at < 0 or not small.startswith(keyword, at):
+                continue
+            if number == NO_RULE:
+                _look_behind_name(signs, text, small, at + len(keyword))
+                continue
+            row = rule(number)
+            if row.form == "command":
+                if stands_behind(small, at, row.gate.encode().split(b"|")):
+                    candidates.rules.append((number, at + 1))
+            elif small.find(row.near, at, at + NEAR) >= 0 and (
+                row.judge not in ("prose", "password") or holds_password(small, root)
+            ):
+                candidates.rules.append((number, at))
+        root = marks.find(1, root + 1)
+    for gate, others in TABLES.gates.items():
+        if gate in small:
+            candidates.rules += [
+                (number, at) for number, keyword in others for at in places(small, keyword)
+            ]
+    if not text.isascii():
+        for letter in FOREIGN_WORDS.keys() & set(
+            text.encode("utf-8", "ignore").translate(None, ASCII).decode()
+        ):
+            spots = [at for word in FOREIGN_WORDS[letter] for at in places(text, word)]
+            candidates.rules += [(number, at) for number in TABLES.foreign for at in spots]
+    return signs
+
+
+def root_marks(text: bytes) -> bytes:
+    """Return a 1 where a root of keywords may stand: its first three characters have the bit of its
+    group."""
+    first, second, third = [
+        int.from_bytes(text.translate(column), "little") for column in TABLES.columns
+    ]
+    return (first & second >> 8 & third >> 16).to_bytes(len(text), "little").translate(ANY_BIT)
+
+
+def holds_password(small: bytes, at: int) -> bool:
+    """Check that near behind `at` a word has digits or signs among its letters, as what a sentence
+    calls a password."""
+    for word in small[at : at + PASSWORD_WITHIN].split():
+        signs = word.translate(None, LETTERS_AND_ENDS)
+        if (
+            len(word) >= 4
+            and signs
+            and (signs.translate(None, DIGITS) or len(signs) < len(word.strip(ENDS_OF_WORDS)))
+        ):
+            return True
+    return False
+
+
+def stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
+    """Check that the option at `option` is one of a command that has one of these names."""
+    for name in names:
+        start = small.rfind(name, max(0, option - COMMAND_WITHIN), option + 1)
+        between = (
+            small[start:option]
+            .replace(b"\\\n", b" ")
+            .replace(b"\\\\n", b" ")
+            .replace(b"\\\r\n", b" ")
+        )
+        if start >= 0 and not any(end in between for end in ENDS_OF_COMMANDS):
+            return True
+    return False
+
+
+def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue]:
+    """Yield the values of names that end in a word like password, in order."""
+    from .assignments import assigned_value, flag_value
+
+    end = 0
+    for sign in sorted(signs):
+        value = (flag_value if signs[sign] else assigned_value)(text, sign) if sign >= end else None
+        if value is not None:
+            yield value
+            if value.end - value.start > LONG_VALUE:
+                # no other one is looked for within it, lest time grows faster than the text
+                end = value.end
+
+
+def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) -> None:
+    """Add the sign of an assignment (False), or the end of an option (True), after the possible
+    name at `at`."""
+    after_name = small[at : at + LONGEST_REST].lstrip(REST_OF_NAME)
+    end = at + min(LONGEST_REST, len(small) - at) - len(after_name)
+    behind = after_name.lstrip(BEHIND_NAME)
+    if text[end : end + 1] in FLAG_ENDS and text.rfind("--", max(0, at - NAME_WITHIN), end) >= 0:
+        signs[end] = True
+    elif behind[:1] in OPENS_VALUE:
+        signs.setdefault(end + len(after_name) - len(behind), False)
+
+
+def may_be_secret(text: str, value: AssignedValue) -> bool:
+    """Check, before `re` is loaded, that a value is more than a plain word, where plain words are
+    not secrets, tokens or keys."""
+    is_sure = value.word == "password" or value.form == "env"
+    return is_sure or not text[value.start : value.end].isalpha()
+
+
+def places(text: bytes | str, literal: bytes | str, first: int = 0) -> Iterator[int]:
+    """Yield every offset of `literal`, where the text begins at `first`."""
+    at = text.find(literal)  # type: ignore[arg-type]
+    while at >= 0:
+        yield first + at
+        at = text.find(literal, at + 1)  # type: ignore[arg-type]

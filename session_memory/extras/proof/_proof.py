@@ -1,0 +1,332 @@
+"""Proof of use: what sessions were told, what came of it, and the same moments without a report.
+
+All of it is counted from the store and the transcripts of the sessions that the store shows, so
+rules apply. A session counts as told if its transcript shows the text; without a transcript, its
+moments are not compared.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ...common.system.files import user_dir
+from ...common.system.git import find_worktree
+from ...common.text.timestamps import local_time
+from ...common.text.tokens import CHARACTERS_PER_TOKEN
+from ...history.costs import EVERY, Expense, SessionFiles, expenses
+from ...history.store.location import StoreLocation
+from ...history.store.sqlite.engine import SqliteStore
+from ...history.store.sqlite.tool_uses import conversation_steps
+from ...history.store.values import Conversation, Filter, StoredEntry
+from ...history.told import ToldText, TranscriptNotes, notes_of
+from ._comparison import Difference, Tally, difference, tally_of
+from ._lines import CONFLICT, FILE, is_named, lines_of
+from ._moments import (
+    EDIT,
+    LONGEST,
+    PROMPT,
+    READ,
+    Edits,
+    Moment,
+    Session,
+    Step,
+    WorkedOnFiles,
+    is_used,
+    moments_of,
+    steps_of,
+)
+
+TOLD, BEFORE, SILENT = "told", "before", "silent"
+ARMS = {
+    TOLD: "told",
+    BEFORE: "before the first update",
+    SILENT: "in sessions that got no update",
+}
+_LEFT_OUT = "left out"
+_AT_ONCE = 60_000  # milliseconds by which records may precede the first update's own prompt
+Cases = dict[str, list[tuple[Hashable, bool]]]  # by arm: the cluster, and if it looked first
+
+
+@dataclass
+class ToldSum:
+    """Counts of reports.
+
+    They have updates, and texts with `memories`; updates that `arrived`; characters of all; `!`
+    lines by kind. Of the lines about files, they count those with an edit that is `known`, and
+    those of a file that `both` sessions edited; of those about conflicts, those in whose file a
+    merge `conflicted` later. `paths` came with calls that found no file; of these some arrived, and
+    of these some were used in the same turn. `untold` are such calls without a line, with the same
+    counts. `runtimes` are those whose transcripts show it."""
+
+    updates: int = 0
+    memories: int = 0
+    arrived: int = 0
+    characters: int = 0
+    lines: Counter[str] = field(default_factory=Counter)
+    known: int = 0
+    both: int = 0
+    conflicted: int = 0
+    paths: int = 0
+    paths_arrived: int = 0
+    paths_used: int = 0
+    untold: int = 0
+    untold_used: int = 0
+    runtimes: set[str] = field(default_factory=set)
+
+    @property
+    def tokens(self) -> int:
+        return self.characters // CHARACTERS_PER_TOKEN
+
+
+@dataclass
+class Sums:
+    """Counts of tokens.
+
+    They have all that the sessions with updates read and wrote, the updates' own, and the updates
+    again with each later answer, which reads them again (less after a compaction). `read` counts
+    files that several sessions read, `identical` the part that another session had got before,
+    verbatim."""
+
+    tokens: int = 0
+    told: int = 0
+    told_again: int = 0
+    read: int = 0
+    identical: int = 0
+
+
+@dataclass
+class Proof:
+    """The result. `installed_at` is when the first update was told, in milliseconds since the
+    epoch; `arms` are the moments by kind, without those after which the session did nothing more
+    with the file, which `left_alone` counts; `left_out` counts moments that were not told for
+    another reason, `missing` the sessions without a transcript, `hooks_a_day` the prompts and edits
+    since the first update on a day with any; `withheld` is the latest first."""
+
+    sessions: int = 0
+    missing: int = 0
+    installed_at: int | None = None
+    told: ToldSum = field(default_factory=ToldSum)
+    arms: dict[str, Tally] = field(default_factory=dict)
+    left_alone: Counter[str] = field(default_factory=Counter)
+    left_out: int = 0
+    hooks_a_day: float = 0.0
+    sums: Sums = field(default_factory=Sums)
+
+    def difference(self, arm: str) -> Difference | None:
+        """Return how much more often a told session looked first than another arm's;
+
+        None if too few."""
+        if arm == TOLD:
+            return None
+        return difference(self.arms[TOLD], self.arms[arm])
+
+
+def prove(
+    location: StoreLocation,
+    store: SqliteStore,
+    wanted: Filter,
+    advance: Callable[[str, int], None],
+) -> Proof:
+    """Return the proof of the sessions that fit. Calls `advance` with each
+    transcript and its size. Raises DatabaseError."""
+    talks: dict[Session, Conversation] = {}
+    items: dict[Session, list[StoredEntry]] = {}
+    for talk, steps in conversation_steps(store, wanted._replace(limit=EVERY)):
+        key = talk.home, talk.source_file
+        talks.setdefault(key, talk)
+        items.setdefault(key, []).extend(steps)
+    every = {key: steps_of(sorted(found), talks[key].cwd) for key, found in items.items()}
+    files = SessionFiles(location.watched, store, wanted)
+    notes = dict(_notes(files, _shared_reads(every), advance))
+    found = Proof(len(talks), len(talks) - len(notes))
+    edits = Edits(every.items())
+    found.installed_at = min(
+        (one.at for note in notes.values() for one in note.told if one.at), default=None
+    )
+    _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
+    _add_paths(found.told, notes, every)
+    cases = _cases(found, every, notes, edits)
+    found.arms = {arm: tally_of(one) for arm, one in cases.items()}
+    found.hooks_a_day = _hooks_a_day(every.values(), found.installed_at)
+    told = [
+        one
+        for one in files.files
+        if (note := notes.get((one[0].directory.home, one[0].key))) and note.told
+    ]
+    found.sums = _sums(expenses(told, {}, lambda *_: None), files, notes)
+    return found
+
+
+def _shared_reads(every: Mapping[Session, list[Step]]) -> dict[Session, set[int]]:
+    """Return the offsets of each session's reads of files that another session read too: no other
+    read can be a second one, and a transcript without any is not decoded for its reads."""
+    readers: dict[str, set[Session]] = {}
+    for key, steps in every.items():
+        for step in steps:
+            if step.kind == READ:
+                readers.setdefault(step.path, set()).add(key)
+    shared = {path for path, sessions in readers.items() if len(sessions) > 1}
+    return {
+        key: {step.offset for step in steps if step.kind == READ and step.path in shared}
+        for key, steps in every.items()
+    }
+
+
+def _notes(
+    files: SessionFiles, reads: Mapping[Session, set[int]], advance: Callable[[str, int], None]
+) -> Iterator[tuple[Session, TranscriptNotes]]:
+    """Yield the notes on each transcript, what a fork copied only once."""
+    known: set[tuple[str, int | None]] = set()
+    for file, _ in files.files:
+        key = file.directory.home, file.key
+        one = notes_of(file, reads[key]) if key in reads else None
+        advance(file.path, file.size)
+        if one is not None:
+            yield key, one.without_copies(known)
+
+
+def _add_told(
+    told: ToldSum,
+    notes: Mapping[Session, TranscriptNotes],
+    talks: Mapping[Session, Conversation],
+    edits: Edits,
+    *,
+    is_excluding: bool,
+) -> None:
+    """Count the reports.
+
+    If rules hide anything, only lines about the edits of visible sessions count."""
+    merges = [
+        (at, name, _project(talks[key].cwd))
+        for key, one in notes.items()
+        for at, name in one.merges
+    ]
+    for key, note in notes.items():
+        for text in note.told:
+            told.characters += len(text.text)
+            told.runtimes.add(note.runtime.TITLE)
+            if text.is_of_memories or text.paths:
+                told.memories += text.is_of_memories
+                continue
+            told.updates += 1
+            told.arrived += text.has_arrived
+            for line in lines_of(text) if text.has_arrived else ():
+                paths = [path for name in line.files for path in _edited(edits, key, name, text)]
+                if is_excluding and not (line.kind == FILE and paths):
+                    continue
+                told.lines[line.kind] += 1
+                if line.kind == FILE and paths:
+                    told.known += 1
+                    told.both += any(edits.are_by(path, key) for path in paths)
+                elif line.kind == CONFLICT:
+                    where = _project(talks[key].cwd)
+                    told.conflicted += any(
+                        at > (text.at or 0) and name in line.files and place == where
+                        for at, name, place in merges
+                    )
+
+
+def _add_paths(
+    told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: Mapping[Session, list[Step]]
+) -> None:
+    """Count the reports with failed calls, and similar failed calls without a report.
+
+    Only runtimes whose transcripts show such a line count; others have it in the result of the
+    call."""
+    known = WorkedOnFiles(every.values())
+    showing = {note.runtime.name for note in notes.values() if any(one.paths for one in note.told)}
+    for key, note in notes.items():
+        given = [(one, one.paths) for one in note.told if one.paths]
+        for text, (_, meant) in given:
+            told.paths += 1
+            told.paths_arrived += text.has_arrived
+            told.paths_used += text.has_arrived and is_used(every[key], text.at or 0, meant)
+        for step in every[key] if note.runtime.name in showing else ():
+            path = known.meant_by(step)
+            if path and not any(is_named(step.path, missing) for _, (missing, _) in given):
+                told.untold += 1
+                told.untold_used += is_used(every[key], step.at, path)
+
+
+def _edited(edits: Edits, session: Session, name: str, text: ToldText) -> list[str]:
+    """Return the paths of that name that another session had edited before it was told."""
+    at = text.at or 0
+    return [
+        path
+        for path in edits.named(session, name)
+        if edits.by_another(path, session, at - LONGEST, at)
+    ]
+
+
+@lru_cache(maxsize=500)
+def _project(directory: str) -> str:
+    """Return what tells the repository of a directory from others."""
+    found = find_worktree(directory, user_dir(os.environ)) if directory else None
+    return found.common_dir if found else directory
+
+
+def _cases(
+    found: Proof,
+    every: Mapping[Session, list[Step]],
+    notes: Mapping[Session, TranscriptNotes],
+    edits: Edits,
+) -> Cases:
+    """Return the moments of each arm; count in `found` those that are in none."""
+    cases: Cases = {arm: [] for arm in ARMS}
+    for key, steps in every.items():
+        note = notes.get(key)
+        for moment in moments_of(key, steps, edits):
+            is_shown = note is not None and note.runtime.SHOWS_WHAT_WAS_TOLD
+            arm = _arm_of(moment, note.told, found.installed_at) if note and is_shown else _LEFT_OUT
+            if arm == _LEFT_OUT:
+                found.left_out += 1
+            elif moment.has_looked is None:
+                found.left_alone[arm] += 1
+            else:
+                cases[arm].append((moment.session, moment.has_looked))
+    return cases
+
+
+def _arm_of(moment: Moment, told: list[ToldText], installed_at: int | None) -> str:
+    if any(moment.is_told_by(one) for one in told):
+        return TOLD
+    if installed_at is None or moment.at < installed_at - _AT_ONCE:
+        return BEFORE
+    return _LEFT_OUT if told else SILENT
+
+
+def _hooks_a_day(every: Iterable[list[Step]], since: int | None) -> float:
+    days = Counter(
+        local_time(step.at / 1000)[:10]
+        for steps in every
+        for step in steps
+        if step.kind in (PROMPT, EDIT) and since is not None and step.at >= since
+    )
+    return sum(days.values()) / len(days) if days else 0.0
+
+
+def _sums(
+    found: Iterator[Expense], files: SessionFiles, notes: Mapping[Session, TranscriptNotes]
+) -> Sums:
+    sums = Sums()
+    told = {key: [(one.at or 0, len(one.text)) for one in note.told] for key, note in notes.items()}
+    sums.told = sum(size for one in told.values() for _, size in one) // CHARACTERS_PER_TOKEN
+    again = 0
+    for one in filter(files.shows, found):
+        sums.tokens += one.usage.tokens
+        before = told.get((one.session.home, one.session.source_file), ())
+        again += sum(size for at, size in before if one.at is not None and at <= one.at)
+    sums.told_again = again // CHARACTERS_PER_TOKEN
+    first: dict[tuple[str, bytes], Session] = {}
+    reads = [(key, one) for key, note in notes.items() for one in note.reads]
+    for key, read in sorted(reads, key=lambda pair: pair[1].at):
+        sums.read += read.characters
+        if first.setdefault((read.path, read.content), key) != key:
+            sums.identical += read.characters
+    sums.read, sums.identical = (
+        sums.read // CHARACTERS_PER_TOKEN,
+        sums.identical // CHARACTERS_PER_TOKEN,
+    )
+    return sums
