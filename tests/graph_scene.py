@@ -15,7 +15,7 @@ from stored import Stored
 
 from session_memory.app.tools.values import GraphFact
 from session_memory.extras.graph import strategy as graph
-from session_memory.extras.graph._database import group_id, open_driver
+from session_memory.extras.graph._database import graph_name_of, open_driver
 from session_memory.extras.graph.strategy import GraphStrategy
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.memory.queue import PartResult, Queue
@@ -81,7 +81,7 @@ class Machine:
         async def asked() -> Any:
             budget = TokenBudget(self.work.accounts, *self.limits, lambda: self.stored.now)
             budget.open("search", 0, graph.Usage())
-            async with graph.opened(settings, url, group_id(group), budget) as opened:
+            async with graph.opened(settings, url, graph_name_of(group), budget) as opened:
                 return await ask(opened)
 
         return asyncio.run(asked())

@@ -8,14 +8,14 @@ from ..sessions.runtimes.table import all_runtimes
 from ..sessions.settings.homes import named_home
 
 
-def folder_of(location: StoreLocation, group: str) -> str:
+def folder_of(location: StoreLocation, home_name: str) -> str:
     """Return the memories directory of a group ('' for a store without groups)."""
-    return location.home_for(group).memories_dir
+    return location.home_for(home_name).memories_dir
 
 
 def folders_of(location: StoreLocation) -> list[str]:
     """Return the memories directories that the caller may see."""
-    return [folder_of(location, group) for group in location.groups]
+    return [folder_of(location, home_name) for home_name in location.home_names]
 
 
 def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
@@ -23,8 +23,8 @@ def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
 
     The rule may use its name, title, id or group. Both the host's and the group's rules count.
     Raises ConfigError."""
-    group = conversation.home
-    home = location.home_for(group)
+    home_name = conversation.home
+    home = location.home_for(home_name)
     names = [conversation.session_id, conversation.title]
     for runtime in all_runtimes():
         agent = named_home(home.root, os.environ, runtime.SESSIONS_FOLDER)
@@ -38,7 +38,7 @@ def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
                 if runtime.session_id_of(one.path) == conversation.session_id
             ]
     names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
-    names += [group] if group else []
+    names += [home_name] if home_name else []
     return home.settings().rule(*names).isolate_memories
 
 

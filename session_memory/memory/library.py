@@ -296,9 +296,9 @@ def open_index(
     index = MemoryIndex(location.database, location.rules, patience, location.visible)
     wait_seconds = max(0.0, patience.seconds) if patience else LOCK_WAIT_SECONDS
     try:
-        for group in location.groups:
+        for home_name in location.home_names:
             try:
-                library_of(location, index, group).refresh(wait_seconds)
+                library_of(location, index, home_name).refresh(wait_seconds)
             except (DatabaseError, LockedError, OSError) as error:
                 if patience is None or isinstance(error, CorruptDatabaseError):
                     raise
@@ -313,9 +313,9 @@ def open_index(
         index.close()
 
 
-def library_of(location: StoreLocation, index: MemoryIndex, group: str) -> Library:
+def library_of(location: StoreLocation, index: MemoryIndex, home_name: str) -> Library:
     """Return the library of a group."""
-    return Library(folder_of(location, group), index, group)
+    return Library(folder_of(location, home_name), index, home_name)
 
 
 def search_memories(
@@ -353,23 +353,23 @@ def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], 
     """Forget memories that a person named; they can undo that for a day.
 
     Raises SessionMemoryError, OSError."""
-    by_group: dict[str, list[str]] = {}
+    by_home: dict[str, list[str]] = {}
     for memory in memories:
-        by_group.setdefault(memory.home, []).append(memory.id)
+        by_home.setdefault(memory.home, []).append(memory.id)
     with open_index(location, note) as index:
-        for group, ids in by_group.items():
-            library_of(location, index, group).forget(ids, can_undo=True)
+        for home_name, ids in by_home.items():
+            library_of(location, index, home_name).forget(ids, can_undo=True)
 
 
-def forget_for_good(location: StoreLocation, by_group: dict[str, list[str]], note: Note) -> None:
-    """Forget the memories with these ids, by group, and everything that could still be undone.
+def forget_for_good(location: StoreLocation, by_home: dict[str, list[str]], note: Note) -> None:
+    """Forget the memories with these ids, by home, and everything that could still be undone.
 
     Raises SessionMemoryError, OSError."""
     with open_index(location, note) as index:
-        for group, ids in by_group.items():
+        for home_name, ids in by_home.items():
             if ids:
-                library_of(location, index, group).forget(ids)
-            forgotten.write_undo(folder_of(location, group), ())
+                library_of(location, index, home_name).forget(ids)
+            forgotten.write_undo(folder_of(location, home_name), ())
 
 
 def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list[IndexedMemory]:
@@ -380,8 +380,8 @@ def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list
     with open_index(location, note) as index:
         back = [
             id
-            for group in location.groups
-            for id in library_of(location, index, group).take_back(ids)
+            for home_name in location.home_names
+            for id in library_of(location, index, home_name).take_back(ids)
         ]
         return [memory for id in back for memory in index.beginning_with(id)]
 

@@ -76,7 +76,7 @@ class SharedEngine(Protocol):
         """Return the memories of a store."""
 
     def withdraw(self, location: StoreLocation, memories: Mapping[str, Collection[str]]) -> None:
-        """Delete memories of this machine, by group, from the store. Raises SharedStoreError."""
+        """Delete memories of this machine, by home, from the store. Raises SharedStoreError."""
 
 
 def shared_engine() -> SharedEngine:

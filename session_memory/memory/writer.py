@@ -94,12 +94,12 @@ class MemoryWriter:
             if attach is not None:
                 attach(StrategyContext(directory, self.known, self._is_untrusted))
 
-    def _library(self, group: str) -> Library:
+    def _library(self, home_name: str) -> Library:
         if self._index is None:
             self._index = self._open_index()
-        if group not in self._libraries:
-            self._libraries[group] = Library(self._directory(group), self._index, group)
-        return self._libraries[group]
+        if home_name not in self._libraries:
+            self._libraries[home_name] = Library(self._directory(home_name), self._index, home_name)
+        return self._libraries[home_name]
 
 
 def memory_writer(location: StoreLocation) -> MemoryWriter:

@@ -125,11 +125,13 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         _preview(opened, chosen)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
             raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
-    groups = opened.location.groups
+    home_names = opened.location.home_names
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
-        tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
-    forget_journal.begin(opened.location, _journal(chosen, groups, tombstones))
+        tombstones += [
+            forgotten.directory_tombstone(home_name, project, now) for home_name in home_names
+        ]
+    forget_journal.begin(opened.location, _journal(chosen, home_names, tombstones))
     unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
     deleted = (
         _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts)
@@ -159,21 +161,21 @@ def _refuse(opened: OpenStore, session: str) -> NoReturn:
 
 
 def _journal(
-    chosen: Chosen, groups: Sequence[str], tombstones: list[forgotten.Tombstone]
+    chosen: Chosen, home_names: Sequence[str], tombstones: list[forgotten.Tombstone]
 ) -> dict[str, Any]:
     """Return the steps of forgetting the selection, for the journal."""
     conversations = [(each.id, each.home, each.session_id) for each in chosen.conversations]
     return {
         "messages": {"conversations": conversations, "transcripts": _with_times(chosen)},
         "tombstones": tombstones,
-        "memories": {group: chosen.memories.get(group, []) for group in groups},
+        "memories": {home_name: chosen.memories.get(home_name, []) for home_name in home_names},
         "archives": chosen.archives,
         "rewritten": [*chosen.rewritten, *chosen.forks.archives],
         "conversations": conversations,
         "kept": [(copy.home, copy.session_id) for copy in chosen.kept],
         "copies": [*chosen.copies, *chosen.forks.mirrors],
-        "cursors": {group: sorted(names) for group, names in chosen.names.items()},
-        "titles": {group: sorted(names) for group, names in chosen.forks.names.items()},
+        "cursors": {home_name: sorted(names) for home_name, names in chosen.names.items()},
+        "titles": {home_name: sorted(names) for home_name, names in chosen.forks.names.items()},
         "graph": [(*who, until) for who, until in chosen.until.items()],
         "team": {"sessions": list(chosen.until), "memories": chosen.memories},
         "set_aside": True,
@@ -330,7 +332,10 @@ def _with_forks(
         for path, id, _ in _archives(archived, {who: 0 for who in until}):
             forks.archives.append((path, id, transcripts[archived.home, id], archived.home))
     memories = _memories(opened, until)
-    both = {group: [*chosen.memories.get(group, ()), *ids] for group, ids in memories.items()}
+    both = {
+        home_name: [*chosen.memories.get(home_name, ()), *ids]
+        for home_name, ids in memories.items()
+    }
     packed = kept_of(location, lambda session: (session.home, session.session_id) in until)
     return chosen._replace(
         memories={**chosen.memories, **both}, kept=[*chosen.kept, *packed], forks=forks

@@ -129,7 +129,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
         print_note(problem)
     file = file_at(arguments.file, opened.location) if arguments.file else None
     states = (
-        opened.store.file_states(_group(os.getcwd(), opened.location))
+        opened.store.file_states(_home_name(os.getcwd(), opened.location))
         if arguments.checkpoints
         else {}
     )
@@ -181,7 +181,9 @@ def _directories(
     from ...history.store.ingest.checkpoints import CheckpointDirectory
 
     try:
-        return [CheckpointDirectory(arguments.checkpoints, states, _group(os.getcwd(), location))]
+        return [
+            CheckpointDirectory(arguments.checkpoints, states, _home_name(os.getcwd(), location))
+        ]
     except GitUnavailableError as error:
         raise SessionMemoryError(str(error)) from error
 
@@ -256,16 +258,16 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
         raise SessionMemoryError(f"{path}: there is no such directory")
-    group = _group(absolute, location)
+    home_name = _home_name(absolute, location)
     for watched in location.watched:
         root, deepest = watched.root, watched.deepest
         if f"{absolute}/".startswith(f"{root}/"):
             within = (absolute[len(root) + 1 :],) if absolute != root else watched.within
-            return [SourceDirectory(root, group, within, is_named=True, deepest=deepest)]
+            return [SourceDirectory(root, home_name, within, is_named=True, deepest=deepest)]
     roots = _roots_in(absolute, MOST_LEVELS) or {absolute: DEEPEST}
     return [
         SourceDirectory(
-            root, group, is_named=True, is_asked_for=True, deepest=deepest, place_of=_place_of
+            root, home_name, is_named=True, is_asked_for=True, deepest=deepest, place_of=_place_of
         )
         for root, deepest in roots.items()
     ]
@@ -348,7 +350,7 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
     )
     parent = os.path.dirname(os.path.dirname(absolute))
     directory = SourceDirectory(
-        root or parent, _group(absolute, location), is_backup=True, place_of=_place_of
+        root or parent, _home_name(absolute, location), is_backup=True, place_of=_place_of
     )
     found = directory.file_at(absolute)
     if found is None or not os.path.isfile(absolute):
@@ -364,13 +366,13 @@ def _place_of(file: str) -> str:
     return next((place for place in places if place), "")
 
 
-def _group(path: str, location: StoreLocation) -> str:
+def _home_name(path: str, location: StoreLocation) -> str:
     """Return the group of a file: its directory's, else the caller's."""
     for watched in location.watched:
         if path == watched.root or path.startswith(watched.root + "/"):
             return watched.home
-    homes = {watched.home for watched in location.watched}
-    if len(homes) > 1:
+    home_names = {watched.home for watched in location.watched}
+    if len(home_names) > 1:
         hint = "name the group's directory: --home PATH"
         raise SessionMemoryError(f"{path}: it does not say which group it belongs to", hint)
-    return next(iter(homes), "")
+    return next(iter(home_names), "")

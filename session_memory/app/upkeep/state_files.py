@@ -46,9 +46,9 @@ def drop_excluded_titles(run: "Run") -> None:
     """Delete the titles of excluded sessions from the state of all others. State in use waits for
     the next run."""
     location = run.location
-    for group in ("", *filter(None, location.groups)):
-        privacy = Privacy(run.environ, location.home, location.home_for(group))
-        for path in _state_files(location, group):
+    for home_name in ("", *filter(None, location.home_names)):
+        privacy = Privacy(run.environ, location.home, location.home_for(home_name))
+        for path in _state_files(location, home_name):
             with suppress(OSError, LockedError):
                 excluded = {
                     key
@@ -67,39 +67,39 @@ def forget_mirrors(_: "Run", paths: list[str]) -> None:
         mirror.remove(path)
 
 
-def forget_state(run: "Run", by_group: dict[str, list[str]]) -> None:
-    """Delete the state of sessions with these ids and names, by group, and their titles from the
+def forget_state(run: "Run", by_home: dict[str, list[str]]) -> None:
+    """Delete the state of sessions with these ids and names, by home, and their titles from the
     state of others."""
-    for names, path in _state_of(run.location, by_group):
+    for names, path in _state_of(run.location, by_home):
         with closing(StateFile(path)) as file:
             file.forget(names)
         forget_calls(path, names)
         forget_line(path)
 
 
-def forget_titles(run: "Run", by_group: dict[str, list[str]]) -> None:
-    """Delete the titles of sessions with these ids and names, by group, from the state of
+def forget_titles(run: "Run", by_home: dict[str, list[str]]) -> None:
+    """Delete the titles of sessions with these ids and names, by home, from the state of
     others."""
-    for names, path in _state_of(run.location, by_group):
+    for names, path in _state_of(run.location, by_home):
         with closing(StateFile(path)) as file:
             file.forget_titles(names)
         forget_calls(path, names)
 
 
 def _state_of(
-    location: StoreLocation, by_group: dict[str, list[str]]
+    location: StoreLocation, by_home: dict[str, list[str]]
 ) -> Iterator[tuple[set[str], str]]:
     """Yield the names of each group with each file of state there."""
-    for group, names in by_group.items():
-        for path in _state_files(location, group):
+    for home_name, names in by_home.items():
+        for path in _state_files(location, home_name):
             yield set(names), path
 
 
-def _state_files(location: StoreLocation, group: str) -> Iterator[str]:
+def _state_files(location: StoreLocation, home_name: str) -> Iterator[str]:
     """Yield the files of state of a group's sessions, also those not yet made where calls are noted
     already; delete those that could not be read."""
     home = location.home
-    held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
+    held = held_home(Layout(home.root).group(home_name)) if home_name else nullcontext(home)
     # there is none for a group without transcripts
     with suppress(FileNotFoundError), held as place:
         folder = os.path.dirname(place.cursor_file("x"))

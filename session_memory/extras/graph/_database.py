@@ -50,36 +50,34 @@ def checked_url(url: Any) -> str:
     return url
 
 
-def group_id(group: str, *, is_untrusted: bool = False) -> str:
+def graph_name_of(name: str, *, is_untrusted: bool = False) -> str:
     """Return a group's name in the graph: letters, digits, hyphens and underscores. Untrusted
     sessions have a separate name."""
     name = (
-        "".join(
-            [c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):x}_" for c in group]
-        )
+        "".join([c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):x}_" for c in name])
         or "main"
     )
     return f"{name}_untrusted" if is_untrusted else name
 
 
-async def open_driver(url: str, group: str, password: str) -> GraphDriver:
+async def open_driver(url: str, name: str, password: str) -> GraphDriver:
     """Open the driver for a group's graph and create its indexes. Raises StrategyError."""
     parts = urlsplit(url)
     if parts.scheme == EMBEDDED:
-        return await _kuzu(parts.path, group)
+        return await _kuzu(parts.path, name)
     if parts.scheme in NEO4J:
         return await _neo4j(url, parts, password)
-    return await _falkordb(parts, group, password)
+    return await _falkordb(parts, name, password)
 
 
-async def _kuzu(directory: str, group: str) -> GraphDriver:
+async def _kuzu(directory: str, name: str) -> GraphDriver:
     from ._kuzu import open_kuzu
 
     make_private_dir(directory.rstrip("/"))
-    path = os.path.join(directory, f"{group}.kuzu")
+    path = os.path.join(directory, f"{name}.kuzu")
     held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
     try:
-        return await open_kuzu(path, group)
+        return await open_kuzu(path, name)
     except RuntimeError as error:
         if "lock" in str(error).lower():
             message = f"{os.path.basename(path)}: another process has the graph open"
@@ -108,7 +106,7 @@ async def _neo4j(url: str, parts: SplitResult, password: str) -> GraphDriver:
     return driver
 
 
-async def _falkordb(parts: SplitResult, group: str, password: str) -> GraphDriver:
+async def _falkordb(parts: SplitResult, name: str, password: str) -> GraphDriver:
     try:
         from graphiti_core.driver.falkordb_driver import FalkorDriver
     except ImportError as error:
@@ -124,7 +122,7 @@ async def _falkordb(parts: SplitResult, group: str, password: str) -> GraphDrive
         parts.port or FALKORDB_PORT,
         parts.username,
         password or None,
-        database=group,
+        database=name,
     )
     await driver.build_indices_and_constraints()  # type: ignore[no-untyped-call,unused-ignore]
     return driver

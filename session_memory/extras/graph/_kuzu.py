@@ -39,11 +39,11 @@ class _Driver(KuzuDriver):
     """The database of one group. graphiti compares the group with `_database`, which its own driver
     lacks."""
 
-    def __init__(self, path: str, group: str) -> None:
+    def __init__(self, path: str, name: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             super().__init__(path)
-        self._database = group
+        self._database = name
 
     def clone(self, database: str) -> GraphDriver:
         return self
@@ -63,15 +63,15 @@ class _Driver(KuzuDriver):
         self.db.close()
 
 
-async def open_kuzu(path: str, group: str) -> GraphDriver:
+async def open_kuzu(path: str, name: str) -> GraphDriver:
     """Open the database at `path`, creating it if missing. The caller holds its lock. Raises Kuzu's
     RuntimeError."""
     if not os.path.exists(path):
-        await _make(path, group)
-    return _Driver(path, group)
+        await _make(path, name)
+    return _Driver(path, name)
 
 
-async def _make(path: str, group: str) -> None:
+async def _make(path: str, name: str) -> None:
     """Create a database under a temporary name and rename it when complete: an index that a killed
     process left unfinished can be neither used nor created again."""
     from graphiti_core.graph_queries import get_fulltext_indices
@@ -80,7 +80,7 @@ async def _make(path: str, group: str) -> None:
     for suffix in _SUFFIXES:
         if os.path.exists(unfinished + suffix):
             os.unlink(unfinished + suffix)
-    driver = _Driver(unfinished, group)
+    driver = _Driver(unfinished, name)
     try:
         for statement in get_fulltext_indices(GraphProvider.KUZU):
             await driver.execute_query(statement)

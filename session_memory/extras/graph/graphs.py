@@ -13,7 +13,7 @@ from ...memory.folders import strategies_directory
 from ...memory.memory_index import MemoryIndex
 from ...memory.strategy import ModelCall, StrategyError, Usage
 from . import strategy as graph
-from ._database import EMBEDDED, group_id
+from ._database import EMBEDDED, graph_name_of
 from .settings import GraphitiSettings
 
 MORE = 3  # factor for the facts to fetch, as some may be hidden
@@ -48,14 +48,15 @@ def search_graph(
     async def searched(opened: graph.Graph) -> list[GraphFact]:
         return await opened.search(query, limit * MORE)
 
-    for group in location.groups:
+    for home_name in location.home_names:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         facts = (
-            _in_graph(location, group_id(group, is_untrusted=is_untrusted), searched, left) or []
+            _in_graph(location, graph_name_of(home_name, is_untrusted=is_untrusted), searched, left)
+            or []
         )
         with closing(MemoryIndex(location.database, location.rules)) as index:
             hidden = index.excluded_sessions(
-                group, [session for fact in facts for session in fact.sessions]
+                home_name, [session for fact in facts for session in fact.sessions]
             )
         found += [fact for fact in facts if hidden.isdisjoint(fact.sessions)][:limit]
     return found
@@ -64,54 +65,52 @@ def search_graph(
 def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:
     """Return whether any of these graphs exists; one on a server is assumed to exist. Raises
     SessionMemoryError."""
-    ids = [group_id(group, is_untrusted=is_untrusted) for group in location.groups]
+    ids = [graph_name_of(home_name, is_untrusted=is_untrusted) for home_name in location.home_names]
     return any(_place(location, id) for id in ids)
 
 
 def forget_in_graphs(location: StoreLocation, sessions: Iterable[tuple[str, str, int]]) -> None:
-    """Remove the content of sessions, each as (group, id, until when), from the graphs of their
+    """Remove the content of sessions, each as (home, id, until when), from the graphs of their
     groups. Raises SessionMemoryError."""
-    by_group: dict[str, dict[str, int]] = {}
-    for group, session, until in sessions:
-        by_group.setdefault(group, {})[session] = until
-    for group, untils in by_group.items():
-        forget_in_graph(location, group, untils)
+    by_home: dict[str, dict[str, int]] = {}
+    for home_name, session, until in sessions:
+        by_home.setdefault(home_name, {})[session] = until
+    for home_name, untils in by_home.items():
+        forget_in_graph(location, home_name, untils)
 
 
-def forget_in_graph(location: StoreLocation, group: str, until: Mapping[str, int]) -> int:
+def forget_in_graph(location: StoreLocation, name: str, until: Mapping[str, int]) -> int:
     """Remove from a group's graphs the content of sessions up to a time; return the number of
     episodes removed. Raises SessionMemoryError."""
 
     async def forgotten(opened: graph.Graph) -> int:
         return sum([await opened.forget(session, before) for session, before in until.items()])
 
-    ids = [group_id(group, is_untrusted=is_untrusted) for is_untrusted in (False, True)]
+    ids = [graph_name_of(name, is_untrusted=is_untrusted) for is_untrusted in (False, True)]
     return sum([_in_graph(location, id, forgotten) or 0 for id in ids])
 
 
 def _in_graph(
     location: StoreLocation,
-    group: str,
+    name: str,
     ask: Callable[[graph.Graph], Awaitable[T]],
     timeout_seconds: float | None = None,
 ) -> T | None:
     """Return the result of `ask` for a group's graph; None if there is no such graph. Raises
     SessionMemoryError."""
-    place = _place(location, group)
+    place = _place(location, name)
     if place is None:
         return None
     settings, url = place
-    return asyncio.run(
-        _asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds)
-    )
+    return asyncio.run(_asked(graph.opened(settings, url, name, _NoBudget()), ask, timeout_seconds))
 
 
-def _place(location: StoreLocation, group: str) -> tuple[GraphitiSettings, str] | None:
+def _place(location: StoreLocation, name: str) -> tuple[GraphitiSettings, str] | None:
     """Return settings and URL of a group's graph; None if opening it would create an empty one."""
     values = location.home.settings().memories.get("graphiti", {})
     settings = graph.settings_of(values)
     url = graph.url_of(settings, strategies_directory(location))
-    path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
+    path = f"{url.removeprefix(f'{EMBEDDED}://')}/{name}.kuzu"
     return None if url.startswith(EMBEDDED) and not os.path.exists(path) else (settings, url)
 
 

@@ -31,7 +31,7 @@ from ...memory.strategy import (
 from ...sessions.settings.check import strategy_settings
 from ...sessions.settings.program import how_to_add
 from ...sessions.settings.sections import memory_settings
-from ._database import EMBEDDED, checked_url, group_id, open_driver
+from ._database import EMBEDDED, checked_url, graph_name_of, open_driver
 from ._packages import missing_packages
 from .settings import GraphitiSettings
 
@@ -94,9 +94,11 @@ class GraphStrategy(TextStrategy):
     async def _add(self, conversation: Conversation, episodes: Sequence[tuple[str, Chunk]]) -> None:
         from graphiti_core.nodes import EpisodeType
 
-        group = group_id(conversation.home, is_untrusted=self._context.is_untrusted(conversation))
+        graph_name = graph_name_of(
+            conversation.home, is_untrusted=self._context.is_untrusted(conversation)
+        )
         url = url_of(self._settings, self._context.directory)
-        async with opened(self._settings, url, group, self._budget) as graph:
+        async with opened(self._settings, url, graph_name, self._budget) as graph:
             there = {
                 episode["name"]
                 for episode in await graph.episodes(f"session-{conversation.session_id}-")
@@ -114,7 +116,7 @@ class GraphStrategy(TextStrategy):
                         ),
                         reference_time=datetime.fromtimestamp(moment / 1000, timezone.utc),
                         source=EpisodeType.message,
-                        group_id=group,
+                        group_id=graph_name,
                         custom_extraction_instructions=_INSTRUCTIONS,
                     )
                 )
@@ -127,10 +129,10 @@ class Graph:
     """The open graph of a group."""
 
     def __init__(
-        self, client: Graphiti, group: str, http: MeteredClient, timeout_seconds: float
+        self, client: Graphiti, graph_name: str, http: MeteredClient, timeout_seconds: float
     ) -> None:
         self.client = client
-        self._group = group
+        self._graph_name = graph_name
         self._http = http
         self._timeout = timeout_seconds
 
@@ -141,7 +143,7 @@ class Graph:
             "RETURN e.uuid AS uuid, e.name AS name, e.valid_at AS at"
         )
         rows, _, _ = await self.waited_for(
-            self.client.driver.execute_query(query, group_id=self._group, prefix=prefix)
+            self.client.driver.execute_query(query, group_id=self._graph_name, prefix=prefix)
         )
         return list(rows)
 
@@ -151,7 +153,7 @@ class Graph:
         if not words:
             return []
         edges = await self.waited_for(
-            self.client.search(words, group_ids=[self._group], num_results=limit)
+            self.client.search(words, group_ids=[self._graph_name], num_results=limit)
         )
         uuids = sorted({uuid for edge in edges for uuid in edge.episodes})
         named = "MATCH (e:Episodic) WHERE e.uuid IN $uuids RETURN e.uuid AS uuid, e.name AS name"
@@ -203,7 +205,7 @@ class Graph:
 
 @asynccontextmanager
 async def opened(
-    settings: GraphitiSettings, url: str, group: str, budget: ModelBudget
+    settings: GraphitiSettings, url: str, graph_name: str, budget: ModelBudget
 ) -> AsyncIterator[Graph]:
     """Yield a group's open graph with its own client. Raises StrategyError."""
     require_graphiti()
@@ -212,7 +214,7 @@ async def opened(
 
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)  # its errors quote conversations
     try:
-        driver = await open_driver(url, group, os.environ.get(settings.password_env, ""))
+        driver = await open_driver(url, graph_name, os.environ.get(settings.password_env, ""))
     except SessionMemoryError:
         raise
     except Exception as error:  # e.g. of a driver whose server is unreachable
@@ -220,7 +222,7 @@ async def opened(
     try:
         async with MeteredClient(budget, settings.timeout_seconds) as http:
             client = client_of(settings, driver, http, key, embedder_key)
-            yield Graph(client, group, http, settings.timeout_seconds)
+            yield Graph(client, graph_name, http, settings.timeout_seconds)
     finally:
         await driver.close()  # type: ignore[no-untyped-call,unused-ignore]
 

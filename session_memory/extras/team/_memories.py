@@ -48,10 +48,10 @@ def push_memories(
     # If a group has no memories at all, its folder was lost or moved: then only forgotten ones are
     # withdrawn.
     lost = {
-        group: forgotten.read(folder_of(location, group))
-        for group in {group for group, _ in pushed} - known
+        home_name: forgotten.read(folder_of(location, home_name))
+        for home_name in {home_name for home_name, _ in pushed} - known
     }
-    ended = {(group, one.id) for group, tombstones in lost.items() for one in tombstones}
+    ended = {(home_name, one.id) for home_name, tombstones in lost.items() for one in tombstones}
     gone = [
         one.number
         for key, one in pushed.items()
@@ -77,7 +77,7 @@ def _shared(
     """Return the shared memories, each with its form, and the groups that have any memories."""
     with open_index(location, note) as index:
         told = index.memories(MemoryFilter(is_untrusted=False))
-        known = {group for group in location.groups if index.pages(group)}
+        known = {home_name for home_name in location.home_names if index.pages(home_name)}
     found = [(memory, _shared_as(memory, shared_as)) for memory in told]
     return [(memory, shared) for memory, shared in found if shared], known
 

@@ -43,5 +43,5 @@ def memories(store: TeamStore) -> TeamMemories:
 
 
 def withdraw(location: StoreLocation, memories: Mapping[str, Collection[str]]) -> None:
-    """Delete this machine's memories, by group, from the team. Raises TeamError, ConfigError."""
+    """Delete this machine's memories, by home, from the team. Raises TeamError, ConfigError."""
     withdraw_forgotten(location, (), memories)

@@ -220,7 +220,7 @@ def withdraw_forgotten(
     sessions: Collection[tuple[str, str]],
     memories: Mapping[str, Collection[str]],
 ) -> int:
-    """Delete this machine's sessions, as (group, id), and memories, by group, from the team; return
+    """Delete this machine's sessions, as (home, id), and memories, by home, from the team; return
     the number deleted. Sessions that are still shared are pushed again next time. Raises TeamError
     if the server does not answer in time (the next push then deletes them all); ConfigError."""
     from .postgres.memories import pushed_memories, withdraw_memories
@@ -235,7 +235,9 @@ def withdraw_forgotten(
         ]
         of_memories = pushed_memories(pushing)
         numbers = [
-            one.number for (group, id), one in of_memories.items() if id in memories.get(group, ())
+            one.number
+            for (home_name, id), one in of_memories.items()
+            if id in memories.get(home_name, ())
         ]
         pushing.withdraw(gone)
         withdraw_memories(pushing, numbers)

@@ -31,7 +31,7 @@ def push(run: Run) -> None:
 
 
 def forget(run: Run, given: dict[str, Any]) -> None:
-    """Delete `sessions`, each as (group, id), and `memories`, by group, from the team that the home
+    """Delete `sessions`, each as (home, id), and `memories`, by home, from the team that the home
     has joined. Raises SessionMemoryError."""
     if run.location.home.settings().team.get("url"):
         sessions = {(home, id) for home, id in given["sessions"]}

@@ -56,16 +56,16 @@ class StoreLocation(NamedTuple):
     home: Home
     environ: Mapping[str, str]
 
-    def home_for(self, group: str = "") -> Home:
-        """Return the home of a group in the store, or, if `group` is '', the home of the store."""
+    def home_for(self, name: str = "") -> Home:
+        """Return a home in the store by its name, or, if `name` is '', the home of the store."""
         host = self.home.root
         return (
-            homes.home_at(f"{host}/groups/{group}", self.environ, host=host) if group else self.home
+            homes.home_at(f"{host}/groups/{name}", self.environ, host=host) if name else self.home
         )
 
     @property
-    def groups(self) -> list[str]:
-        """Return the groups that the caller may see; [''] for a store without groups."""
+    def home_names(self) -> list[str]:
+        """Return the names of homes that the caller may see; [''] for a store of a single home."""
         if self.visible is not None:
             return list(self.visible)
         return list(dict.fromkeys(watched.home for watched in self.watched)) or [""]
@@ -74,7 +74,7 @@ class StoreLocation(NamedTuple):
     def caller_home(self) -> Home:
         """Return the home of the only group that the caller may see, else the home of the store."""
         is_alone = self.visible is not None and len(self.visible) == 1
-        return self.home_for(self.groups[0]) if is_alone else self.home
+        return self.home_for(self.home_names[0]) if is_alone else self.home
 
     def rules(self, with_private: bool = False) -> ReadRules:
         """Read the rules for the content of the store.
@@ -94,7 +94,7 @@ class StoreLocation(NamedTuple):
 
     def known_files(self, store: SqliteStore) -> Iterator[FileState]:
         """Yield the files that the store knows and the caller may see. Raises DatabaseError."""
-        for home in self.groups:
+        for home in self.home_names:
             yield from store.file_states(home).values()
 
     @property

@@ -31,7 +31,7 @@ class ReadRules:
         self._home_for = home_for
         self._environ = environ
         self._with_private = with_private
-        self._of_group: dict[str, Privacy] = {}
+        self._of_home: dict[str, Privacy] = {}
         self._names: dict[str, dict[str, list[str]]] = {}
         self.places: set[str] = set()
         self._privacy("")  # its settings count even if no transcript is checked
@@ -104,12 +104,12 @@ class ReadRules:
         self.places.add(home.conversations_dir)
         return archived_names(home.conversations_dir)
 
-    def _privacy(self, group: str) -> Privacy:
-        if group not in self._of_group:
-            homes = [self._home_for(""), *([self._home_for(group)] if group else [])]
-            self._of_group[group] = Privacy(self._environ, *homes)
-            self.places.update(self._of_group[group].files())
-        return self._of_group[group]
+    def _privacy(self, home_name: str) -> Privacy:
+        if home_name not in self._of_home:
+            consulted = [self._home_for(""), *([self._home_for(home_name)] if home_name else [])]
+            self._of_home[home_name] = Privacy(self._environ, *consulted)
+            self.places.update(self._of_home[home_name].files())
+        return self._of_home[home_name]
 
 
 StoreRules = Callable[[], ReadRules]  # reads them as they are now

@@ -21,7 +21,7 @@ from graph_scene import Machine
 from session_memory.common.errors import ConfigError
 from session_memory.extras.graph import command as graph_command
 from session_memory.extras.graph import strategy as graph
-from session_memory.extras.graph._database import checked_url, group_id
+from session_memory.extras.graph._database import checked_url, graph_name_of
 from session_memory.extras.graph.graphs import forget_in_graph
 from session_memory.history.store.location import find_location
 from session_memory.memory.strategy import StrategyError, UnavailableError
@@ -339,7 +339,7 @@ class TestSettings:
 
     def test_groups_have_different_names_in_the_graph(self) -> None:
         names = ["", "a", "a.b", "a-b", "a_b", "a_2e_b", "a_untrusted"]
-        ids = [group_id(name, is_untrusted=flag) for name in names for flag in (False, True)]
+        ids = [graph_name_of(name, is_untrusted=flag) for name in names for flag in (False, True)]
         assert len(set(ids)) == len(ids)
         assert all(id.replace("-", "").replace("_", "").isalnum() for id in ids)
 
